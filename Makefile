@@ -1,0 +1,59 @@
+# Two commands matter: `make up` and `make test`. Everything they need is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+TESTS ?= tests
+WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+SOURCES := src tests
+
+.DEFAULT_GOAL := help
+.PHONY: help install up test lint format lock clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Studiogate needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+# A stamp a lock file: an unchanged lock installs nothing again.
+$(VENV)/runtime.stamp: requirements/runtime.txt pyproject.toml | $(BIN)/python
+	@echo "Installing the locked dependencies into $(VENV) …"
+	@$(PIP) install --require-hashes -r requirements/runtime.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.txt $(VENV)/runtime.stamp
+	@echo "Installing the locked development dependencies …"
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+install: $(VENV)/dev.stamp ## create .venv and install everything, hash-checked
+
+up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0.1:8080
+	@exec $(BIN)/studiogate up
+
+test: lint ## lint, then the whole test suite against a real PostgreSQL
+	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
+
+lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, the migrations
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/squawk --config .squawk.toml src/studiogate/storage/migrations/*.sql
+
+format: $(VENV)/dev.stamp ## let ruff mend what it can
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+lock: $(BIN)/python ## resolve the newest versions into requirements/*.txt
+	@$(PIP) install uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--extra build pyproject.toml -o requirements/runtime.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--extra build --extra dev pyproject.toml -c requirements/runtime.txt -o requirements/dev.txt
+
+clean: ## remove the environment and caches (never ./data)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-artefacts
