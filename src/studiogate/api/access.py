@@ -1,0 +1,63 @@
+"""Who is at the door: from the X-Service-Key header to an Access."""
+
+from datetime import datetime
+
+from studiogate import clock, telemetry
+from studiogate.domain import keys
+from studiogate.domain.keys import Credential
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.storage import keys as kept_keys
+from studiogate.storage.database import Database
+
+# Revocation and narrowing must be felt within 5 s on every process; the rest is for a slow lookup.
+CACHE_SECONDS = 3.0
+CACHE_SIZE = 10_000
+
+
+class Authenticator:
+    """Checks keys against credentials that are at most ``CACHE_SECONDS`` old."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._cache: dict[str, tuple[float, Credential]] = {}
+        self._used: dict[str, datetime] = {}
+
+    async def authenticate(self, key: bytes | None) -> Credential | Refusal:
+        if not key:
+            return Refusal(Code.MISSING_API_KEY)
+        presented = keys.parse(key.decode("latin-1"))
+        if presented is None:
+            return Refusal(Code.INVALID_API_KEY)
+        credential = await self._credential(presented.credential_id)
+        if credential is None:
+            return Refusal(Code.INVALID_API_KEY)
+        now = clock.now()
+        refusal = keys.check(credential, presented, now)
+        if refusal is not None:
+            return refusal
+        self._used[presented.credential_id] = now
+        return credential
+
+    async def _credential(self, credential_id: str) -> Credential | None:
+        cached = self._cache.get(credential_id)
+        now = clock.monotonic()
+        if cached is not None and now - cached[0] < CACHE_SECONDS:
+            return cached[1]
+        telemetry.KEY_LOOKUPS.inc()
+        async with self._database.connection() as connection:
+            credential = await kept_keys.find_credential(connection, credential_id)
+        if credential is None:
+            self._cache.pop(credential_id, None)
+            return None
+        if len(self._cache) >= CACHE_SIZE:
+            self._cache.clear()
+        # Dated before the lookup: what the statement saw may be as old as that.
+        self._cache[credential_id] = (now, credential)
+        return credential
+
+    async def flush_last_use(self) -> None:
+        """Write the last uses gathered since the last time: one statement, not one a request."""
+        used, self._used = self._used, {}
+        if used:
+            async with self._database.connection() as connection:
+                await kept_keys.record_use(connection, used)

@@ -1,0 +1,185 @@
+"""The partners' door as one ASGI application.
+
+The order in which a request is judged is fixed: key (401), rate (429), scope (403), media type and syntax (415/400),
+values (422), then what the endpoint finds (404, 409).
+"""
+
+from collections.abc import Sequence
+
+import structlog
+
+from studiogate import API_VERSION, clock, telemetry
+from studiogate.api import catalog, forms, leads, members, purchases, schedule, studio
+from studiogate.api.access import Authenticator
+from studiogate.api.bookings import reading as bookings
+from studiogate.api.dispatch import Match, RouteTree
+from studiogate.api.errors import Answer, Header, refused
+from studiogate.api.execution import Caller, LeanRoute
+from studiogate.api.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
+from studiogate.api.pages import PublicPages
+from studiogate.api.requests import Receive, Request, Scope, Send
+from studiogate.domain.keys import Credential
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.runtime import Runtime
+from studiogate.storage.database import DatabaseUnavailableError, OverloadedError
+
+PREFIX = "/partner/v1"
+WORDS = (studio, schedule, catalog, forms, leads, members, bookings, purchases)
+ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
+
+ON_EVERY_ANSWER: tuple[Header, ...] = (
+    (b"api-version", API_VERSION.encode()),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"strict-transport-security", b"max-age=31536000"),
+)
+JSON: Header = (b"content-type", b"application/json")
+log = structlog.get_logger()
+
+
+class _Exchange:
+    """What is known about one request by the time its log line is written."""
+
+    __slots__ = ("credential_id", "headers", "request", "request_id", "route", "started")
+
+    def __init__(self, request: Request) -> None:
+        self.started = clock.monotonic()
+        self.request = request
+        self.request_id = telemetry.request_id(request.headers.get(b"x-request-id"))
+        self.route = "none"
+        self.credential_id: str | None = None
+        self.headers: list[Header] = []
+
+
+class PartnerApp:
+    """Serves the interface, its description and its health."""
+
+    def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
+        self._runtime = runtime
+        self._tree = RouteTree(PREFIX, ROUTES)
+        self._pages = PublicPages(runtime, ROUTES)
+        self.authenticator = Authenticator(runtime.database)
+        self._buckets = buckets or Buckets()
+        self._default_limit = runtime.settings.rate_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        exchange = _Exchange(request)
+        try:
+            answer = await self._answer(exchange)
+        except OverloadedError:
+            answer = refused(Refusal(Code.OVERLOADED), exchange.request_id)
+        except DatabaseUnavailableError as error:
+            log.error("database unavailable", request_id=exchange.request_id, problem=str(error))
+            answer = refused(Refusal(Code.DATABASE_UNAVAILABLE), exchange.request_id)
+        except Exception:
+            log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
+            answer = refused(Refusal(Code.INTERNAL_ERROR), exchange.request_id)
+        await _send(exchange, answer, send)
+        _record(exchange, answer)
+
+    async def _answer(self, exchange: _Exchange) -> Answer:
+        request = exchange.request
+        if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
+            return await self._public(exchange)
+        match = self._tree.match(request.path)
+        if match is not None:
+            exchange.route = match.template
+            if request.method == "OPTIONS":
+                return Answer(204, b"", ((b"allow", match.allow.encode()),))
+        credential = await self._authenticated(exchange)
+        if isinstance(credential, Answer):
+            return credential
+        return await self._route(exchange, match, credential)
+
+    async def _public(self, exchange: _Exchange) -> Answer:
+        """Health, metrics and documentation need no key."""
+        page = self._pages.find(exchange.request.path)
+        if page is None:
+            return refused(Refusal(Code.NOT_FOUND), exchange.request_id)
+        exchange.route = page.route
+        if exchange.request.method not in ("GET", "HEAD"):
+            refusal = Refusal(Code.METHOD_NOT_ALLOWED)
+            if exchange.request.method == "OPTIONS":
+                return Answer(204, b"", ((b"allow", b"GET, HEAD, OPTIONS"),))
+            return refused(refusal, exchange.request_id, (b"allow", b"GET, HEAD, OPTIONS"))
+        return await page.answer()
+
+    async def _route(self, exchange: _Exchange, match: Match | None, credential: Credential) -> Answer:
+        request = exchange.request
+        if match is None:
+            return refused(Refusal(Code.NOT_FOUND), exchange.request_id)
+        route = match.by_method.get("GET" if request.method == "HEAD" else request.method)
+        if route is None:
+            return refused(Refusal(Code.METHOD_NOT_ALLOWED), exchange.request_id, (b"allow", match.allow.encode()))
+        caller = Caller(credential.access, self._runtime, request, exchange.request_id)
+        return await route.execute(caller, match.values)
+
+    async def _authenticated(self, exchange: _Exchange) -> Credential | Answer:
+        """The key's credential within its rate, or the answer that says why not."""
+        credential = await self.authenticator.authenticate(exchange.request.headers.get(b"x-service-key"))
+        if isinstance(credential, Refusal):
+            return self._unauthenticated(exchange, credential)
+        exchange.credential_id = credential.access.credential_id
+        if self._default_limit == 0:
+            return credential
+        limit = request_limit(credential.rate_limit or self._default_limit)
+        verdict = self._buckets.take(credential.access.credential_id, limit)
+        _tell_limit(exchange, limit, verdict)
+        if not verdict.allowed:
+            return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, (b"retry-after", verdict.retry_after))
+        return credential
+
+    def _unauthenticated(self, exchange: _Exchange, refusal: Refusal) -> Answer:
+        """Whoever guesses keys is slowed down; good keys from the same address still work."""
+        telemetry.REFUSED_AUTHENTICATIONS.labels(refusal.code.value).inc()
+        if self._default_limit:
+            verdict = self._buckets.take("address:" + exchange.request.address, FAILED_AUTHENTICATION)
+            _tell_limit(exchange, FAILED_AUTHENTICATION, verdict)
+            if not verdict.allowed:
+                retry_after = (b"retry-after", verdict.retry_after)
+                return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, retry_after)
+        return refused(refusal, exchange.request_id)
+
+
+def _tell_limit(exchange: _Exchange, limit: Limit, verdict: Verdict) -> None:
+    exchange.headers += ((b"ratelimit-policy", limit.policy), (b"ratelimit", verdict.header(limit)))
+
+
+async def _send(exchange: _Exchange, answer: Answer, send: Send) -> None:
+    status, body, own = answer
+    names = {name for name, _ in own}
+    headers = [*own, *exchange.headers, (b"x-request-id", exchange.request_id.encode())]
+    headers += [header for header in ON_EVERY_ANSWER if header[0] not in names]
+    if status not in (204, 304):
+        headers.append((b"content-length", str(len(body)).encode()))
+        if b"content-type" not in names:
+            headers.append(JSON)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if exchange.request.method == "HEAD" else body})
+
+
+def _record(exchange: _Exchange, answer: Answer) -> None:
+    """One line and one observation a request: the key's id, never the key; no path, no query, no personal data."""
+    seconds = clock.monotonic() - exchange.started
+    method = exchange.request.method if exchange.request.method in _METHODS else "other"
+    telemetry.REQUESTS.labels(method, exchange.route, str(answer.status)).inc()
+    telemetry.REQUEST_SECONDS.labels(exchange.route).observe(seconds)
+    log.info(
+        "request",
+        method=method,
+        route=exchange.route,
+        status=answer.status,
+        milliseconds=round(seconds * 1000, 2),
+        bytes=len(answer.body),
+        key_id=exchange.credential_id,
+        request_id=exchange.request_id,
+    )
+
+
+_METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}

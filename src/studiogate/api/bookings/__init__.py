@@ -1,0 +1,1 @@
+"""Bookings and the waitlist."""

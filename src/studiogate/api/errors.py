@@ -1,0 +1,108 @@
+"""From a refusal to an answer: the only table from code to HTTP status."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from studiogate.domain.refusals import Code, Refusal, RefusalType
+
+Header = tuple[bytes, bytes]
+
+
+class Answer(NamedTuple):
+    """What goes out, but for the headers that every answer carries."""
+
+    status: int
+    body: bytes
+    headers: Sequence[Header] = ()
+
+
+STATUS: Mapping[Code, tuple[RefusalType, int]] = {
+    Code.MISSING_API_KEY: (RefusalType.AUTHENTICATION, 401),
+    Code.INVALID_API_KEY: (RefusalType.AUTHENTICATION, 401),
+    Code.EXPIRED_API_KEY: (RefusalType.AUTHENTICATION, 401),
+    Code.REVOKED_API_KEY: (RefusalType.AUTHENTICATION, 401),
+    Code.INSUFFICIENT_SCOPE: (RefusalType.PERMISSION, 403),
+    Code.INVALID_CURSOR: (RefusalType.INVALID_REQUEST, 400),
+    Code.INVALID_JSON: (RefusalType.INVALID_REQUEST, 400),
+    Code.UNSUPPORTED_API_VERSION: (RefusalType.INVALID_REQUEST, 400),
+    Code.NOT_FOUND: (RefusalType.INVALID_REQUEST, 404),
+    Code.METHOD_NOT_ALLOWED: (RefusalType.INVALID_REQUEST, 405),
+    Code.BODY_TOO_LARGE: (RefusalType.INVALID_REQUEST, 413),
+    Code.UNSUPPORTED_MEDIA_TYPE: (RefusalType.INVALID_REQUEST, 415),
+    Code.VALIDATION_ERROR: (RefusalType.INVALID_REQUEST, 422),
+    Code.IDEMPOTENCY_KEY_REUSED: (RefusalType.IDEMPOTENCY, 409),
+    Code.IDEMPOTENCY_IN_PROGRESS: (RefusalType.IDEMPOTENCY, 409),
+    Code.CLASS_CANCELLED: (RefusalType.BOOKING, 409),
+    Code.CLASS_NOT_BOOKABLE: (RefusalType.BOOKING, 409),
+    Code.CLASS_STARTED: (RefusalType.BOOKING, 409),
+    Code.BOOKING_WINDOW_NOT_OPEN: (RefusalType.BOOKING, 409),
+    Code.BOOKING_WINDOW_CLOSED: (RefusalType.BOOKING, 409),
+    Code.ALREADY_BOOKED: (RefusalType.BOOKING, 409),
+    Code.ALREADY_WAITLISTED: (RefusalType.BOOKING, 409),
+    Code.MEMBER_SUSPENDED: (RefusalType.BOOKING, 409),
+    Code.WAIVER_REQUIRED: (RefusalType.BOOKING, 409),
+    Code.NO_ACTIVE_MEMBERSHIP: (RefusalType.BOOKING, 409),
+    Code.MEMBERSHIP_PAUSED: (RefusalType.BOOKING, 409),
+    Code.MEMBERSHIP_NOT_VALID_FOR_CLASS: (RefusalType.BOOKING, 409),
+    Code.INSUFFICIENT_CREDITS: (RefusalType.BOOKING, 409),
+    Code.BOOKING_LIMIT_REACHED: (RefusalType.BOOKING, 409),
+    Code.OVERLAPPING_BOOKING: (RefusalType.BOOKING, 409),
+    Code.SPOT_REQUIRED: (RefusalType.BOOKING, 409),
+    Code.SPOT_NOT_FOUND: (RefusalType.BOOKING, 409),
+    Code.SPOT_TAKEN: (RefusalType.BOOKING, 409),
+    Code.CLASS_FULL: (RefusalType.BOOKING, 409),
+    Code.WAITLIST_NOT_ALLOWED: (RefusalType.BOOKING, 409),
+    Code.WAITLIST_FULL: (RefusalType.BOOKING, 409),
+    Code.BOOKING_ALREADY_CANCELLED: (RefusalType.BOOKING, 409),
+    Code.MEMBER_EXISTS: (RefusalType.CONFLICT, 409),
+    Code.SLUG_TAKEN: (RefusalType.CONFLICT, 409),
+    Code.FORM_NOT_ACCEPTING_SUBMISSIONS: (RefusalType.CONFLICT, 409),
+    Code.INVALID_TRANSITION: (RefusalType.CONFLICT, 409),
+    Code.RATE_LIMITED: (RefusalType.RATE_LIMIT, 429),
+    Code.INTERNAL_ERROR: (RefusalType.API, 500),
+    Code.OVERLOADED: (RefusalType.API, 503),
+    Code.DATABASE_UNAVAILABLE: (RefusalType.API, 503),
+}
+RETRYABLE = {Code.IDEMPOTENCY_IN_PROGRESS, Code.RATE_LIMITED, Code.OVERLOADED, Code.DATABASE_UNAVAILABLE}
+AUTHENTICATE: Header = (b"www-authenticate", b'ApiKey realm="partner"')
+RETRY_AFTER_SECONDS = 1
+
+
+def error_object(refusal: Refusal, request_id: str) -> dict[str, Any]:
+    """The error member; the same on every answer that is not a success."""
+    return {
+        "type": STATUS[refusal.code][0].value,
+        "code": refusal.code.value,
+        "message": refusal.message,
+        "param": refusal.param,
+        "request_id": request_id,
+        "retryable": refusal.code in RETRYABLE,
+        "doc_url": f"/docs/errors#{refusal.code.value}",
+        "details": dict(refusal.details),
+    }
+
+
+def refused(refusal: Refusal, request_id: str, *headers: Header) -> Answer:
+    body: dict[str, Any] = {"error": error_object(refusal, request_id)}
+    return Answer(STATUS[refusal.code][1], _json(body), (*headers, *_headers_of(refusal.code, headers)))
+
+
+def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:
+    """All faults at once, without the input: it holds people's emails and phones."""
+    detail = [{"loc": list(fault["loc"]), "msg": fault["msg"], "type": fault["type"]} for fault in faults]
+    param = str(detail[0]["loc"][-1]) if detail else None
+    error = error_object(Refusal(Code.VALIDATION_ERROR, param=param), request_id)
+    return Answer(422, _json({"detail": detail, "error": error}))
+
+
+def _headers_of(code: Code, given: Sequence[Header]) -> list[Header]:
+    if STATUS[code][1] == 401:
+        return [AUTHENTICATE]
+    if code in RETRYABLE and all(name != b"retry-after" for name, _ in given):
+        return [(b"retry-after", str(RETRY_AFTER_SECONDS).encode())]
+    return []
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str).encode("utf-8", "replace")

@@ -1,0 +1,163 @@
+"""FastAPI declares, this executes.
+
+A route is declared the FastAPI way: its signature names path, query and body values, and the scope it demands. That
+declaration makes the OpenAPI document and the validators. FastAPI's own per-request work (dependency solving, exit
+stacks, response models) costs more than the database does, so here the validators compiled from the signature are
+called directly: access first, then parameters, then the endpoint.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fastapi import Security
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from fastapi.security import APIKeyHeader
+from pydantic import ValidationError
+
+from studiogate import API_VERSION
+from studiogate.api.errors import Answer, invalid, refused
+from studiogate.api.params import is_cursor_fault
+from studiogate.api.requests import Request
+from studiogate.domain.access import Access, Scope
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.runtime import Runtime
+
+Result = TypeVar("Result")
+_MISSING = object()
+
+SERVICE_KEY = APIKeyHeader(
+    name="X-Service-Key",
+    scheme_name="ServiceKey",
+    description="A key of one studio, made with `studiogate key create`. Keep it on your server.",
+    auto_error=False,
+)
+
+
+def needs(scope: Scope) -> Any:
+    """Asking for the scope in the signature is the check."""
+    return Security(SERVICE_KEY, scopes=[scope.value])
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, and what an endpoint needs to serve them."""
+
+    access: Access
+    runtime: Runtime
+    request: Request
+    request_id: str
+
+    async def read(self, function: Callable[..., Awaitable[Result]], *arguments: Any) -> Result:
+        """Read through a storage function, on a connection of its own."""
+        async with self.runtime.database.connection() as connection:
+            return await function(connection, self.access, *arguments)
+
+
+class _Parameter:
+    """One value of the signature, with the validator that pydantic compiled for it."""
+
+    __slots__ = ("alias", "default", "field", "location", "name", "required", "validate")
+
+    def __init__(self, field: Any, location: str) -> None:
+        self.field = field
+        self.location = location
+        self.name: str = field.name
+        self.alias: str = field.alias
+        self.required: bool = field.field_info.is_required()
+        self.default: Any = None if self.required else field.get_default()
+        self.validate: Callable[[Any], Any] = field._type_adapter.validator.validate_python
+
+    def read(self, value: Any, values: dict[str, Any], faults: list[dict[str, Any]]) -> None:
+        try:
+            values[self.name] = self.validate(value)
+        except ValidationError:
+            faults += self.field.validate(value, loc=(self.location, self.alias))[1]
+
+    def absent(self, values: dict[str, Any], faults: list[dict[str, Any]]) -> None:
+        if self.required:
+            faults.append({"type": "missing", "loc": (self.location, self.alias), "msg": "Field required"})
+        else:
+            values[self.name] = self.default
+
+
+class LeanRoute(APIRoute):
+    """A declared route with its execution plan. One without a scope in its signature does not come to be."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        plan: Dependant = self.dependant
+        scopes = [scope for each in plan.dependencies for scope in each.own_oauth_scopes or []]
+        if len(scopes) != 1:
+            raise TypeError(f"{endpoint.__name__} must name exactly one scope in its signature")
+        self.scope = Scope(scopes[0])
+        self._caller_name = plan.dependencies[0].name or "caller"
+        self._path_parameters = [_Parameter(field, "path") for field in plan.path_params]
+        self._query_parameters = [_Parameter(field, "query") for field in plan.query_params]
+        self._header_parameters = [_Parameter(field, "header") for field in plan.header_params]
+        self._body = plan.body_params[0] if plan.body_params else None
+
+    async def execute(self, caller: Caller, path_values: Sequence[str]) -> Answer:
+        """Scope, body, parameters, endpoint, in the contract's order."""
+        refusal = caller.access.refusal_without(self.scope) or _unsupported_version(caller.request)
+        if refusal is not None:
+            return refused(refusal, caller.request_id)
+        values: dict[str, Any] = {self._caller_name: caller}
+        faults: list[dict[str, Any]] = []
+        self._read_parameters(caller.request, path_values, values, faults)
+        if self._body is not None:
+            refusal = await self._read_body(caller.request, values, faults)
+            if refusal is not None:
+                return refused(refusal, caller.request_id)
+        if faults:
+            return _faulty(faults, caller.request_id)
+        answer: Answer = await self.endpoint(**values)
+        return answer
+
+    def _read_parameters(
+        self, request: Request, path_values: Sequence[str], values: dict[str, Any], faults: list[dict[str, Any]]
+    ) -> None:
+        for parameter, value in zip(self._path_parameters, path_values, strict=True):
+            parameter.read(value, values, faults)
+        if self._query_parameters:
+            query = request.query
+            for parameter in self._query_parameters:
+                given = query.get(parameter.alias, _MISSING)
+                _take(parameter, given, values, faults)
+        for parameter in self._header_parameters:
+            given = request.headers.get(parameter.alias.lower().encode(), _MISSING)
+            _take(parameter, given.decode("latin-1") if isinstance(given, bytes) else given, values, faults)
+
+    async def _read_body(
+        self, request: Request, values: dict[str, Any], faults: list[dict[str, Any]]
+    ) -> Refusal | None:
+        field = self._body
+        parsed = await request.json()
+        if isinstance(parsed, Refusal):
+            return parsed
+        assert field is not None  # noqa: S101  only called for routes with a body
+        value, found = field.validate(parsed, loc=("body",))
+        faults += found
+        values[field.name] = value
+        return None
+
+
+def _unsupported_version(request: Request) -> Refusal | None:
+    asked = request.headers.get(b"api-version")
+    if asked is None or asked == API_VERSION.encode():
+        return None
+    return Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, "API-Version")
+
+
+def _take(parameter: _Parameter, given: Any, values: dict[str, Any], faults: list[dict[str, Any]]) -> None:
+    if given is _MISSING:
+        parameter.absent(values, faults)
+    else:
+        parameter.read(given, values, faults)
+
+
+def _faulty(faults: list[dict[str, Any]], request_id: str) -> Answer:
+    if any(is_cursor_fault(fault) for fault in faults):
+        return refused(Refusal(Code.INVALID_CURSOR, param="cursor"), request_id)
+    return invalid(faults, request_id)

@@ -1,0 +1,56 @@
+"""What anybody may see without a key: health, metrics, the interface's description and its documentation."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from studiogate import telemetry
+from studiogate.api import docs, openapi
+from studiogate.api.errors import Answer
+from studiogate.api.execution import LeanRoute
+from studiogate.runtime import Runtime
+from studiogate.storage import health
+
+
+@dataclass(frozen=True, slots=True)
+class PublicPage:
+    """``route`` is the page's name in log lines and metrics."""
+
+    route: str
+    answer: Callable[[], Awaitable[Answer]]
+
+
+class PublicPages:
+    """The pages by their path; documents are made once."""
+
+    openapi_path = openapi.PREFIX + "/openapi.json"
+
+    def __init__(self, runtime: Runtime, routes: Sequence[LeanRoute]) -> None:
+        self._runtime = runtime
+        description = Answer(200, openapi.document_bytes(routes))
+        fixed = {self.openapi_path: description, **docs.pages()}
+        self._pages = {path: PublicPage(path, _always(answer)) for path, answer in fixed.items()}
+        for path, answer in {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}.items():
+            self._pages[path] = PublicPage(path, answer)
+
+    def find(self, path: str) -> PublicPage | None:
+        return self._pages.get(path)
+
+    async def _livez(self) -> Answer:
+        return Answer(200, b'{"status":"ok"}')
+
+    async def _readyz(self) -> Answer:
+        """Ready means: the database answers and has every migration that this version knows."""
+        problem = await health.problem(self._runtime.database)
+        if problem is None:
+            return Answer(200, b'{"status":"ok"}')
+        return Answer(503, f'{{"status":"unavailable","problem":"{problem}"}}'.encode(), ((b"retry-after", b"1"),))
+
+    async def _metrics(self) -> Answer:
+        return Answer(200, telemetry.metrics_text(), ((b"content-type", telemetry.METRICS_CONTENT_TYPE.encode()),))
+
+
+def _always(answer: Answer) -> Callable[[], Awaitable[Answer]]:
+    async def page() -> Answer:
+        return answer
+
+    return page

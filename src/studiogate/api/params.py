@@ -1,0 +1,108 @@
+"""Strict input: the types of every path, query, header and body value, in one place.
+
+pydantic and the standard library accept far more than the contract does ("1_0", "urn:uuid:…", naive times), so each
+type checks its text first.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from studiogate.domain.paging import DEFAULT_LIMIT, MAXIMUM_LIMIT
+from studiogate.domain.people import normalize_email
+
+UUID_PATTERN = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
+_UUID = re.compile(UUID_PATTERN[1:-1], re.ASCII)
+_DATE_TIME = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})",
+    re.ASCII,
+)
+_INVALID_CURSOR = "invalid_cursor"
+
+
+def _id(value: str) -> str:
+    if not _UUID.fullmatch(value):
+        raise PydanticCustomError("uuid_parsing", "Input should be a valid UUID in its 36-character form")
+    return value.lower()
+
+
+def _cursor(value: object) -> object:
+    if not isinstance(value, str) or not _UUID.fullmatch(value):
+        raise PydanticCustomError(_INVALID_CURSOR, "This is not a cursor")
+    return value.lower()
+
+
+def is_cursor_fault(fault: dict[str, Any]) -> bool:
+    """A cursor that cannot be one is answered with 400, not with 422."""
+    return bool(fault["type"] == _INVALID_CURSOR)
+
+
+def _digits(value: object) -> object:
+    if isinstance(value, str) and not (value.isascii() and value.isdigit() and len(value) <= 9):
+        raise PydanticCustomError("int_parsing", "Input should be an integer in plain digits")
+    return value
+
+
+def _boolean(value: object) -> object:
+    if value in ("true", "false"):
+        return value == "true"
+    if isinstance(value, bool):
+        return value
+    raise PydanticCustomError("bool_parsing", "Input should be true or false")
+
+
+def _date_time(value: object) -> datetime:
+    """ISO 8601 with an offset. A plus that arrived as a space (unescaped in a query) is taken as meant."""
+    text = value.replace(" ", "+") if isinstance(value, str) else ""
+    if not _DATE_TIME.fullmatch(text):
+        raise PydanticCustomError("datetime_parsing", "Input should be an ISO 8601 date-time with an offset or Z")
+    try:
+        # The database keeps microseconds; a finer fraction is cut.
+        instant = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper()))
+        return instant.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise PydanticCustomError("datetime_parsing", "Input should be a date-time that exists") from None
+
+
+def _no_nul(value: str) -> str:
+    if "\x00" in value:
+        raise PydanticCustomError("string_type", "Input should not contain U+0000")
+    return value
+
+
+def _email(value: str) -> str:
+    email = normalize_email(value)
+    if email is None:
+        raise PydanticCustomError("email_parsing", "Input should be a valid email address")
+    return email
+
+
+Id = Annotated[str, AfterValidator(_id), WithJsonSchema({"type": "string", "format": "uuid", "pattern": UUID_PATTERN})]
+DateTime = Annotated[datetime, BeforeValidator(_date_time), WithJsonSchema({"type": "string", "format": "date-time"})]
+Boolean = Annotated[bool, BeforeValidator(_boolean), WithJsonSchema({"type": "boolean"})]
+Text = Annotated[str, AfterValidator(_no_nul)]
+NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_no_nul)]
+
+EmailAddress = Annotated[
+    str, AfterValidator(_no_nul), AfterValidator(_email), WithJsonSchema({"type": "string", "format": "email"})
+]
+
+PathId = Annotated[Id, Path()]
+Cursor = Annotated[
+    Annotated[str, BeforeValidator(_cursor), WithJsonSchema({"type": "string", "format": "uuid"})] | None,
+    Query(description="`next_cursor` of the page before, unchanged."),
+]
+Limit = Annotated[
+    Annotated[int, BeforeValidator(_digits), Field(ge=1, le=MAXIMUM_LIMIT)],
+    Query(description=f"Rows on a page, 1 to {MAXIMUM_LIMIT}."),
+]
+UpdatedAfter = Annotated[
+    DateTime | None, Query(description="Only what was created or changed at or after this instant.")
+]
+EmailFilter = Annotated[EmailAddress | None, Query(description="Exactly this address, compared in normalized form.")]
+LIMIT_WHERE_ALL_FIT = MAXIMUM_LIMIT
+LIMIT = DEFAULT_LIMIT

@@ -1,0 +1,125 @@
+"""A request as the door sees it: headers, query and body, read strictly and only when asked for."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl
+
+from studiogate.domain.refusals import Code, Refusal
+
+MAXIMUM_BODY = 1024 * 1024
+BODY_SECONDS = 10.0
+MAXIMUM_DEPTH = 32
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Request:
+    """One HTTP request. ``headers`` holds the last of each name, in lower case."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self._query_string: bytes = scope["query_string"]
+        self._client = scope.get("client")
+        self._receive = receive
+
+    @property
+    def address(self) -> str:
+        return self._client[0] if self._client else "unknown"
+
+    @cached_property
+    def query(self) -> dict[str, str]:
+        if not self._query_string:
+            return {}
+        return dict(parse_qsl(self._query_string.decode("latin-1"), keep_blank_values=True, errors="replace"))
+
+    async def json(self) -> Any | Refusal:
+        """The body, parsed. Anything that JSON or PostgreSQL would choke on is refused here."""
+        media_type = self.headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
+        if media_type != b"application/json":
+            return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
+        body = await self.body(MAXIMUM_BODY)
+        return body if isinstance(body, Refusal) else _strict_json(body)
+
+    async def body(self, maximum: int) -> bytes | Refusal:
+        declared = self.headers.get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > maximum:
+            return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await self._collect(maximum)
+        except TimeoutError:
+            return Refusal(Code.INVALID_JSON, {"problem": f"the body did not arrive within {BODY_SECONDS:.0f} s"})
+
+    async def _collect(self, maximum: int) -> bytes | Refusal:
+        chunks, size = [], 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                return Refusal(Code.INVALID_JSON, {"problem": "the body ended early"})
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > maximum:
+                return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                return b"".join(chunks)
+
+
+def _strict_json(body: bytes) -> Any | Refusal:
+    try:
+        value = json.loads(body.decode("utf-8"), object_pairs_hook=_unique_members, parse_constant=_no_constant)
+        _check(value)
+    except UnicodeDecodeError:
+        return Refusal(Code.INVALID_JSON, {"problem": "the body is not UTF-8"})
+    except RecursionError:
+        return Refusal(Code.INVALID_JSON, {"problem": f"nested deeper than {MAXIMUM_DEPTH} levels"})
+    except json.JSONDecodeError as error:
+        return Refusal(Code.INVALID_JSON, {"problem": error.msg, "line": error.lineno, "column": error.colno})
+    except ValueError as error:
+        return Refusal(Code.INVALID_JSON, {"problem": str(error)})
+    return value
+
+
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object has the same member twice")
+    return members
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check(value: Any) -> None:
+    """Depth, and text that cannot be stored: U+0000, lone surrogates, numbers beyond all measure."""
+    level: list[Any] = [value]
+    for _ in range(MAXIMUM_DEPTH):
+        if not level:
+            return
+        below: list[Any] = []
+        for each in level:
+            below += _members(each)
+        level = below
+    raise ValueError(f"nested deeper than {MAXIMUM_DEPTH} levels")
+
+
+def _members(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
+            raise ValueError("text holds U+0000 or half a surrogate pair")
+    elif isinstance(value, float) and value in (float("inf"), float("-inf")):
+        raise ValueError("a number is too large")
+    elif isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    elif isinstance(value, list):
+        return value
+    return []

@@ -1,0 +1,223 @@
+"""What cancelling a booking costs, and the receipt that says so.
+
+- Exactly at the cutoff is on time. From the start on a partner cannot cancel: ``class_started``. Staff still can.
+- A late cancel is graced while the member has free late cancels left, or was promoted at most
+  ``promotion_grace_minutes`` ago (0: no such grace). ``late`` stays true: it tells when, ``graced`` tells what follows.
+  Promotion is looked at first and uses up no free late cancel, so those graced by it do not belong in the count.
+- The studio's own cancellations, a cancelled class and leaving the waitlist are never late and never cost anything.
+- A checked-in booking (or a no-show) is not cancelled by a partner or by staff: ``invalid_transition``; the check-in
+  is taken back first. Cancelling the class walks that way for them, so it cancels every live booking.
+- A credit is returned or forfeited only if one was taken and the membership (still) counts credits.
+- Without a fee or a credit to lose, a late cancel is still ``late``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.bookings.facts import BookingFacts, ClassFacts, MembershipFacts
+from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.bookings.policy import LateAction, LateFee
+from studiogate.domain.bookings.states import SEAT_HOLDING, BookingStatus, booking_transition_refusal
+from studiogate.domain.refusals import Code, Refusal
+
+
+class CancellationType(StrEnum):
+    STANDARD = "standard"
+    LATE = "late"
+    GRACED = "graced"
+    STUDIO = "studio"
+    CLASS_CANCELLED = "class_cancelled"
+    WAITLIST_LEFT = "waitlist_left"
+
+
+class CancellationCause(StrEnum):
+    """Who or what cancels: a partner, staff, the class's own cancellation, or a waitlist that ends at the start."""
+
+    PARTNER = "partner"
+    STUDIO = "studio"
+    CLASS_CANCELLED = "class_cancelled"
+    WAITLIST_EXPIRED = "waitlist_expired"
+
+
+# The receipt's `cancelled_by`.
+CANCELLED_BY: Mapping[CancellationCause, str] = MappingProxyType(
+    {
+        CancellationCause.PARTNER: "partner_api",
+        CancellationCause.STUDIO: "studio",
+        CancellationCause.CLASS_CANCELLED: "studio",
+        CancellationCause.WAITLIST_EXPIRED: "system",
+    }
+)
+
+_TYPE_BY_CAUSE = {
+    CancellationCause.STUDIO: CancellationType.STUDIO,
+    CancellationCause.CLASS_CANCELLED: CancellationType.CLASS_CANCELLED,
+    CancellationCause.WAITLIST_EXPIRED: CancellationType.WAITLIST_LEFT,
+}
+_FEE_ACTIONS = frozenset({LateAction.FEE, LateAction.FEE_AND_FORFEIT})
+_FORFEIT_ACTIONS = frozenset({LateAction.FORFEIT_CREDIT, LateAction.FEE_AND_FORFEIT})
+
+
+@dataclass(frozen=True, slots=True)
+class CancellationAttempt:
+    """``membership`` is the one the booking was made on; ``late_cancels`` are the member's earlier late cancels since
+    ``policy.late_cancels_since(now)``, without those graced for a promotion."""
+
+    booking: BookingFacts
+    class_: ClassFacts
+    membership: MembershipFacts | None
+    late_cancels: int
+    studio_currency: str
+    cause: CancellationCause
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """``credits_remaining`` is the membership's count afterwards; ``seat_freed`` tells the waitlist."""
+
+    cancellation_type: CancellationType
+    cancelled_at: datetime
+    cancelled_by: str
+    late: bool
+    cutoff_at: datetime
+    fee: LateFee | None
+    credits_forfeited: int
+    credits_returned: int
+    membership_id: UUID | None
+    credits_remaining: int | None
+    spot_released: bool
+    seat_freed: bool
+    graced_for_promotion: bool
+
+
+def decide_cancellation(attempt: CancellationAttempt) -> Cancellation | Refusal:
+    refusal = cancellation_refusal(attempt)
+    if refusal is not None:
+        return refusal
+    booking, kind = attempt.booking, _type(attempt)
+    forfeited, returned = _credits(attempt, kind)
+    return Cancellation(
+        cancellation_type=kind,
+        cancelled_at=attempt.now,
+        cancelled_by=CANCELLED_BY[attempt.cause],
+        late=kind in (CancellationType.LATE, CancellationType.GRACED),
+        cutoff_at=_cutoff_at(attempt),
+        fee=_fee(attempt, kind),
+        credits_forfeited=forfeited,
+        credits_returned=returned,
+        membership_id=booking.membership_id,
+        credits_remaining=_credits_after(attempt.membership, returned),
+        spot_released=booking.class_spot_id is not None,
+        seat_freed=booking.status in SEAT_HOLDING,
+        graced_for_promotion=kind == CancellationType.GRACED and _just_promoted(attempt),
+    )
+
+
+def cancellation_refusal(attempt: CancellationAttempt) -> Refusal | None:
+    booking = attempt.booking
+    if booking.status == BookingStatus.CANCELLED:
+        return Refusal(Code.BOOKING_ALREADY_CANCELLED, {"cancellation_id": _text(booking.cancellation_id)})
+    if attempt.cause == CancellationCause.CLASS_CANCELLED:
+        return None
+    if attempt.cause == CancellationCause.PARTNER and attempt.now >= attempt.class_.start_time:
+        return Refusal(Code.CLASS_STARTED)
+    if attempt.cause == CancellationCause.WAITLIST_EXPIRED and booking.status != BookingStatus.WAITLISTED:
+        return Refusal(Code.INVALID_TRANSITION, {"from": str(booking.status), "to": str(BookingStatus.CANCELLED)})
+    return booking_transition_refusal(booking.status, BookingStatus.CANCELLED)
+
+
+def receipt_json(
+    booking: BookingFacts,
+    cancellation: Cancellation,
+    *,
+    receipt_id: UUID | None,
+    reason: str | None = None,
+    purchase_id: UUID | None = None,
+    promoted: bool = False,
+) -> dict[str, Any]:
+    """The receipt, or with no ``receipt_id`` the preview of it: nothing is cancelled yet, so it has no id, no
+    ``cancelled_at`` and no purchase."""
+    done = receipt_id is not None
+    return {
+        "id": _text(receipt_id),
+        "object": "booking_cancellation",
+        "booking_id": str(booking.id),
+        "class_id": str(booking.class_id),
+        "member_id": str(booking.member_id),
+        "status": "cancelled" if done else "preview",
+        "cancelled_at": instant_text(cancellation.cancelled_at) if done else None,
+        "cancelled_by": cancellation.cancelled_by,
+        "reason": reason,
+        "cancellation_type": str(cancellation.cancellation_type),
+        "late": cancellation.late,
+        "cutoff_at": instant_text(cancellation.cutoff_at),
+        "late_fee": _fee_json(cancellation.fee, purchase_id),
+        "credit_forfeited": cancellation.credits_forfeited > 0,
+        "credits_forfeited": cancellation.credits_forfeited,
+        "credits_returned": cancellation.credits_returned,
+        "membership_id": _text(cancellation.membership_id),
+        "credits_remaining": cancellation.credits_remaining,
+        "spot_released": cancellation.spot_released,
+        "promoted": promoted,
+        "policy": booking.policy.as_json(),
+    }
+
+
+def _type(attempt: CancellationAttempt) -> CancellationType:
+    if attempt.cause != CancellationCause.PARTNER:
+        return _TYPE_BY_CAUSE[attempt.cause]
+    if attempt.booking.status == BookingStatus.WAITLISTED:
+        return CancellationType.WAITLIST_LEFT
+    if attempt.now <= _cutoff_at(attempt):
+        return CancellationType.STANDARD
+    return CancellationType.GRACED if _is_graced(attempt) else CancellationType.LATE
+
+
+def _cutoff_at(attempt: CancellationAttempt) -> datetime:
+    """By the frozen policy, but from where the class starts now: a class that was moved moves the cutoff along."""
+    return attempt.booking.policy.cancellation_cutoff_at(attempt.class_.start_time)
+
+
+def _is_graced(attempt: CancellationAttempt) -> bool:
+    return _just_promoted(attempt) or attempt.late_cancels < attempt.booking.policy.free_late_cancels
+
+
+def _just_promoted(attempt: CancellationAttempt) -> bool:
+    promoted_at, grace = attempt.booking.promoted_at, attempt.booking.policy.promotion_grace_minutes
+    return promoted_at is not None and grace > 0 and attempt.now - promoted_at <= timedelta(minutes=grace)
+
+
+def _fee(attempt: CancellationAttempt, kind: CancellationType) -> LateFee | None:
+    policy = attempt.booking.policy
+    charged = kind == CancellationType.LATE and policy.late_action in _FEE_ACTIONS
+    return policy.late_fee(attempt.studio_currency) if charged else None
+
+
+def _credits(attempt: CancellationAttempt, kind: CancellationType) -> tuple[int, int]:
+    """Forfeited and returned."""
+    counted = attempt.membership is not None and attempt.membership.credits_remaining is not None
+    taken = attempt.booking.credits_taken if counted else 0
+    forfeits = kind == CancellationType.LATE and attempt.booking.policy.late_action in _FORFEIT_ACTIONS
+    return (taken, 0) if forfeits else (0, taken)
+
+
+def _credits_after(membership: MembershipFacts | None, returned: int) -> int | None:
+    if membership is None or membership.credits_remaining is None:
+        return None
+    return membership.credits_remaining + returned
+
+
+def _fee_json(fee: LateFee | None, purchase_id: UUID | None) -> dict[str, Any] | None:
+    if fee is None:
+        return None
+    return {"amount": fee.amount, "currency": fee.currency, "status": "pending", "purchase_id": _text(purchase_id)}
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)

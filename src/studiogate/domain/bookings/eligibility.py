@@ -1,0 +1,192 @@
+"""May this member have a place in this class now? Every rule that says no, in the contract's order.
+
+The rules are independent and all of them are reported, so one cause may show in two codes: a class that has started
+is ``class_started`` and, its window being shut as well, ``booking_window_closed``. Exceptions, because the second
+code would say nothing: the four entitlement codes, the three spot codes, ``already_booked`` and
+``already_waitlisted``, ``waitlist_not_allowed`` and ``waitlist_full`` each exclude one another.
+
+- Booking is possible from ``opens_at`` (inclusive) until ``closes_at`` (exclusive).
+- Joining the waitlist must pass every rule, entitlement and credits included; only the spot rules are milder.
+- With ``require_entitlement`` false no membership is looked at and none is taken, not even a fitting one.
+- ``join_waitlist`` matters only when there is no open seat: with one, the member is confirmed.
+- ``class_full`` says ``available_count`` 0 also while a free seat is promised to the waitlist: none is open here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from studiogate.domain.bookings.entitlement import choose_entitlement, credits_of
+from studiogate.domain.bookings.facts import Attempt, MembershipFacts
+from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.bookings.policy import WaitlistMode
+from studiogate.domain.bookings.spots import assigned_spot, spot_fault
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus
+from studiogate.domain.refusals import Code, Refusal
+
+Rule = Callable[[Attempt], Refusal | None]
+
+
+class Outcome(StrEnum):
+    CONFIRMED = "confirmed"
+    WAITLISTED = "waitlisted"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class BookingDecision:
+    """``membership`` is the one that pays, or, on the waitlist, the one that qualifies: it pays when promoted, so
+    ``credits_required`` is 0 there."""
+
+    outcome: Outcome
+    reasons: tuple[Refusal, ...] = ()
+    membership: MembershipFacts | None = None
+    class_spot_id: UUID | None = None
+    credits_required: int = 0
+
+    @property
+    def refusal(self) -> Refusal | None:
+        return first_refusal(self.reasons)
+
+    @property
+    def membership_id(self) -> UUID | None:
+        return self.membership.id if self.membership else None
+
+
+def decide_booking(attempt: Attempt) -> BookingDecision:
+    reasons = failing_rules(attempt)
+    if reasons:
+        return BookingDecision(Outcome.REFUSED, reasons)
+    membership = entitlement_of(attempt)
+    if attempt.would_wait:
+        return BookingDecision(Outcome.WAITLISTED, membership=membership)
+    spot_id = assigned_spot(attempt.class_.spot_selection_mode, attempt.spots, attempt.request.class_spot_id)
+    return BookingDecision(Outcome.CONFIRMED, (), membership, spot_id, credits_of(membership))
+
+
+def failing_rules(attempt: Attempt) -> tuple[Refusal, ...]:
+    return _failing((*CLASS_RULES, *MEMBER_RULES, *SEAT_RULES), attempt)
+
+
+def failing_rules_without_seat(attempt: Attempt) -> tuple[Refusal, ...]:
+    """The rules about class and member alone: the seat and its spot are then the promotion's concern."""
+    return _failing((*CLASS_RULES, *MEMBER_RULES), attempt)
+
+
+def first_refusal(reasons: Sequence[Refusal]) -> Refusal | None:
+    """The answer to a refused request: the first reason, with the codes of all of them."""
+    if not reasons:
+        return None
+    first = reasons[0]
+    return Refusal(first.code, {**first.details, "reasons": [str(reason.code) for reason in reasons]}, first.param)
+
+
+def entitlement_of(attempt: Attempt) -> MembershipFacts | None:
+    """The membership that pays for an attempt which passed the rules."""
+    chosen = _entitlement(attempt)
+    return chosen if isinstance(chosen, MembershipFacts) else None
+
+
+def waitlist_fault(attempt: Attempt) -> Refusal | None:
+    """Why nobody can join the waitlist, if so."""
+    class_, policy = attempt.class_, attempt.policy
+    if not class_.allow_waitlist or policy.waitlist_mode == WaitlistMode.OFF:
+        return Refusal(Code.WAITLIST_NOT_ALLOWED)
+    full = policy.waitlist_capacity is not None and class_.waitlist_count >= policy.waitlist_capacity
+    return Refusal(Code.WAITLIST_FULL) if full else None
+
+
+def _failing(rules: Sequence[Rule], attempt: Attempt) -> tuple[Refusal, ...]:
+    return tuple(refusal for rule in rules if (refusal := rule(attempt)) is not None)
+
+
+def _cancelled(attempt: Attempt) -> Refusal | None:
+    return Refusal(Code.CLASS_CANCELLED) if attempt.class_.status == ClassStatus.CANCELLED else None
+
+
+def _not_visible(attempt: Attempt) -> Refusal | None:
+    return None if attempt.class_.visible else Refusal(Code.CLASS_NOT_BOOKABLE)
+
+
+def _started(attempt: Attempt) -> Refusal | None:
+    return Refusal(Code.CLASS_STARTED) if attempt.now >= attempt.class_.start_time else None
+
+
+def _window_not_open(attempt: Attempt) -> Refusal | None:
+    opens_at = attempt.policy.booking_opens_at(attempt.class_.start_time)
+    if opens_at is None or attempt.now >= opens_at:
+        return None
+    return Refusal(Code.BOOKING_WINDOW_NOT_OPEN, {"opens_at": instant_text(opens_at)})
+
+
+def _window_closed(attempt: Attempt) -> Refusal | None:
+    closes_at = attempt.policy.booking_closes_at(attempt.class_.start_time)
+    return Refusal(Code.BOOKING_WINDOW_CLOSED) if attempt.now >= closes_at else None
+
+
+def _already_there(attempt: Attempt) -> Refusal | None:
+    live = attempt.member.live_booking
+    if live is None:
+        return None
+    waits = live.status == BookingStatus.WAITLISTED
+    return Refusal(Code.ALREADY_WAITLISTED if waits else Code.ALREADY_BOOKED, {"booking_id": str(live.id)})
+
+
+def _suspended(attempt: Attempt) -> Refusal | None:
+    return Refusal(Code.MEMBER_SUSPENDED) if attempt.member.suspended else None
+
+
+def _waiver_missing(attempt: Attempt) -> Refusal | None:
+    form_id = attempt.policy.waiver_form_id
+    if form_id is None or attempt.member.waiver_submitted:
+        return None
+    return Refusal(Code.WAIVER_REQUIRED, {"form_id": str(form_id)})
+
+
+def _entitlement(attempt: Attempt) -> MembershipFacts | Refusal | None:
+    if not attempt.policy.require_entitlement:
+        return None
+    return choose_entitlement(attempt.member.memberships, attempt.class_, attempt.now)
+
+
+def _not_entitled(attempt: Attempt) -> Refusal | None:
+    chosen = _entitlement(attempt)
+    return chosen if isinstance(chosen, Refusal) else None
+
+
+def _limit_reached(attempt: Attempt) -> Refusal | None:
+    limit = attempt.policy.max_bookings_per_day
+    reached = limit is not None and attempt.member.bookings_that_day >= limit
+    return Refusal(Code.BOOKING_LIMIT_REACHED) if reached else None
+
+
+def _overlapping(attempt: Attempt) -> Refusal | None:
+    forbidden = attempt.member.overlapping and not attempt.policy.allow_overlapping
+    return Refusal(Code.OVERLAPPING_BOOKING) if forbidden else None
+
+
+def _spot(attempt: Attempt) -> Refusal | None:
+    mode, asked = attempt.class_.spot_selection_mode, attempt.request.class_spot_id
+    return spot_fault(mode, attempt.spots, asked, takes_seat=not attempt.would_wait)
+
+
+def _no_seat(attempt: Attempt) -> Refusal | None:
+    """Without an open seat: the waitlist's answer to those who would join it, ``class_full`` to the others."""
+    if attempt.seats_open > 0:
+        return None
+    if attempt.request.join_waitlist:
+        return waitlist_fault(attempt)
+    return Refusal(Code.CLASS_FULL, {"waitlist_available": waitlist_fault(attempt) is None, "available_count": 0})
+
+
+CLASS_RULES: tuple[Rule, ...] = (_cancelled, _not_visible, _started, _window_not_open, _window_closed)
+MEMBER_RULES: tuple[Rule, ...] = (
+    _already_there,
+    _suspended,
+    _waiver_missing,
+    _not_entitled,
+    _limit_reached,
+    _overlapping,
+)
+SEAT_RULES: tuple[Rule, ...] = (_spot, _no_seat)

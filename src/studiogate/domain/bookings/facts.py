@@ -1,0 +1,148 @@
+"""What the rules need to know, read under the class's lock and handed over whole. Every instant is UTC."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from studiogate.domain.bookings.policy import Policy
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
+
+
+class SpotSelectionMode(StrEnum):
+    """None stands for a class without spots."""
+
+    OPTIONAL = "optional"
+    REQUIRED = "required"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFacts:
+    """``status`` is the stored one (scheduled or cancelled); ``booked_count`` counts the seats that are held."""
+
+    id: UUID
+    status: ClassStatus
+    visible: bool
+    start_time: datetime
+    end_time: datetime
+    capacity: int
+    booked_count: int
+    waitlist_count: int
+    allow_waitlist: bool
+    spot_selection_mode: SpotSelectionMode | None
+    class_type_id: UUID | None
+    location_id: UUID | None
+
+    @property
+    def available_count(self) -> int:
+        return max(0, self.capacity - self.booked_count)
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipFacts:
+    """``credits_remaining`` None is unlimited. The two sets are the product's limits; an empty one is no limit."""
+
+    id: UUID
+    status: MembershipStatus
+    credits_remaining: int | None
+    started_at: datetime | None
+    current_period_end: datetime | None
+    class_type_ids: frozenset[UUID] = frozenset()
+    location_ids: frozenset[UUID] = frozenset()
+    pause_starts_at: datetime | None = None
+    pause_ends_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBooking:
+    """The member's booking in this class that is not cancelled."""
+
+    id: UUID
+    status: BookingStatus
+
+
+@dataclass(frozen=True, slots=True)
+class MemberFacts:
+    """A member with respect to one class and one policy.
+
+    ``waiver_submitted``: has submitted the policy's ``waiver_form_id`` (of no matter where there is none).
+    ``bookings_that_day``: their SEAT_HOLDING bookings in OTHER classes that start within ``local_day_bounds`` of this
+    class's start in the studio's timezone. ``overlapping``: an OCCUPYING booking in ANOTHER class ``overlaps`` this
+    one. This class is left out of both: a booking in it is ``live_booking`` and has codes of its own.
+    """
+
+    id: UUID
+    suspended: bool
+    waiver_submitted: bool
+    live_booking: LiveBooking | None
+    bookings_that_day: int
+    overlapping: bool
+    memberships: tuple[MembershipFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpotFacts:
+    """``held``: a live booking of this class has it."""
+
+    id: UUID
+    label: str
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BookingRequest:
+    join_waitlist: bool = False
+    class_spot_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try to take a place: everything the rules look at.
+
+    ``seats_open`` is ``seats_open_to_newcomers``, not the class's ``available_count``: a free seat may be promised
+    to somebody who waits.
+    """
+
+    class_: ClassFacts
+    policy: Policy
+    member: MemberFacts
+    request: BookingRequest
+    spots: tuple[SpotFacts, ...]
+    seats_open: int
+    now: datetime
+
+    @property
+    def would_wait(self) -> bool:
+        """Asks for a place on the waitlist, because there is no seat."""
+        return self.seats_open <= 0 and self.request.join_waitlist
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingEntry:
+    """A ``waiting`` entry. ``policy`` is the one frozen on its booking; ``member`` is read against that policy."""
+
+    id: UUID
+    booking_id: UUID
+    position: int
+    member: MemberFacts
+    policy: Policy
+    skip_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BookingFacts:
+    """A booking about to be cancelled, with its frozen policy.
+
+    ``credits_taken`` is 1 when it took a credit, 0 on an unlimited membership, on none, and while waitlisted.
+    """
+
+    id: UUID
+    class_id: UUID
+    member_id: UUID
+    status: BookingStatus
+    policy: Policy
+    membership_id: UUID | None = None
+    credits_taken: int = 0
+    class_spot_id: UUID | None = None
+    promoted_at: datetime | None = None
+    cancellation_id: UUID | None = None

@@ -1,0 +1,48 @@
+"""Money is a decimal string with the currency's own number of decimals (ISO 4217)."""
+
+import re
+from decimal import ROUND_DOWN, Decimal
+
+# Every other currency has two.
+_WITHOUT_DECIMALS = frozenset(
+    {
+        "BIF",
+        "CLP",
+        "DJF",
+        "GNF",
+        "ISK",
+        "JPY",
+        "KMF",
+        "KRW",
+        "PYG",
+        "RWF",
+        "UGX",
+        "UYI",
+        "VND",
+        "VUV",
+        "XAF",
+        "XOF",
+        "XPF",
+    }
+)
+_THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
+_FOUR_DECIMALS = frozenset({"CLF", "UYW"})
+_CURRENCY = re.compile(r"[A-Z]{3}")
+
+
+def is_currency(value: object) -> bool:
+    return isinstance(value, str) and _CURRENCY.fullmatch(value) is not None
+
+
+def currency_decimals(currency: str) -> int:
+    if currency in _WITHOUT_DECIMALS:
+        return 0
+    if currency in _THREE_DECIMALS:
+        return 3
+    return 4 if currency in _FOUR_DECIMALS else 2
+
+
+def money_text(amount: Decimal, currency: str) -> str:
+    """The amount in the currency's decimals. Rounds down: nobody pays more than what was written."""
+    unit = Decimal(1).scaleb(-currency_decimals(currency))
+    return f"{amount.quantize(unit, rounding=ROUND_DOWN):f}"

@@ -1,0 +1,121 @@
+"""The booking policy: what a studio may set, how levels override each other, which instants follow from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.bookings.instants import minutes_before
+from studiogate.domain.bookings.money import money_text
+
+
+class LateAction(StrEnum):
+    NONE = "none"
+    FEE = "fee"
+    FORFEIT_CREDIT = "forfeit_credit"
+    FEE_AND_FORFEIT = "fee_and_forfeit"
+
+
+class WaitlistMode(StrEnum):
+    AUTO = "auto"
+    MANUAL = "manual"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class LateFee:
+    amount: str
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The contract's table, member by member. Resolved once, then frozen on the booking and in its receipt.
+
+    ``late_fee_currency`` None means the studio's currency.
+    """
+
+    require_entitlement: bool = True
+    booking_opens_minutes_before: int | None = None
+    booking_closes_minutes_before: int = 0
+    cancellation_window_minutes: int = 720
+    late_action: LateAction = LateAction.FORFEIT_CREDIT
+    late_fee_amount: str = "0.00"
+    late_fee_currency: str | None = None
+    free_late_cancels: int = 0
+    free_late_cancels_days: int = 30
+    waitlist_mode: WaitlistMode = WaitlistMode.AUTO
+    waitlist_capacity: int | None = None
+    promotion_cutoff_minutes: int = 60
+    promotion_grace_minutes: int = 15
+    max_bookings_per_day: int | None = None
+    allow_overlapping: bool = False
+    waiver_form_id: UUID | None = None
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, Any]) -> "Policy":
+        """Reads validated members. An absent one has its default, an unknown one is passed over, so that a policy
+        frozen by an older or a newer release still reads."""
+        return cls(**{name: _read(name, members[name]) for name in POLICY_MEMBERS if name in members})
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: _written(getattr(self, name)) for name in POLICY_MEMBERS}
+
+    def booking_opens_at(self, start: datetime) -> datetime | None:
+        """The first moment at which booking is possible; None: always."""
+        if self.booking_opens_minutes_before is None:
+            return None
+        return minutes_before(start, self.booking_opens_minutes_before)
+
+    def booking_closes_at(self, start: datetime) -> datetime:
+        """The first moment at which booking is no longer possible."""
+        return minutes_before(start, self.booking_closes_minutes_before)
+
+    def cancellation_cutoff_at(self, start: datetime) -> datetime:
+        """The last moment at which cancelling is on time."""
+        return minutes_before(start, self.cancellation_window_minutes)
+
+    def promotion_cutoff_at(self, start: datetime) -> datetime:
+        """The last moment at which a waiting entry is promoted; after it a free seat is anybody's."""
+        return minutes_before(start, self.promotion_cutoff_minutes)
+
+    def late_cancels_since(self, now: datetime) -> datetime:
+        """Late cancels from this moment on (inclusive) use up ``free_late_cancels``."""
+        return now - timedelta(days=self.free_late_cancels_days)
+
+    def late_fee(self, studio_currency: str) -> LateFee | None:
+        """What a late cancel costs where the late action asks for a fee; a fee of zero is no fee."""
+        currency = self.late_fee_currency or studio_currency
+        amount = money_text(Decimal(self.late_fee_amount), currency)
+        return LateFee(amount, currency) if Decimal(amount) > 0 else None
+
+
+POLICY_MEMBERS = tuple(field.name for field in fields(Policy))
+
+_READERS = {"late_action": LateAction, "waitlist_mode": WaitlistMode}
+
+
+def _read(name: str, value: Any) -> Any:
+    if name == "waiver_form_id" and value is not None:
+        return UUID(str(value))
+    return _READERS[name](value) if name in _READERS else value
+
+
+def _written(value: object) -> object:
+    return str(value) if isinstance(value, UUID | StrEnum) else value
+
+
+def resolve_policy(
+    studio: Mapping[str, Any] | None = None,
+    location: Mapping[str, Any] | None = None,
+    class_type: Mapping[str, Any] | None = None,
+    class_: Mapping[str, Any] | None = None,
+) -> Policy:
+    """The class beats the class type, that the location, that the studio, member by member.
+
+    A member that is present beats the outer level also with the value null: null is a setting ("no limit").
+    """
+    return Policy.from_json({**(studio or {}), **(location or {}), **(class_type or {}), **(class_ or {})})

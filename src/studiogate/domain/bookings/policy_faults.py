@@ -1,0 +1,112 @@
+"""What is wrong with an override of the policy, for whoever loads one. Each mapping is judged by itself."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from studiogate.domain.bookings.money import currency_decimals, is_currency
+from studiogate.domain.bookings.policy import LateAction, WaitlistMode
+
+Check = Callable[[object], str | None]
+
+# Bounds far beyond any studio's need; without them start_time minus minutes would leave the calendar.
+MAX_MINUTES = 10 * 366 * 24 * 60
+MAX_COUNT = 1_000_000
+MAX_DAYS = 3660
+
+# uuid.UUID() would also take braces, urn: and missing hyphens.
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_AMOUNT = re.compile(r"[0-9]{1,9}(?:\.([0-9]{1,4}))?")
+
+
+def policy_faults(override: Mapping[str, object], studio_currency: str = "USD") -> list[tuple[str, str]]:
+    """Every faulty member with a message, in the mapping's order.
+
+    ``studio_currency`` gives the decimals of ``late_fee_amount`` where the mapping names no currency of its own.
+    """
+    checks = {**_CHECKS, "late_fee_amount": _amount_in(_currency_of(override, studio_currency))}
+    found = ((member, checks.get(member, _unknown)(value)) for member, value in override.items())
+    return [(member, message) for member, message in found if message is not None]
+
+
+def _unknown(_value: object) -> str:
+    return "is not a member of the policy"
+
+
+def _boolean(value: object) -> str | None:
+    return None if isinstance(value, bool) else "must be true or false"
+
+
+def _whole(least: int, most: int) -> Check:
+    def check(value: object) -> str | None:
+        # A bool is an int to Python, not to JSON.
+        fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        return None if fits else f"must be a whole number from {least} to {most}"
+
+    return check
+
+
+def _one_of(values: Iterable[str]) -> Check:
+    allowed = [str(value) for value in values]
+
+    def check(value: object) -> str | None:
+        return None if isinstance(value, str) and value in allowed else f"must be one of {', '.join(allowed)}"
+
+    return check
+
+
+def _or_null(inner: Check) -> Check:
+    def check(value: object) -> str | None:
+        message = None if value is None else inner(value)
+        return message and f"{message}, or null"
+
+    return check
+
+
+def _currency(value: object) -> str | None:
+    return None if is_currency(value) else "must be a currency code of three capital letters"
+
+
+def _uuid(value: object) -> str | None:
+    return None if isinstance(value, str) and _UUID.fullmatch(value) else "must be a uuid"
+
+
+def _currency_of(override: Mapping[str, object], studio_currency: str) -> str | None:
+    """The currency that the amount is in; None where the mapping's own is faulty, which is reported by itself."""
+    own = override.get("late_fee_currency")
+    if own is None:
+        return studio_currency
+    return str(own) if is_currency(own) else None
+
+
+def _amount_in(currency: str | None) -> Check:
+    def check(value: object) -> str | None:
+        match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            return 'must be a decimal string such as "15.00"'
+        if currency is None or len(match[1] or "") == currency_decimals(currency):
+            return None
+        return f"must have {currency_decimals(currency)} decimals, as {currency} has"
+
+    return check
+
+
+_minutes, _count = _whole(0, MAX_MINUTES), _whole(0, MAX_COUNT)
+
+_CHECKS: Mapping[str, Check] = {
+    "require_entitlement": _boolean,
+    "booking_opens_minutes_before": _or_null(_minutes),
+    "booking_closes_minutes_before": _minutes,
+    "cancellation_window_minutes": _minutes,
+    "late_action": _one_of(LateAction),
+    "late_fee_currency": _or_null(_currency),
+    "free_late_cancels": _count,
+    # Zero days would forget every late cancel at once and so grace all of them.
+    "free_late_cancels_days": _whole(1, MAX_DAYS),
+    "waitlist_mode": _one_of(WaitlistMode),
+    "waitlist_capacity": _or_null(_count),
+    "promotion_cutoff_minutes": _minutes,
+    "promotion_grace_minutes": _minutes,
+    "max_bookings_per_day": _or_null(_count),
+    "allow_overlapping": _boolean,
+    "waiver_form_id": _or_null(_uuid),
+}

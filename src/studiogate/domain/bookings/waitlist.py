@@ -1,0 +1,144 @@
+"""Who gets a seat that is free: those who wait, in join order, before anybody new.
+
+- Promotion is possible up to and including the promotion cutoff ("no promotion closer to the start than this"). After
+  it a free seat is open to any POST, and nobody is promoted.
+- The class's current policy decides whether promotion happens (mode, cutoff); each entry is re-checked by the policy
+  frozen on its booking. "Every rule" includes the booking window: once it has closed, nobody is promoted either.
+- An entry's own waitlisted booking is not ``already_waitlisted`` in that check.
+- ``auto`` promotes. ``manual`` promotes nobody by itself, but the seat stays promised to those who wait and are
+  eligible until the cutoff: a newcomer must not overtake them while staff decide. ``off`` promises nothing; entries
+  from before it was switched off wait on and expire at the start.
+- A class whose ``allow_waitlist`` was withdrawn takes no new entries; those who already wait keep their turn.
+- An entry that fails is skipped with the first failing code; those after the last free seat are not looked at.
+- Promotion assigns a spot in both spot modes. With none left, ``optional`` promotes without one and ``required``
+  skips with ``spot_required``.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from studiogate.domain.bookings.eligibility import entitlement_of, failing_rules_without_seat
+from studiogate.domain.bookings.entitlement import credits_of
+from studiogate.domain.bookings.facts import (
+    Attempt,
+    BookingRequest,
+    ClassFacts,
+    MemberFacts,
+    MembershipFacts,
+    SpotFacts,
+    SpotSelectionMode,
+    WaitingEntry,
+)
+from studiogate.domain.bookings.policy import Policy, WaitlistMode
+from studiogate.domain.bookings.spots import free_spots, spot_fault
+from studiogate.domain.refusals import Code, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    membership: MembershipFacts | None
+    class_spot_id: UUID | None
+    credits_taken: int
+
+    @property
+    def membership_id(self) -> UUID | None:
+        return self.membership.id if self.membership else None
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    reasons: tuple[Refusal, ...]
+
+    @property
+    def skip_reason(self) -> Code:
+        return self.reasons[0].code
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionStep:
+    entry: WaitingEntry
+    verdict: Promote | Skip
+
+
+def plan_promotions(
+    class_: ClassFacts, policy: Policy, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
+) -> list[PromotionStep]:
+    """What to do with each entry that has its turn: none of them outside ``auto`` and the cutoff."""
+    if policy.waitlist_mode != WaitlistMode.AUTO or not promotion_is_open(class_, policy, now):
+        return []
+    return _walk(class_, entries, spots, now)
+
+
+def eligible_waiting(
+    class_: ClassFacts, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
+) -> int:
+    """How many free seats have an eligible taker on the waitlist, whoever may promote them."""
+    return sum(isinstance(step.verdict, Promote) for step in _walk(class_, entries, spots, now))
+
+
+def seats_open_to_newcomers(class_: ClassFacts, policy: Policy, eligible: int, now: datetime) -> int:
+    """Free seats less those promised to ``eligible`` waiting entries. After a pass of promotions in ``auto`` nobody
+    eligible is left waiting for a free seat, so ``eligible`` is 0 then."""
+    promised = policy.waitlist_mode != WaitlistMode.OFF and promotion_is_open(class_, policy, now)
+    return max(0, class_.available_count - (eligible if promised else 0))
+
+
+def promotion_is_open(class_: ClassFacts, policy: Policy, now: datetime) -> bool:
+    return now <= policy.promotion_cutoff_at(class_.start_time)
+
+
+def waitlist_has_expired(class_: ClassFacts, now: datetime) -> bool:
+    """At the start waiting entries expire and their bookings become cancelled."""
+    return now >= class_.start_time
+
+
+def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFacts], now: datetime) -> Promote | Skip:
+    """The verdict on one entry, given a free seat and the free spots in their order. Staff who promote by hand in
+    ``manual`` ask the same question."""
+    attempt = _attempt(class_, entry, now)
+    spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
+    reasons = failing_rules_without_seat(attempt) + _without_spot(class_.spot_selection_mode, spot_id)
+    if reasons:
+        return Skip(reasons)
+    membership = entitlement_of(attempt)
+    return Promote(membership, spot_id, credits_of(membership))
+
+
+def renumber(positions: Mapping[UUID, int], leaving: Collection[UUID] = ()) -> dict[UUID, int]:
+    """The positions 1..n of those who stay, in the order they had."""
+    staying = sorted((entry for entry in positions if entry not in leaving), key=lambda entry: positions[entry])
+    return {entry: place for place, entry in enumerate(staying, start=1)}
+
+
+def _walk(
+    class_: ClassFacts, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
+) -> list[PromotionStep]:
+    """Members differ, so nobody's promotion changes another's credits; seats and spots are used up on the way."""
+    steps: list[PromotionStep] = []
+    seats, free = class_.available_count, free_spots(spots)
+    for entry in sorted(entries, key=lambda entry: entry.position):
+        if seats == 0:
+            break
+        verdict = try_promotion(class_, entry, free, now)
+        steps.append(PromotionStep(entry, verdict))
+        if isinstance(verdict, Promote):
+            seats, free = seats - 1, free[1:]
+    return steps
+
+
+def _attempt(class_: ClassFacts, entry: WaitingEntry, now: datetime) -> Attempt:
+    member = _apart_from_own_booking(entry.member, entry.booking_id)
+    return Attempt(class_, entry.policy, member, BookingRequest(), spots=(), seats_open=1, now=now)
+
+
+def _apart_from_own_booking(member: MemberFacts, booking_id: UUID) -> MemberFacts:
+    if member.live_booking is None or member.live_booking.id != booking_id:
+        return member
+    return replace(member, live_booking=None)
+
+
+def _without_spot(mode: SpotSelectionMode | None, spot_id: UUID | None) -> tuple[Refusal, ...]:
+    fault = None if spot_id else spot_fault(mode, (), None, takes_seat=True)
+    return (fault,) if fault else ()

@@ -1,0 +1,112 @@
+"""Service keys: ``sgk_live_<8-char id>_<secret><checksum>``.
+
+The secret has 256 random bits in base62; the checksum over everything before it lets a mistyped key be refused
+without asking the database. Only the secret's SHA-256 is kept.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import string
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import Code, Refusal
+
+ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
+ID_LENGTH = 8
+SECRET_LENGTH = 43  # the fewest base62 digits that hold 256 bits
+CHECKSUM_LENGTH = 6
+_KEY = re.compile(
+    rf"sgk_(live|test)_([0-9A-Za-z]{{{ID_LENGTH}}})_([0-9A-Za-z]{{{SECRET_LENGTH}}})([0-9A-Za-z]{{{CHECKSUM_LENGTH}}})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PresentedKey:
+    credential_id: str
+    secret_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    hash: bytes
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What is kept of a credential; ``access`` is what it grants."""
+
+    access: Access
+    secrets: tuple[Secret, ...]
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    rate_limit: int | None
+
+
+def _base62(number: int, length: int) -> str:
+    digits = []
+    for _ in range(length):
+        number, remainder = divmod(number, 62)
+        digits.append(ALPHABET[remainder])
+    return "".join(reversed(digits))
+
+
+def _checksum(text: str) -> str:
+    return _base62(zlib.crc32(text.encode()), CHECKSUM_LENGTH)
+
+
+def new_credential_id() -> str:
+    return "".join(secrets.choice(ALPHABET) for _ in range(ID_LENGTH))
+
+
+def new_key(credential_id: str, *, test: bool) -> str:
+    kind = "test" if test else "live"
+    secret = _base62(secrets.randbits(256), SECRET_LENGTH)
+    body = f"sgk_{kind}_{credential_id}_{secret}"
+    return body + _checksum(body)
+
+
+def parse(key: str) -> PresentedKey | None:
+    """Take a key apart; None where its form or checksum is wrong."""
+    match = _KEY.fullmatch(key)
+    if match is None or _checksum(key[:-CHECKSUM_LENGTH]) != match[4]:
+        return None
+    return PresentedKey(match[2], secret_hash(match[3]))
+
+
+def secret_hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def check(credential: Credential, presented: PresentedKey, now: datetime) -> Refusal | None:
+    """Why this key opens nothing, or None. That it expired is told only to whoever holds a right secret."""
+    secret = _matching(credential.secrets, presented.secret_hash)
+    if secret is None:
+        return Refusal(Code.INVALID_API_KEY)
+    if credential.revoked_at is not None:
+        return Refusal(Code.REVOKED_API_KEY)
+    if _past(credential.expires_at, now) or _past(secret.expires_at, now):
+        return Refusal(Code.EXPIRED_API_KEY)
+    return None
+
+
+def _matching(kept: Iterable[Secret], presented_hash: bytes) -> Secret | None:
+    return next((secret for secret in kept if hmac.compare_digest(secret.hash, presented_hash)), None)
+
+
+def _past(instant: datetime | None, now: datetime) -> bool:
+    return instant is not None and instant <= now
+
+
+def credential_access(
+    studio_id: UUID, credential_id: str, scopes: Iterable[str], location_ids: Iterable[UUID] | None
+) -> Access:
+    locations = None if location_ids is None else tuple(sorted(location_ids))
+    return Access(studio_id, credential_id, frozenset(scopes), locations)

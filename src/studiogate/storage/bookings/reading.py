@@ -1,0 +1,86 @@
+"""Bookings and waitlist entries as partners read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from studiogate.domain.access import Access
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
+from studiogate.storage.database import Connection
+from studiogate.storage.listing import Filter, OneOf, Resource, read_one, read_page
+
+BOOKING_STATUSES = ("waitlisted", "confirmed", "checked_in", "no_show", "cancelled")
+WAITLIST_STATUSES = ("waiting", "offered", "converted", "expired", "cancelled")
+
+BOOKING = Resource(
+    table="bookings",
+    alias="b",
+    columns="""
+        b.id, 'booking' as object, b.class_id, b.member_id, b.status, b.booking_source, b.class_spot_id,
+        entry.position as waitlist_position, b.created_at, b.updated_at""",
+    joins="""
+        left join waitlist_entries entry
+            on b.status = 'waitlisted' and entry.studio_id = b.studio_id and entry.booking_id = b.id""",
+    permitted="b.location_id = any({})",
+    located_by="location_id",
+)
+
+WAITLIST_ENTRY = Resource(
+    table="waitlist_entries",
+    alias="entry",
+    columns="""
+        entry.id, 'waitlist' as object, entry.class_id, entry.member_id, entry.position, entry.status,
+        entry.status = 'converted' as converted_to_booking, entry.booking_id, entry.created_at as joined_at, entry.promoted_at,
+        entry.skip_reason, entry.updated_at""",
+    permitted="entry.location_id = any({})",
+    located_by="location_id",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BookingFilters:
+    class_id: str | None = None
+    member_id: str | None = None
+    status: str | None = None
+    updated_after: datetime | None = None
+
+
+async def list_bookings(
+    connection: Connection, access: Access, page: PageRequest, wanted: BookingFilters
+) -> Page | Refusal:
+    return await _list(connection, access, page, wanted, BOOKING, BOOKING_STATUSES)
+
+
+async def list_waitlist(
+    connection: Connection, access: Access, page: PageRequest, wanted: BookingFilters
+) -> Page | Refusal:
+    return await _list(connection, access, page, wanted, WAITLIST_ENTRY, WAITLIST_STATUSES)
+
+
+async def _list(
+    connection: Connection,
+    access: Access,
+    page: PageRequest,
+    wanted: BookingFilters,
+    resource: Resource,
+    statuses: Sequence[str],
+) -> Page | Refusal:
+    named = {"class_id": wanted.class_id, "member_id": wanted.member_id, "status": wanted.status}
+    alias = resource.alias
+    filters = [Filter(f"{alias}.{column} = {{}}", value) for column, value in named.items() if value is not None]
+    one_of: list[OneOf] = []
+    if access.restricted and not filters:
+        # The location index continues with the status, so that a status filter is cheap too: read all of them.
+        one_of = [OneOf("location_id", access.location_ids or ()), OneOf("status", statuses, "text")]
+    return await read_page(
+        connection, access, resource, page, filters=filters, one_of=one_of, updated_after=wanted.updated_after
+    )
+
+
+async def read_booking(connection: Connection, access: Access, booking_id: str) -> str | None:
+    return await read_one(connection, access, BOOKING, booking_id)
+
+
+async def read_waitlist_entry(connection: Connection, access: Access, waitlist_id: str) -> str | None:
+    return await read_one(connection, access, WAITLIST_ENTRY, waitlist_id)

@@ -1,0 +1,112 @@
+"""Credentials. Looking one up by the id in a key is the listed exception to "every statement names one studio":
+the studio is not known before the key is.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.keys import Credential, Secret, credential_access
+from studiogate.storage.database import Connection, Record
+
+# Secrets that ran out long ago are not worth comparing with; a recent one still explains "expired".
+LOOKUP = """
+    select c.studio_id, c.id, c.scopes, c.location_ids, c.expires_at, c.revoked_at, c.rate_limit,
+           array_agg(s.secret_hash order by s.created_at desc) as hashes,
+           array_agg(s.expires_at order by s.created_at desc) as hash_expiries
+    from credentials c join credential_secrets s on s.studio_id = c.studio_id and s.credential_id = c.id
+    where c.id = $1
+    group by c.studio_id, c.id"""
+
+SHOWN = """
+    c.id, c.name, c.scopes, c.location_ids, c.expires_at, c.rate_limit, c.created_by, c.last_used_at, c.revoked_at,
+    c.created_at, (select slug from studios where studio_id = c.studio_id) as studio,
+    (select count(*) from credential_secrets s where s.studio_id = c.studio_id and s.credential_id = c.id
+     and (s.expires_at is null or s.expires_at > now())) as live_secrets"""
+
+
+async def find_credential(connection: Connection, credential_id: str) -> Credential | None:
+    row = await connection.fetchrow(LOOKUP, credential_id)
+    if row is None:
+        return None
+    secrets = tuple(Secret(hash_, expiry) for hash_, expiry in zip(row["hashes"], row["hash_expiries"], strict=True))
+    access = credential_access(row["studio_id"], row["id"], row["scopes"], row["location_ids"])
+    return Credential(access, secrets, row["expires_at"], row["revoked_at"], row["rate_limit"])
+
+
+async def record_use(connection: Connection, used_at: Mapping[str, datetime]) -> None:
+    """Note the last use of many credentials in one statement."""
+    await connection.execute(
+        """
+        update credentials c set last_used_at = greatest(c.last_used_at, u.used_at)
+        from unnest($1::text[], $2::timestamptz[]) u(id, used_at) where c.id = u.id""",
+        list(used_at),
+        list(used_at.values()),
+    )
+
+
+async def create_credential(connection: Connection, access: Access, details: Mapping[str, Any], secret: bytes) -> None:
+    await connection.execute(
+        """
+        with made as (
+            insert into credentials (studio_id, id, name, scopes, location_ids, expires_at, rate_limit, created_by)
+            values ($1, $2, $3, $4, $5, $6, $7, $8) returning studio_id, id
+        )
+        insert into credential_secrets (studio_id, credential_id, secret_hash) select studio_id, id, $9 from made""",
+        access.studio_id,
+        details["id"],
+        details["name"],
+        details["scopes"],
+        details["location_ids"],
+        details["expires_at"],
+        details["rate_limit"],
+        details["created_by"],
+        secret,
+    )
+
+
+async def list_credentials(connection: Connection, studio_id: UUID | None) -> Sequence[Record]:
+    """Operators only: all studios' credentials, or one's."""
+    return await connection.fetch(
+        f"select {SHOWN} from credentials c where $1::uuid is null or c.studio_id = $1 order by c.created_at", studio_id
+    )
+
+
+async def studio_of_credential(connection: Connection, credential_id: str) -> Record | None:
+    return await connection.fetchrow(
+        """
+        select s.studio_id, s.test, c.revoked_at from credentials c join studios s on s.studio_id = c.studio_id
+        where c.id = $1""",
+        credential_id,
+    )
+
+
+async def rotate_secret(
+    connection: Connection, access: Access, credential_id: str, secret: bytes, overlap: timedelta
+) -> None:
+    """Add a secret; the ones before it end after the overlap, or earlier where they would have."""
+    await connection.execute(
+        """
+        update credential_secrets set expires_at = least(expires_at, now() + $3)
+        where studio_id = $1 and credential_id = $2""",
+        access.studio_id,
+        credential_id,
+        overlap,
+    )
+    await connection.execute(
+        "insert into credential_secrets (studio_id, credential_id, secret_hash) values ($1, $2, $3)",
+        access.studio_id,
+        credential_id,
+        secret,
+    )
+
+
+async def revoke(connection: Connection, access: Access, credential_id: str) -> bool:
+    status: str = await connection.execute(
+        "update credentials set revoked_at = coalesce(revoked_at, now()) where studio_id = $1 and id = $2",
+        access.studio_id,
+        credential_id,
+    )
+    return status != "UPDATE 0"

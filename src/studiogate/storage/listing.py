@@ -1,0 +1,277 @@
+"""How every resource is read: one row by its id, or a page of a list.
+
+A resource's wire columns are one SQL constant, and PostgreSQL builds the JSON: nothing of a row becomes a Python
+object on its way out. Statements are put together from constants only and kept per shape (which filters, whether
+restricted, whether there is a cursor), so that every shape has its own plan and its own index.
+
+A page is read along an index in keyset order. Where a filter takes several values (the permitted locations of a
+restricted key), each value is read along the index for itself and the few rows are merged: never a scan, never a
+sort of more than ``limit + 1`` rows a value.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.storage.database import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A table as partners see it. ``alias`` is the table's name inside ``columns``, ``joins`` and conditions."""
+
+    table: str
+    alias: str
+    columns: str
+    joins: str = ""
+    order: str = "created_at"
+    descending: bool = True
+    # What a restricted key may see, with {} for the permitted locations; None: the resource is studio-wide.
+    permitted: str | None = None
+    # The column along which a restricted key's pages are read, where the table has one.
+    located_by: str | None = None
+    # The wire columns themselves need the permitted locations (as $2, null for an unrestricted key).
+    columns_need_locations: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition with {} for its value. The text is a constant; the value goes to PostgreSQL as a parameter.
+
+    ``of_the_list``: the condition makes the list what it is (its parent in the path), so a cursor has to meet it
+    too. A cursor whose row has only left the filter still works.
+    """
+
+    condition: str
+    value: Any = None
+    of_the_list: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A column that takes several values, each read along its own stretch of the index."""
+
+    column: str
+    values: Sequence[Any]
+    type: str = "uuid"
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A row that must exist, or the answer is not_found; the condition has {} for its id."""
+
+    exists: str
+    id: Any
+
+
+async def read_one(
+    connection: Connection, access: Access, resource: Resource, row_id: str | UUID, *filters: Filter
+) -> str | None:
+    """One resource in wire form, or None where this access may not see it or it does not exist."""
+    values: list[Any] = [access.studio_id]
+    if access.restricted or resource.columns_need_locations:
+        values.append(access.location_ids)
+    conditions = tuple(each.condition for each in filters)
+    values += [row_id, *(each.value for each in filters if "{}" in each.condition)]
+    statement = _one(resource, access.restricted, conditions)
+    wire: str | None = await connection.fetchval(statement, *values)
+    return wire
+
+
+async def read_page(
+    connection: Connection,
+    access: Access,
+    resource: Resource,
+    page: PageRequest,
+    *,
+    filters: Sequence[Filter] = (),
+    one_of: Sequence[OneOf] = (),
+    updated_after: datetime | None = None,
+    parents: Sequence[Parent] = (),
+) -> Page | Refusal:
+    """One page of a list, or why there is none."""
+    ranges = _with_permitted(access, resource, one_of)
+    values: list[Any] = [access.studio_id]
+    if access.restricted or resource.columns_need_locations:
+        values.append(access.location_ids)
+    values.append(page.limit)
+    values += [value for value in (page.cursor, updated_after) if value is not None]
+    values += [each.values for each in ranges]
+    values += [each.value for each in filters if "{}" in each.condition]
+    values += [each.id for each in parents]
+    shape = _Shape(
+        resource,
+        access.restricted,
+        page.cursor is not None,
+        updated_after is not None,
+        tuple((each.column, each.type) for each in ranges),
+        tuple((each.condition, each.of_the_list) for each in filters),
+        tuple(each.exists for each in parents),
+    )
+    row = await connection.fetchrow(_page(shape), *values)
+    return _outcome(row, page)
+
+
+def _with_permitted(access: Access, resource: Resource, one_of: Sequence[OneOf]) -> list[OneOf]:
+    ranges = list(one_of)
+    if access.restricted and resource.located_by and all(each.column != resource.located_by for each in ranges):
+        ranges.insert(0, OneOf(resource.located_by, access.location_ids or ()))
+    return ranges
+
+
+def _outcome(row: Any, page: PageRequest) -> Page | Refusal:
+    if not row["cursor_known"]:
+        return Refusal(Code.INVALID_CURSOR, param="cursor")
+    if not row["parents_known"]:
+        return Refusal(Code.NOT_FOUND)
+    has_more = row["found"] > page.limit
+    return Page(row["rows"] or "", has_more, row["last_id"] if has_more else None)
+
+
+class _Placeholders:
+    """Hands out $1, $2, … in the order in which the values are passed."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def next(self) -> str:
+        self._count += 1
+        return f"${self._count}"
+
+    def fill(self, condition: str) -> str:
+        return condition.format(self.next()) if "{}" in condition else condition
+
+
+@cache
+def _one(resource: Resource, restricted: bool, filters: tuple[str, ...]) -> str:
+    places = _Placeholders()
+    alias = resource.alias
+    where = [f"{alias}.studio_id = {places.next()}"]
+    if restricted or resource.columns_need_locations:
+        where += _permitted(resource, restricted, places.next())
+    where.append(f"{alias}.id = {places.next()}")
+    where += [places.fill(each) for each in filters]
+    return f"""
+        select row_to_json(w)::text from (
+            select {resource.columns} from {resource.table} {alias} {resource.joins} where {" and ".join(where)}
+        ) w"""
+
+
+def _permitted(resource: Resource, restricted: bool, locations: str) -> list[str]:
+    """Conditions that name the permitted locations, so that the parameter always has its type."""
+    if not restricted:
+        return [f"{locations}::uuid[] is null"]
+    if resource.permitted is None:
+        return [f"{locations}::uuid[] is not null"]
+    return [resource.permitted.format(f"{locations}::uuid[]")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Everything that decides the text of a page's statement, and nothing of its values."""
+
+    resource: Resource
+    restricted: bool
+    cursor: bool
+    changed: bool
+    ranges: tuple[tuple[str, str], ...]
+    filters: tuple[tuple[str, bool], ...]
+    parents: tuple[str, ...]
+
+
+@cache
+def _page(shape: _Shape) -> str:
+    return _PageStatement(shape).text()
+
+
+class _PageStatement:
+    """Puts one page's statement together. Placeholders are numbered in the order in which read_page passes values."""
+
+    def __init__(self, shape: _Shape) -> None:
+        places = _Placeholders()
+        resource = self.resource = shape.resource
+        direction = "desc" if resource.descending else "asc"
+        self.alias = resource.alias
+        self.order = f"{{0}}{resource.order} {direction}, {{0}}id {direction}"
+        self.scope = [f"{self.alias}.studio_id = {places.next()}"]
+        if shape.restricted or resource.columns_need_locations:
+            self.scope += _permitted(resource, shape.restricted, places.next())
+        self.limit = places.next()
+        self.cursor_id = places.next() if shape.cursor else None
+        self.updated_after = places.next() if shape.changed else None
+        self.ranges = [(f"range_{n}", column, type_, places.next()) for n, (column, type_) in enumerate(shape.ranges)]
+        filled = [(places.fill(condition), of_the_list) for condition, of_the_list in shape.filters]
+        self.filters = [condition for condition, _of_the_list in filled]
+        self.list_filters = [condition for condition, of_the_list in filled if of_the_list]
+        self.parents = [places.fill(each) for each in shape.parents]
+
+    def text(self) -> str:
+        cursor_known = "exists (select from cursor_row)" if self.cursor_id else "true"
+        parents_known = " and ".join(f"exists ({each})" for each in self.parents) or "true"
+        return f"""
+            with {self._cursor_row()} page as (
+                select {self.alias}.id, row_number() over (order by {self._ordered()}) as number,
+                       row_to_json(w)::text as wire
+                from (select * from ({self._source()}) merged
+                      order by {self.order.format("")} limit {self.limit}::integer + 1) {self.alias}
+                     {self.resource.joins} cross join lateral (select {self.resource.columns}) w
+            )
+            select string_agg(wire, ',' order by number) filter (where number <= {self.limit}) as rows,
+                   count(*) as found,
+                   max(id::text) filter (where number = {self.limit}) as last_id,
+                   {cursor_known} as cursor_known,
+                   {parents_known} as parents_known
+            from page"""
+
+    def _ordered(self) -> str:
+        return self.order.format(f"{self.alias}.")
+
+    def _cursor_row(self) -> str:
+        if self.cursor_id is None:
+            return ""
+        where = " and ".join([*self.scope, *self.list_filters, f"{self.alias}.id = {self.cursor_id}"])
+        return f"""cursor_row as materialized (
+            select {self.alias}.{self.resource.order}, {self.alias}.id
+            from {self.resource.table} {self.alias} where {where}),"""
+
+    def _source(self) -> str:
+        """The rows, at most limit + 1 from every range and arm."""
+        arms = " union all ".join(self._arm(arm) for arm in self._arms())
+        if not self.ranges:
+            return arms
+        unnested = " cross join ".join(
+            f"unnest({place}::{type_}[]) {name}(value)" for name, _, type_, place in self.ranges
+        )
+        return f"select arm.* from {unnested} cross join lateral ({arms}) arm"
+
+    def _arms(self) -> list[list[str]]:
+        """What changed since an instant: all rows made since, and the older ones that were touched since.
+
+        The first arm runs along the list's own index and ends at the limit; the second reads exactly the changes.
+        """
+        if self.updated_after is None:
+            return [[]]
+        touched = f"{self.alias}.updated_at >= {self.updated_after}"
+        if self.resource.order != "created_at":
+            return [[touched]]
+        made = f"{self.alias}.created_at"
+        return [[f"{made} >= {self.updated_after}", touched], [f"{made} < {self.updated_after}", touched]]
+
+    def _arm(self, conditions: list[str]) -> str:
+        where = [*self.scope, *self.filters, *conditions, *self._beyond_the_cursor()]
+        where += [f"{self.alias}.{column} = {name}.value" for name, column, _, _ in self.ranges]
+        return f"""(select {self.alias}.* from {self.resource.table} {self.alias}
+            where {" and ".join(where)} order by {self._ordered()} limit {self.limit}::integer + 1)"""
+
+    def _beyond_the_cursor(self) -> list[str]:
+        if self.cursor_id is None:
+            return []
+        compare = "<" if self.resource.descending else ">"
+        order = self.resource.order
+        return [f"({self.alias}.{order}, {self.alias}.id) {compare} (select {order}, id from cursor_row)"]

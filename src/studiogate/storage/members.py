@@ -1,0 +1,57 @@
+"""Members and their memberships."""
+
+from datetime import datetime
+
+from studiogate.domain.access import Access
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
+from studiogate.storage.database import Connection
+from studiogate.storage.listing import Filter, Parent, Resource, read_one, read_page
+
+# Private staff notes and the phone number are not part of a profile.
+MEMBER = Resource(
+    table="members",
+    alias="m",
+    columns="""
+        m.id, 'member' as object, m.name, m.first_name, m.last_name, m.email, m.role, m.membership_type,
+        m.membership_start_date, m.membership_end_date, m.created_at, m.updated_at""",
+)
+
+MEMBERSHIP = Resource(
+    table="memberships",
+    alias="s",
+    columns="""
+        s.id, 'membership' as object, s.member_id, s.product_id, s.status, s.auto_renew, s.state_version, s.started_at,
+        s.current_period_start, s.current_period_end, s.paused_at, s.pause_starts_at, s.pause_ends_at, s.pause_reason,
+        s.cancel_at_period_end, s.cancel_at, s.cancelled_at, s.cancellation_reason, s.ended_at, s.credits_granted,
+        s.credits_remaining, s.updated_at""",
+)
+
+
+async def list_members(
+    connection: Connection, access: Access, page: PageRequest, email: str | None, updated_after: datetime | None
+) -> Page | Refusal:
+    filters = [] if email is None else [Filter("m.email = {}", email)]
+    return await read_page(connection, access, MEMBER, page, filters=filters, updated_after=updated_after)
+
+
+async def read_member(connection: Connection, access: Access, member_id: str) -> str | None:
+    return await read_one(connection, access, MEMBER, member_id)
+
+
+async def list_memberships(
+    connection: Connection, access: Access, page: PageRequest, member_id: str, updated_after: datetime | None
+) -> Page | Refusal:
+    return await read_page(
+        connection,
+        access,
+        MEMBERSHIP,
+        page,
+        filters=[Filter("s.member_id = {}", member_id, of_the_list=True)],
+        updated_after=updated_after,
+        parents=[Parent("select from members m where m.studio_id = $1 and m.id = {}", member_id)],
+    )
+
+
+async def read_membership(connection: Connection, access: Access, membership_id: str) -> str | None:
+    return await read_one(connection, access, MEMBERSHIP, membership_id)

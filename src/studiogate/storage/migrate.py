@@ -1,0 +1,87 @@
+"""Schema migrations: plain SQL in dbmate's format, applied once each, in order, under an advisory lock.
+
+A migration that was applied must never change: its checksum is kept and compared.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+
+from studiogate.storage.database import Connection
+
+LOCK = 7_311_925_002_117_402  # an arbitrary number of our own: one migrator at a time on a database
+UP, DOWN = "-- migrate:up", "-- migrate:down"
+
+
+class MigrationError(Exception):
+    """The database's history and ours do not agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    version: str
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def migrations() -> list[Migration]:
+    folder = resources.files("studiogate.storage") / "migrations"
+    files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
+    return [_read(entry.name, entry.read_text()) for entry in files]
+
+
+def _read(filename: str, text: str) -> Migration:
+    version, name = filename.removesuffix(".sql").split("_", 1)
+    up = text.split(UP, 1)[1].split(DOWN, 1)[0]
+    return Migration(version, name, up.strip())
+
+
+async def pending(connection: Connection) -> list[Migration]:
+    """What is not applied yet. Raises where an applied migration is unknown here or has changed."""
+    applied = await _applied(connection)
+    known = {migration.version: migration for migration in migrations()}
+    for version, checksum in applied.items():
+        if version not in known:
+            raise MigrationError(
+                f"The database has migration {version}, which this Studiogate does not know: upgrade Studiogate."
+            )
+        if known[version].checksum != checksum:
+            raise MigrationError(f"Migration {version} has changed since it was applied: restore the released file.")
+    return [migration for version, migration in known.items() if version not in applied]
+
+
+async def migrate(connection: Connection) -> list[Migration]:
+    """Apply what is pending, each migration in a transaction of its own; return what was applied."""
+    await connection.execute("select pg_advisory_lock($1)", LOCK)
+    try:
+        await connection.execute(
+            "create table if not exists schema_migrations"
+            " (version text primary key, checksum text not null, applied_at timestamptz not null default now())"
+        )
+        todo = await pending(connection)
+        for migration in todo:
+            await _apply(connection, migration)
+        return todo
+    finally:
+        await connection.execute("select pg_advisory_unlock($1)", LOCK)
+
+
+async def _apply(connection: Connection, migration: Migration) -> None:
+    async with connection.transaction():
+        # A migration that cannot get its lock gives up rather than queue every request behind it.
+        await connection.execute("set local lock_timeout = '5s'; set local statement_timeout = '10min'")
+        await connection.execute(migration.sql)
+        await connection.execute(
+            "insert into schema_migrations (version, checksum) values ($1, $2)", migration.version, migration.checksum
+        )
+
+
+async def _applied(connection: Connection) -> dict[str, str]:
+    if await connection.fetchval("select to_regclass('schema_migrations')") is None:
+        return {}
+    rows = await connection.fetch("select version, checksum from schema_migrations order by version")
+    return {row["version"]: row["checksum"] for row in rows}

@@ -1,0 +1,183 @@
+"""Rooms, class types, instructors, classes and their spots."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from studiogate.domain.access import Access
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
+from studiogate.storage.database import Connection
+from studiogate.storage.listing import Filter, OneOf, Parent, Resource, read_one, read_page
+from studiogate.storage.studio import LOCATION_EXISTS, PERMITTED_LOCATION_EXISTS
+
+ROOM = Resource(
+    table="rooms",
+    alias="r",
+    columns="r.id, 'room' as object, r.location_id, r.name, r.capacity, r.active",
+    permitted="r.location_id = any({})",
+    located_by="location_id",
+)
+
+CLASS_TYPE = Resource(
+    table="class_types",
+    alias="t",
+    columns="t.id, 'class_type' as object, t.name, t.description, t.beginner_safe, t.recovery",
+)
+
+INSTRUCTOR = Resource(
+    table="instructors",
+    alias="i",
+    columns="i.id, 'instructor' as object, i.name, i.tagline, i.tags",
+)
+ACTIVE_INSTRUCTOR = Filter("i.active")
+
+
+def policy_minutes(member: str, default: str) -> str:
+    """A policy member of class ``c``: the class beats its type, that the location, that the studio.
+
+    ``->`` keeps an override of null apart from an absent one; ``#>>`` then makes it SQL's null.
+    """
+    levels = ", ".join(f"{level}.policy->'{member}'" for level in ("c", "class_type", "location", "studio"))
+    return f"make_interval(mins => (coalesce({levels}, '{default}') #>> '{{}}')::integer)"
+
+
+# The clock turns a scheduled class into one in progress and then into a completed one.
+CLASS_STATUS = """
+    case when c.status = 'cancelled' then 'cancelled' when now() < c.start_time then 'scheduled'
+         when now() < c.end_time then 'in_progress' else 'completed' end"""
+
+CLASS_COLUMNS = f"""
+    c.id, 'class' as object, c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id,
+    c.start_time, c.end_time, c.capacity, c.booked_count, greatest(c.capacity - c.booked_count, 0) as available_count,
+    c.waitlist_count, c.allow_waitlist, c.spot_selection_mode, {CLASS_STATUS} as status, c.visible,
+    c.start_time - {policy_minutes("booking_opens_minutes_before", "null")} as booking_opens_at,
+    c.start_time - {policy_minutes("booking_closes_minutes_before", "0")} as booking_closes_at,
+    c.start_time - {policy_minutes("cancellation_window_minutes", "720")} as cancellation_cutoff_at,
+    c.updated_at"""
+
+CLASS_JOINS = """
+    join studios studio on studio.studio_id = c.studio_id
+    left join locations location on location.studio_id = c.studio_id and location.id = c.location_id
+    left join class_types class_type on class_type.studio_id = c.studio_id and class_type.id = c.class_type_id"""
+
+CLASS = Resource(
+    table="classes",
+    alias="c",
+    columns=CLASS_COLUMNS,
+    joins=CLASS_JOINS,
+    order="start_time",
+    descending=False,
+    permitted="c.location_id = any({})",
+    located_by="location_id",
+)
+
+# Each status as a stretch of the start_time index; no class lasts longer than a week.
+CLASS_STATUS_FILTERS = {
+    "scheduled": Filter("c.status = 'scheduled' and c.start_time > now()"),
+    "in_progress": Filter(
+        "c.status = 'scheduled' and c.start_time <= now() and c.end_time > now()"
+        " and c.start_time > now() - interval '7 days'"
+    ),
+    "completed": Filter("c.status = 'scheduled' and c.end_time <= now() and c.start_time <= now()"),
+    "cancelled": Filter("c.status = 'cancelled'"),
+}
+
+# The spots of a class are those of its room, where the class lets members choose.
+SPOT = Resource(
+    table="""(
+        select k.id as class_id, k.location_id, p.* from classes k
+        join room_spots p on p.studio_id = k.studio_id and p.room_id = k.room_id
+        where k.spot_selection_mode is not null)""",
+    alias="p",
+    columns="""
+        p.id, 'class_spot' as object, p.class_id, p.label, p.x, p.y, not exists (
+            select from bookings b where b.studio_id = p.studio_id and b.class_id = p.class_id
+            and b.class_spot_id = p.id and b.status <> 'cancelled') as available""",
+    permitted="p.location_id = any({})",
+)
+CLASS_EXISTS = "select from classes c where c.studio_id = $1 and c.id = {}"
+PERMITTED_CLASS_EXISTS = CLASS_EXISTS + " and c.location_id = any($2)"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFilters:
+    starts_after: datetime | None = None
+    starts_before: datetime | None = None
+    location_id: str | None = None
+    status: str | None = None
+    updated_after: datetime | None = None
+
+
+async def list_rooms(
+    connection: Connection, access: Access, page: PageRequest, location_id: str | None
+) -> Page | Refusal:
+    one_of, parents = _at_location(access, location_id)
+    return await read_page(connection, access, ROOM, page, one_of=one_of, parents=parents)
+
+
+def _at_location(access: Access, location_id: str | None) -> tuple[Sequence[OneOf], Sequence[Parent]]:
+    """A location filter reads along one stretch of the index; a location that is not permitted does not exist."""
+    if location_id is None:
+        return (), ()
+    exists = PERMITTED_LOCATION_EXISTS if access.restricted else LOCATION_EXISTS
+    return (OneOf("location_id", (location_id,)),), (Parent(exists, location_id),)
+
+
+async def read_room(connection: Connection, access: Access, room_id: str) -> str | None:
+    return await read_one(connection, access, ROOM, room_id)
+
+
+async def list_class_types(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
+    return await read_page(connection, access, CLASS_TYPE, page)
+
+
+async def read_class_type(connection: Connection, access: Access, class_type_id: str) -> str | None:
+    return await read_one(connection, access, CLASS_TYPE, class_type_id)
+
+
+async def list_instructors(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
+    return await read_page(connection, access, INSTRUCTOR, page, filters=[ACTIVE_INSTRUCTOR])
+
+
+async def read_instructor(connection: Connection, access: Access, instructor_id: str) -> str | None:
+    return await read_one(connection, access, INSTRUCTOR, instructor_id, ACTIVE_INSTRUCTOR)
+
+
+async def list_classes(
+    connection: Connection, access: Access, page: PageRequest, wanted: ClassFilters
+) -> Page | Refusal:
+    filters = []
+    if wanted.starts_after is not None:
+        filters.append(Filter("c.start_time >= {}", wanted.starts_after))
+    if wanted.starts_before is not None:
+        filters.append(Filter("c.start_time < {}", wanted.starts_before))
+    if wanted.status is not None:
+        filters.append(CLASS_STATUS_FILTERS[wanted.status])
+    one_of, parents = _at_location(access, wanted.location_id)
+    return await read_page(
+        connection,
+        access,
+        CLASS,
+        page,
+        filters=filters,
+        one_of=one_of,
+        updated_after=wanted.updated_after,
+        parents=parents,
+    )
+
+
+async def read_class(connection: Connection, access: Access, class_id: str) -> str | None:
+    return await read_one(connection, access, CLASS, class_id)
+
+
+async def list_spots(connection: Connection, access: Access, page: PageRequest, class_id: str) -> Page | Refusal:
+    exists = PERMITTED_CLASS_EXISTS if access.restricted else CLASS_EXISTS
+    return await read_page(
+        connection,
+        access,
+        SPOT,
+        page,
+        filters=[Filter("p.class_id = {}", class_id, of_the_list=True)],
+        parents=[Parent(exists, class_id)],
+    )

@@ -1,0 +1,37 @@
+"""Studios and locations."""
+
+from studiogate.domain.access import Access
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
+from studiogate.storage.database import Connection
+from studiogate.storage.listing import Resource, read_one, read_page
+
+STUDIO = """
+    select row_to_json(w)::text from (
+        select s.studio_id as id, 'studio' as object, s.name, s.slug, s.timezone, s.logo_url, s.primary_color
+        from studios s where s.studio_id = $1
+    ) w"""
+
+LOCATION = Resource(
+    table="locations",
+    alias="l",
+    columns="l.id, 'location' as object, l.name, l.city, l.state, l.timezone, l.active, l.is_primary",
+    permitted="l.id = any({})",
+)
+
+# The row that a location_id filter names must exist, and for a restricted key ($2) be permitted.
+LOCATION_EXISTS = "select from locations l where l.studio_id = $1 and l.id = {}"
+PERMITTED_LOCATION_EXISTS = LOCATION_EXISTS + " and l.id = any($2)"
+
+
+async def read_studio(connection: Connection, access: Access) -> str | None:
+    wire: str | None = await connection.fetchval(STUDIO, access.studio_id)
+    return wire
+
+
+async def list_locations(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
+    return await read_page(connection, access, LOCATION, page)
+
+
+async def read_location(connection: Connection, access: Access, location_id: str) -> str | None:
+    return await read_one(connection, access, LOCATION, location_id)

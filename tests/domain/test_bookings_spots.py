@@ -1,0 +1,76 @@
+"""Spots: faults, assignment, order."""
+
+import pytest
+from booking_facts import a_spot, uid, unhurried
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studiogate.domain.bookings import SpotFacts, SpotSelectionMode, assigned_spot, free_spots, spot_fault
+
+OPTIONAL, REQUIRED = SpotSelectionMode.OPTIONAL, SpotSelectionMode.REQUIRED
+SPOTS = (a_spot(1, held=True), a_spot(2), a_spot(3))
+FREE, HELD, UNKNOWN = uid(2), uid(1), uid(99)
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked", "takes_seat", "code"),
+    [
+        (None, None, True, None),
+        (None, FREE, True, "spot_not_found"),
+        (None, FREE, False, "spot_not_found"),
+        (OPTIONAL, None, True, None),
+        (OPTIONAL, FREE, True, None),
+        (OPTIONAL, HELD, True, "spot_taken"),
+        (OPTIONAL, HELD, False, None),
+        (OPTIONAL, UNKNOWN, True, "spot_not_found"),
+        (OPTIONAL, UNKNOWN, False, "spot_not_found"),
+        (REQUIRED, None, True, "spot_required"),
+        (REQUIRED, None, False, None),
+        (REQUIRED, FREE, True, None),
+        (REQUIRED, HELD, True, "spot_taken"),
+        (REQUIRED, HELD, False, None),
+        (REQUIRED, UNKNOWN, True, "spot_not_found"),
+    ],
+)
+def test_the_fault_of_a_spot(mode, asked, takes_seat, code):
+    fault = spot_fault(mode, SPOTS, asked, takes_seat=takes_seat)
+    assert (fault and fault.code) == code
+    assert fault is None or fault.param == "class_spot_id"
+
+
+def test_the_spot_asked_for_else_the_first_free_one():
+    assert assigned_spot(OPTIONAL, SPOTS, uid(3)) == uid(3)
+    assert assigned_spot(OPTIONAL, SPOTS) == uid(2)
+    assert assigned_spot(REQUIRED, SPOTS) == uid(2)
+    assert assigned_spot(None, SPOTS) is None
+    assert assigned_spot(OPTIONAL, [a_spot(1, held=True)]) is None
+    assert assigned_spot(OPTIONAL, []) is None
+
+
+def test_labels_are_ordered_as_people_count():
+    labels = ["B1", "A10", "A2", "10", "9", "a3", "A02b", "Mat 2", "Mat 10", ""]
+    spots = [a_spot(n, label) for n, label in enumerate(labels, start=1)]
+    spots[-1] = SpotFacts(uid(10), "", False)
+    ordered = [spot.label for spot in free_spots(spots)]
+    assert ordered == ["", "9", "10", "A2", "A02b", "a3", "A10", "B1", "Mat 2", "Mat 10"]
+
+
+def test_equal_labels_are_ordered_by_id_and_no_label_is_too_long():
+    spots = [a_spot(5, "A1"), a_spot(4, "a01"), a_spot(3, "9" * 10_000)]
+    assert [spot.id.int for spot in free_spots(spots)] == [3, 4, 5]
+
+
+@unhurried
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), unique_by=lambda pair: pair[0]))
+def test_numbered_spots_are_ordered_by_number(pairs):
+    spots = [SpotFacts(uid(n), f"Bike {n}", held) for n, held in pairs]
+    assert [spot.id.int for spot in free_spots(spots)] == sorted(n for n, held in pairs if not held)
+
+
+@unhurried
+@given(st.lists(st.text(max_size=12)), st.randoms(use_true_random=False))
+def test_any_labels_have_one_order(labels, random):
+    spots = [SpotFacts(uid(n), label, False) for n, label in enumerate(labels)]
+    ordered = free_spots(spots)
+    random.shuffle(spots)
+    assert free_spots(spots) == ordered

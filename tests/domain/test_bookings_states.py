@@ -1,0 +1,75 @@
+"""States and transitions, against the contract's own lines."""
+
+import re
+
+import pytest
+from booking_facts import END, SECOND, START
+
+from studiogate.domain.bookings import (
+    BOOKING_TRANSITIONS,
+    LIVE,
+    OCCUPYING,
+    SEAT_HOLDING,
+    WAITLIST_TRANSITIONS,
+    BookingStatus,
+    ClassStatus,
+    WaitlistStatus,
+    booking_transition_refusal,
+    class_status,
+    waitlist_transition_refusal,
+)
+from studiogate.domain.refusals import Code
+
+CONTRACT_LINE = (
+    "(new)→confirmed|waitlisted, waitlisted→confirmed|cancelled, confirmed→checked_in|no_show|cancelled, "
+    "checked_in→confirmed, no_show→checked_in"
+)
+
+
+def test_booking_transitions_are_the_contracts_line():
+    written = {
+        None if source == "(new)" else source: set(targets.split("|"))
+        for source, targets in re.findall(r"(\(new\)|\w+)→([\w|]+)", CONTRACT_LINE)
+    }
+    assert {source: set(targets) for source, targets in BOOKING_TRANSITIONS.items() if targets} == written
+    assert set(BOOKING_TRANSITIONS) == {None, *BookingStatus}
+
+
+def test_every_other_change_is_refused_with_both_ends():
+    for source in BookingStatus:
+        for target in BookingStatus:
+            refusal = booking_transition_refusal(source, target)
+            assert (refusal is None) == (target in BOOKING_TRANSITIONS[source])
+            if refusal is not None:
+                assert refusal.code == Code.INVALID_TRANSITION
+                assert refusal.details == {"from": source.value, "to": target.value}
+
+
+@pytest.mark.parametrize("final", ["converted", "expired", "cancelled"])
+def test_an_entry_converts_expires_or_ends_once(final):
+    assert WAITLIST_TRANSITIONS[WaitlistStatus(final)] == frozenset()
+    for target in WaitlistStatus:
+        assert waitlist_transition_refusal(WaitlistStatus(final), target) is not None
+    assert waitlist_transition_refusal(WaitlistStatus.WAITING, WaitlistStatus(final)) is None
+    assert waitlist_transition_refusal(WaitlistStatus.OFFERED, WaitlistStatus(final)) is None
+    assert WAITLIST_TRANSITIONS[None] == {"waiting"}
+
+
+def test_which_bookings_are_live_hold_a_seat_and_occupy_the_member():
+    assert {"waitlisted", "confirmed", "checked_in", "no_show"} == LIVE
+    assert {"confirmed", "checked_in", "no_show"} == SEAT_HOLDING
+    assert {"confirmed", "checked_in"} == OCCUPYING
+
+
+@pytest.mark.parametrize(
+    ("now", "status"),
+    [
+        (START - SECOND, "scheduled"),
+        (START, "in_progress"),
+        (END - SECOND, "in_progress"),
+        (END, "completed"),
+    ],
+)
+def test_a_class_follows_the_clock_unless_it_is_cancelled(now, status):
+    assert class_status(ClassStatus.SCHEDULED, START, END, now) == status
+    assert class_status(ClassStatus.CANCELLED, START, END, now) == "cancelled"

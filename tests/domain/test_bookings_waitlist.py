@@ -1,0 +1,232 @@
+"""Promotion: order, skips, spots, and the seats that newcomers may take."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from booking_facts import (
+    MINUTE,
+    NOW,
+    SECOND,
+    START,
+    a_class,
+    a_membership,
+    a_spot,
+    an_entry,
+    thorough,
+    uid,
+    unhurried,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studiogate.domain.bookings import (
+    BookingStatus,
+    ClassStatus,
+    LiveBooking,
+    Policy,
+    Promote,
+    SpotSelectionMode,
+    WaitlistMode,
+    eligible_waiting,
+    plan_promotions,
+    renumber,
+    seats_open_to_newcomers,
+    try_promotion,
+    waitlist_has_expired,
+)
+
+OPTIONAL, REQUIRED = SpotSelectionMode.OPTIONAL, SpotSelectionMode.REQUIRED
+CUTOFF = START - timedelta(minutes=60)
+
+
+def free(seats: int, **changes):
+    return a_class(booked_count=10 - seats, **changes)
+
+
+def verdicts(class_, entries, spots=(), policy=None, now=NOW):
+    """Position to "promoted" or the skip reason."""
+    plan = plan_promotions(class_, policy or Policy(), entries, spots, now)
+    return {
+        step.entry.position: "promoted" if isinstance(step.verdict, Promote) else str(step.verdict.skip_reason)
+        for step in plan
+    }
+
+
+def test_the_first_in_join_order_gets_the_seat_and_the_rest_is_left_alone():
+    entries = [an_entry(3), an_entry(1), an_entry(2)]
+    assert verdicts(free(1), entries) == {1: "promoted"}
+    assert verdicts(free(2), entries) == {1: "promoted", 2: "promoted"}
+    assert verdicts(free(0), entries) == {}
+    assert verdicts(a_class(booked_count=12), entries) == {}
+    assert verdicts(free(5), []) == {}
+
+
+def test_who_fails_is_skipped_with_the_first_reason_and_the_next_one_is_tried():
+    spent = (a_membership(credits_remaining=0),)
+    entries = [an_entry(1, suspended=True, overlapping=True), an_entry(2, memberships=spent), an_entry(3), an_entry(4)]
+    assert verdicts(free(1), entries) == {1: "member_suspended", 2: "insufficient_credits", 3: "promoted"}
+
+
+def test_a_promotion_takes_what_a_booking_takes():
+    unlimited = an_entry(1, memberships=(a_membership(credits_remaining=None),))
+    free_of_charge = an_entry(2, policy=Policy(require_entitlement=False))
+    plan = plan_promotions(free(3), Policy(), [unlimited, free_of_charge, an_entry(3)], (), NOW)
+    taken = [(step.verdict.membership_id, step.verdict.credits_taken) for step in plan]
+    assert taken == [(uid(11), 0), (None, 0), (uid(11), 1)]
+
+
+def test_an_entrys_own_booking_is_not_held_against_it_but_another_one_is():
+    entry = an_entry(1, live_booking=LiveBooking(uid(3001), BookingStatus.WAITLISTED))
+    assert entry.booking_id == uid(3001)
+    assert verdicts(free(1), [entry]) == {1: "promoted"}
+    elsewhere = an_entry(1, live_booking=LiveBooking(uid(9), BookingStatus.CONFIRMED))
+    assert verdicts(free(1), [elsewhere]) == {1: "already_booked"}
+
+
+def test_each_entry_is_checked_by_the_policy_frozen_on_its_booking():
+    strict, lax = Policy(max_bookings_per_day=1), Policy()
+    entries = [an_entry(1, strict, bookings_that_day=1), an_entry(2, lax, bookings_that_day=1)]
+    assert verdicts(free(2), entries, policy=strict) == {1: "booking_limit_reached", 2: "promoted"}
+
+
+def test_every_rule_includes_those_of_the_class():
+    closes_early = Policy(booking_closes_minutes_before=120)
+    assert verdicts(free(1), [an_entry(1, closes_early)], now=START - 90 * MINUTE) == {1: "booking_window_closed"}
+    assert verdicts(free(1, visible=False), [an_entry(1)]) == {1: "class_not_bookable"}
+    assert verdicts(free(1, status=ClassStatus.CANCELLED), [an_entry(1)]) == {1: "class_cancelled"}
+    until_the_start = Policy(promotion_cutoff_minutes=0)
+    assert verdicts(free(1), [an_entry(1)], policy=until_the_start, now=START) == {1: "class_started"}
+
+
+def test_those_who_already_wait_keep_their_turn_when_the_class_takes_no_new_ones():
+    assert verdicts(free(1, allow_waitlist=False), [an_entry(1)]) == {1: "promoted"}
+
+
+def test_the_cutoff_itself_is_not_too_late():
+    assert verdicts(free(1), [an_entry(1)], now=CUTOFF) == {1: "promoted"}
+    assert verdicts(free(1), [an_entry(1)], now=CUTOFF + SECOND) == {}
+
+
+@pytest.mark.parametrize("mode", [WaitlistMode.MANUAL, WaitlistMode.OFF])
+def test_only_auto_promotes_by_itself(mode):
+    assert verdicts(free(1), [an_entry(1)], policy=Policy(waitlist_mode=mode)) == {}
+
+
+def test_spots_are_assigned_in_order_and_used_up():
+    spots = [a_spot(1, "A10"), a_spot(2, "A2"), a_spot(3, "A1", held=True)]
+    entries = [an_entry(1), an_entry(2), an_entry(3)]
+    plan = plan_promotions(free(3, spot_selection_mode=OPTIONAL), Policy(), entries, spots, NOW)
+    assert [step.verdict.class_spot_id for step in plan] == [uid(2), uid(1), None]
+    required = free(3, spot_selection_mode=REQUIRED)
+    assert verdicts(required, entries, spots) == {1: "promoted", 2: "promoted", 3: "spot_required"}
+    without = plan_promotions(free(1), Policy(), entries, spots, NOW)
+    assert without[0].verdict.class_spot_id is None
+
+
+def test_a_skipped_entry_uses_up_neither_seat_nor_spot():
+    entries = [an_entry(1, suspended=True), an_entry(2)]
+    assert verdicts(free(1, spot_selection_mode=REQUIRED), entries, [a_spot(1)]) == {
+        1: "member_suspended",
+        2: "promoted",
+    }
+
+
+def test_staff_ask_the_same_question():
+    assert isinstance(try_promotion(free(1), an_entry(1), [], NOW), Promote)
+    skip = try_promotion(free(1, spot_selection_mode=REQUIRED), an_entry(1, suspended=True), [], NOW)
+    assert [str(reason.code) for reason in skip.reasons] == ["member_suspended", "spot_required"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "now", "seats", "eligible", "open_seats"),
+    [
+        ("auto", NOW, 2, 0, 2),
+        ("auto", NOW, 2, 1, 1),
+        ("auto", NOW, 1, 1, 0),
+        ("auto", NOW, 1, 3, 0),
+        ("auto", CUTOFF, 1, 1, 0),
+        ("auto", CUTOFF + SECOND, 1, 1, 1),
+        ("manual", NOW, 1, 1, 0),
+        ("manual", CUTOFF + SECOND, 1, 1, 1),
+        ("off", NOW, 1, 1, 1),
+        ("auto", NOW, 0, 0, 0),
+    ],
+)
+def test_a_seat_is_promised_to_the_eligible_until_the_cutoff(mode, now, seats, eligible, open_seats):
+    policy = Policy(waitlist_mode=WaitlistMode(mode))
+    assert seats_open_to_newcomers(free(seats), policy, eligible, now) == open_seats
+
+
+def test_a_lowered_capacity_leaves_no_negative_seats():
+    assert seats_open_to_newcomers(a_class(capacity=5, booked_count=7), Policy(), 0, NOW) == 0
+
+
+def test_eligible_waiting_counts_takers_of_free_seats_in_any_mode():
+    entries = [an_entry(1, suspended=True), an_entry(2), an_entry(3)]
+    assert eligible_waiting(free(5), entries, (), NOW) == 2
+    assert eligible_waiting(free(1), entries, (), NOW) == 1
+    assert eligible_waiting(free(5, spot_selection_mode=REQUIRED), entries, [a_spot(1)], NOW) == 1
+
+
+def test_waiting_ends_at_the_start():
+    assert not waitlist_has_expired(a_class(), START - SECOND)
+    assert waitlist_has_expired(a_class(), START)
+
+
+@thorough
+@given(
+    st.lists(st.booleans(), max_size=8),
+    st.integers(0, 5),
+    st.sampled_from([None, OPTIONAL, REQUIRED]),
+    st.integers(0, 4),
+    st.randoms(use_true_random=False),
+)
+def test_the_promoted_are_the_first_eligible_ones(suspended, seats, mode, spot_count, random):
+    entries = [an_entry(place, suspended=bad) for place, bad in enumerate(suspended, start=1)]
+    spots = [a_spot(n) for n in range(1, spot_count + 1)]
+    random.shuffle(entries)
+    class_ = free(seats, spot_selection_mode=mode)
+    plan = plan_promotions(class_, Policy(), entries, spots, NOW)
+
+    eligible = [place for place, bad in enumerate(suspended, start=1) if not bad]
+    can_seat = min(seats, spot_count) if mode == REQUIRED else seats
+    promoted = [step.entry.position for step in plan if isinstance(step.verdict, Promote)]
+    assert promoted == eligible[:can_seat]
+
+    # Looked at: from the head of the line, without gaps, and no further than the entry that took the last seat.
+    looked_at = [step.entry.position for step in plan]
+    end = promoted[-1] if seats and len(promoted) == seats else (len(suspended) if seats else 0)
+    assert looked_at == list(range(1, end + 1))
+
+    given_spots = [step.verdict.class_spot_id for step in plan if isinstance(step.verdict, Promote)]
+    handed_out = [spot for spot in given_spots if spot is not None]
+    assert handed_out == [spot.id for spot in spots[: len(handed_out)]]
+    assert len(handed_out) == (0 if mode is None else min(len(promoted), spot_count))
+
+    # No stealing, no waste: what is left after the pass is open to newcomers, and only that.
+    left = replace(class_, booked_count=class_.booked_count + len(promoted))
+    still_waiting = [entry for entry in entries if entry.position not in promoted]
+    spots_left = spots[len(handed_out) :]
+    assert eligible_waiting(left, still_waiting, spots_left, NOW) == 0
+    before = seats_open_to_newcomers(class_, Policy(), eligible_waiting(class_, entries, spots, NOW), NOW)
+    assert before == seats_open_to_newcomers(left, Policy(), 0, NOW)
+
+
+def test_positions_close_up():
+    positions = {uid(7): 1, uid(8): 2, uid(9): 3, uid(6): 4}
+    assert renumber(positions, {uid(8)}) == {uid(7): 1, uid(9): 2, uid(6): 3}
+    assert renumber(positions, positions) == {}
+    assert renumber({}) == {}
+
+
+@unhurried
+@given(st.dictionaries(st.uuids(), st.integers(1, 1000)), st.data())
+def test_positions_are_1_to_n_in_the_same_order(positions, data):
+    positions = {entry: place for place, entry in {place: entry for entry, place in positions.items()}.items()}
+    leaving = data.draw(st.sets(st.sampled_from(sorted(positions)))) if positions else set()
+    renumbered = renumber(positions, leaving)
+    assert set(renumbered) == set(positions) - leaving
+    for entry, place in renumbered.items():
+        ahead = [other for other in positions if positions[other] < positions[entry] and other not in leaving]
+        assert place == 1 + len(ahead)
