@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime
 
 monotonic = time.monotonic
+sleep = time.sleep
 
 
 def now() -> datetime:

@@ -12,10 +12,10 @@ class Runtime:
     database: Database
 
     @classmethod
-    async def open(cls, settings: Settings) -> "Runtime":
+    def open(cls, settings: Settings) -> "Runtime":
         if settings.database_url is None:
             raise ValueError("the database's address must be resolved before a runtime is opened")
-        return cls(settings, await Database.open(settings.database_url, size=settings.pool_size))
+        return cls(settings, Database(settings.database_url, settings.pool_size))
 
     async def close(self) -> None:
         await self.database.close()

@@ -3,12 +3,14 @@
 Nothing here ever sees a key, a body or a query string: those hold secrets and people's emails and phones.
 """
 
+import json
 import logging
 import os
 import re
 import sys
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 import uuid_utils
@@ -21,8 +23,11 @@ from prometheus_client import (
     multiprocess,
 )
 
+from studiogate import clock
+
 METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
 _CALLERS_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 REQUESTS = Counter("studiogate_requests_total", "Requests answered.", ["method", "route", "status"])
@@ -35,8 +40,9 @@ REFUSED_AUTHENTICATIONS = Counter("studiogate_refused_authentications_total", "R
 
 def configure_logging(log_format: str) -> None:
     """One line a record on standard output: JSON for machines, coloured text for a terminal."""
+    access_log.configure(log_format)
     renderer: Any = (
-        structlog.processors.JSONRenderer()
+        structlog.processors.JSONRenderer(serializer=lambda record, **_: _ENCODE(record))
         if log_format == "json"
         else structlog.dev.ConsoleRenderer(colors=sys.stdout.isatty())
     )
@@ -53,11 +59,60 @@ def configure_logging(log_format: str) -> None:
     )
 
 
+class AccessLog:
+    """One line a request. Every value is ours or was checked, so a line is a template and not a rendering pipeline."""
+
+    def __init__(self) -> None:
+        self._template = _CONSOLE_LINE
+        self._file_descriptor: int | None = None
+
+    def configure(self, log_format: str) -> None:
+        self._template = _JSON_LINE if log_format == "json" else _CONSOLE_LINE
+        self._file_descriptor = sys.stdout.fileno()
+
+    def write(self, line: "AccessLine") -> None:
+        if self._file_descriptor is not None:
+            text = self._template.format(clock.now().isoformat(timespec="milliseconds"), *line)
+            os.write(self._file_descriptor, text.encode())
+
+
+class AccessLine(NamedTuple):
+    """The key's id, never the key; the route, never the path or the query: those can hold personal data."""
+
+    method: str
+    route: str
+    status: int
+    milliseconds: float
+    bytes: int
+    key_id: str
+    request_id: str
+
+
+_JSON_LINE = (
+    '{{"timestamp":"{0}","level":"info","event":"request","method":"{1}","route":"{2}","status":{3},'
+    '"milliseconds":{4:.2f},"bytes":{5},"key_id":"{6}","request_id":"{7}"}}\n'
+)
+_CONSOLE_LINE = "{0} {1:<6} {2} {3} {4:.1f} ms {5} bytes key={6} {7}\n"
+access_log = AccessLog()
+
+
 def request_id(callers: bytes | None) -> str:
     """The caller's own id where it is fit to be echoed, else a new one."""
     if callers is not None and _CALLERS_REQUEST_ID.fullmatch(callers):
         return callers.decode()
     return "req_" + uuid_utils.uuid7().hex
+
+
+@cache
+def _children(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    return REQUESTS.labels(method, route, str(status)), REQUEST_SECONDS.labels(route)
+
+
+def count_request(method: str, route: str, status: int, seconds: float) -> None:
+    """Methods and routes are ours, never a caller's own text: the number of series is bounded."""
+    counter, histogram = _children(method, route, status)
+    counter.inc()
+    histogram.observe(seconds)
 
 
 def metrics_text() -> bytes:

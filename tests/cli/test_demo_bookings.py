@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from demo_rows import LIVE, MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
+from tests.cli.demo_rows import LIVE, MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

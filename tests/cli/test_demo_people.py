@@ -6,7 +6,7 @@ from typing import Any
 
 import phonenumbers
 import pytest
-from demo_rows import MOMENTS, Row, by_id, moment, studio_at
+from tests.cli.demo_rows import MOMENTS, Row, by_id, moment, studio_at
 
 FIELD_TYPES = {
     "text", "textarea", "number", "email", "phone", "date", "select", "checkbox", "checkbox_group", "signature",

@@ -8,7 +8,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from demo_rows import MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
+from tests.cli.demo_rows import MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
 
 from studiogate.cli.demo import DEFAULT_SEED, demo_studio_file, landmarks
 

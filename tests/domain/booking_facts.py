@@ -112,6 +112,9 @@ def a_booking(policy: Policy | None = None, **changes) -> BookingFacts:
         "status": BookingStatus.CONFIRMED,
         "membership_id": uid(11),
         "credits_taken": 1,
+        "class_spot_id": None,
+        "promoted_at": None,
+        "cancellation_id": None,
     }
     return BookingFacts(policy=policy or Policy(), **{**members, **changes})
 

@@ -4,18 +4,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from booking_facts import (
-    MINUTE,
-    NOW,
-    SECOND,
-    START,
-    a_booking,
-    a_cancellation,
-    a_class,
-    a_membership,
-    thorough,
-    uid,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +17,18 @@ from studiogate.domain.bookings import (
     receipt_json,
 )
 from studiogate.domain.refusals import Refusal
+from tests.domain.booking_facts import (
+    MINUTE,
+    NOW,
+    SECOND,
+    START,
+    a_booking,
+    a_cancellation,
+    a_class,
+    a_membership,
+    thorough,
+    uid,
+)
 
 CUTOFF = START - timedelta(hours=12)
 LATE = CUTOFF + SECOND
@@ -235,7 +235,8 @@ def test_a_preview_has_the_same_members_and_no_effect_to_point_to():
     assert list(preview) == CONTRACT_RECEIPT
     assert (preview["status"], preview["id"], preview["cancelled_at"]) == ("preview", None, None)
     assert preview["late_fee"] == {"amount": "15.00", "currency": "USD", "status": "pending", "purchase_id": None}
-    assert receipt_json(a_booking(), cancelled(), receipt_id=None)["late_fee"] is None
+    on_time = receipt_json(a_booking(), cancelled(), receipt_id=None)
+    assert (on_time["late_fee"], on_time["credit_forfeited"], on_time["credits_returned"]) == (None, False, 1)
 
 
 @thorough

@@ -4,19 +4,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
-from booking_facts import (
-    MINUTE,
-    NOW,
-    SECOND,
-    START,
-    a_class,
-    a_member,
-    a_membership,
-    a_spot,
-    an_attempt,
-    thorough,
-    uid,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +22,19 @@ from studiogate.domain.bookings import (
     first_refusal,
 )
 from studiogate.domain.refusals import Code
+from tests.domain.booking_facts import (
+    MINUTE,
+    NOW,
+    SECOND,
+    START,
+    a_class,
+    a_member,
+    a_membership,
+    a_spot,
+    an_attempt,
+    thorough,
+    uid,
+)
 
 CONTRACT_ORDER = [
     "class_cancelled",

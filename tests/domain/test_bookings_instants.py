@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from booking_facts import END, START, unhurried
 from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.bookings import instant_text, local_day_bounds, overlaps
+from tests.domain.booking_facts import END, START, unhurried
 
 QUARTER = timedelta(minutes=15)
 # Changes at 2:00, at midnight in both directions, by half an hour, on odd offsets, and never.

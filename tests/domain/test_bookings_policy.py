@@ -5,11 +5,11 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
-from booking_facts import NOW, START, unhurried
 from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.bookings import POLICY_MEMBERS, LateFee, Policy, policy_faults, resolve_policy
+from tests.domain.booking_facts import NOW, START, unhurried
 
 FORM = "0b6a1b0e-1f1d-4b0e-9a51-6f7f3f0f5a11"
 CONTRACT_DEFAULTS = {
@@ -135,6 +135,20 @@ WHOLE_OR_NULL = ["booking_opens_minutes_before", "waitlist_capacity", "max_booki
 @pytest.mark.parametrize("value", [-1, True, False, 1.0, "1", [], {}, 10**12])
 def test_whole_numbers_are_neither_negative_nor_booleans_nor_endless(member, value):
     assert [fault[0] for fault in policy_faults({member: value})] == [member]
+
+
+@pytest.mark.parametrize(
+    ("member", "least", "most"),
+    [
+        ("cancellation_window_minutes", 0, 5_270_400),
+        ("free_late_cancels", 0, 1_000_000),
+        ("free_late_cancels_days", 1, 3660),
+    ],
+)
+def test_the_bounds_belong_to_the_range(member, least, most):
+    assert policy_faults({member: least}) == policy_faults({member: most}) == []
+    assert policy_faults({member: least - 1})[0][1] == f"must be a whole number from {least} to {most}"
+    assert policy_faults({member: most + 1}) != []
 
 
 @pytest.mark.parametrize("member", list(CONTRACT_DEFAULTS))

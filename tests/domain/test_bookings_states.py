@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from booking_facts import END, SECOND, START
 
 from studiogate.domain.bookings import (
     BOOKING_TRANSITIONS,
@@ -19,6 +18,7 @@ from studiogate.domain.bookings import (
     waitlist_transition_refusal,
 )
 from studiogate.domain.refusals import Code
+from tests.domain.booking_facts import END, SECOND, START
 
 CONTRACT_LINE = (
     "(new)→confirmed|waitlisted, waitlisted→confirmed|cancelled, confirmed→checked_in|no_show|cancelled, "

@@ -4,19 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from booking_facts import (
-    MINUTE,
-    NOW,
-    SECOND,
-    START,
-    a_class,
-    a_membership,
-    a_spot,
-    an_entry,
-    thorough,
-    uid,
-    unhurried,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +21,19 @@ from studiogate.domain.bookings import (
     seats_open_to_newcomers,
     try_promotion,
     waitlist_has_expired,
+)
+from tests.domain.booking_facts import (
+    MINUTE,
+    NOW,
+    SECOND,
+    START,
+    a_class,
+    a_membership,
+    a_spot,
+    an_entry,
+    thorough,
+    uid,
+    unhurried,
 )
 
 OPTIONAL, REQUIRED = SpotSelectionMode.OPTIONAL, SpotSelectionMode.REQUIRED

@@ -1,0 +1,3 @@
+"""The partners' door."""
+
+PREFIX = "/partner/v1"

@@ -1,10 +1,11 @@
 """Who is at the door: from the X-Service-Key header to an Access."""
 
+import hashlib
 from datetime import datetime
 
 from studiogate import clock, telemetry
 from studiogate.domain import keys
-from studiogate.domain.keys import Credential
+from studiogate.domain.keys import Credential, PresentedKey
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.storage import keys as kept_keys
 from studiogate.storage.database import Database
@@ -20,12 +21,13 @@ class Authenticator:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._cache: dict[str, tuple[float, Credential]] = {}
+        self._parsed: dict[bytes, PresentedKey] = {}
         self._used: dict[str, datetime] = {}
 
     async def authenticate(self, key: bytes | None) -> Credential | Refusal:
         if not key:
             return Refusal(Code.MISSING_API_KEY)
-        presented = keys.parse(key.decode("latin-1"))
+        presented = self._parse(key)
         if presented is None:
             return Refusal(Code.INVALID_API_KEY)
         credential = await self._credential(presented.credential_id)
@@ -37,6 +39,18 @@ class Authenticator:
             return refusal
         self._used[presented.credential_id] = now
         return credential
+
+    def _parse(self, key: bytes) -> PresentedKey | None:
+        """Taken apart once. What is remembered is a digest: whole keys do not stay in memory."""
+        digest = hashlib.sha256(key).digest()
+        presented = self._parsed.get(digest)
+        if presented is None:
+            presented = keys.parse(key.decode("latin-1"))
+            if presented is not None:
+                if len(self._parsed) >= CACHE_SIZE:
+                    self._parsed.clear()
+                self._parsed[digest] = presented
+        return presented
 
     async def _credential(self, credential_id: str) -> Credential | None:
         cached = self._cache.get(credential_id)

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import structlog
 
 from studiogate import API_VERSION, clock, telemetry
-from studiogate.api import catalog, forms, leads, members, purchases, schedule, studio
+from studiogate.api import PREFIX, catalog, forms, leads, members, purchases, schedule, studio
 from studiogate.api.access import Authenticator
 from studiogate.api.bookings import reading as bookings
+from studiogate.api.bookings import writing as booking_writes
 from studiogate.api.dispatch import Match, RouteTree
 from studiogate.api.errors import Answer, Header, refused
 from studiogate.api.execution import Caller, LeanRoute
@@ -21,10 +22,9 @@ from studiogate.api.requests import Receive, Request, Scope, Send
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.runtime import Runtime
-from studiogate.storage.database import DatabaseUnavailableError, OverloadedError
+from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 
-PREFIX = "/partner/v1"
-WORDS = (studio, schedule, catalog, forms, leads, members, bookings, purchases)
+WORDS = (studio, schedule, catalog, forms, leads, members, bookings, booking_writes, purchases)
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
 ON_EVERY_ANSWER: tuple[Header, ...] = (
@@ -72,7 +72,7 @@ class PartnerApp:
         exchange = _Exchange(request)
         try:
             answer = await self._answer(exchange)
-        except OverloadedError:
+        except (OverloadedError, TransactionConflictError):
             answer = refused(Refusal(Code.OVERLOADED), exchange.request_id)
         except DatabaseUnavailableError as error:
             log.error("database unavailable", request_id=exchange.request_id, problem=str(error))
@@ -168,18 +168,17 @@ def _record(exchange: _Exchange, answer: Answer) -> None:
     """One line and one observation a request: the key's id, never the key; no path, no query, no personal data."""
     seconds = clock.monotonic() - exchange.started
     method = exchange.request.method if exchange.request.method in _METHODS else "other"
-    telemetry.REQUESTS.labels(method, exchange.route, str(answer.status)).inc()
-    telemetry.REQUEST_SECONDS.labels(exchange.route).observe(seconds)
-    log.info(
-        "request",
-        method=method,
-        route=exchange.route,
-        status=answer.status,
-        milliseconds=round(seconds * 1000, 2),
-        bytes=len(answer.body),
-        key_id=exchange.credential_id,
-        request_id=exchange.request_id,
+    telemetry.count_request(method, exchange.route, answer.status, seconds)
+    line = telemetry.AccessLine(
+        method,
+        exchange.route,
+        answer.status,
+        seconds * 1000,
+        len(answer.body),
+        exchange.credential_id or "",
+        exchange.request_id,
     )
+    telemetry.access_log.write(line)
 
 
 _METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}

@@ -1,12 +1,10 @@
 """What every operation tells about itself in the OpenAPI document."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from studiogate.api.errors import STATUS, error_object
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Code
 
 Uuid = Annotated[str, Field(json_schema_extra={"format": "uuid"})]
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -14,6 +12,9 @@ Money = Annotated[str, Field(pattern=r"^\d+(\.\d+)?$", description="A decimal wi
 Email = Annotated[str, Field(json_schema_extra={"format": "email"})]
 
 EXAMPLE_REQUEST_ID = "req_0192f0c1a2b37c4d8e5f60718293a4b5"
+
+# How a route hands its codes to the OpenAPI document; the document itself does not show it.
+CODES = "x-codes"
 
 # Every operation can answer with these.
 EVERYWHERE = (
@@ -23,7 +24,6 @@ EVERYWHERE = (
     Code.EXPIRED_API_KEY,
     Code.REVOKED_API_KEY,
     Code.INSUFFICIENT_SCOPE,
-    Code.METHOD_NOT_ALLOWED,
     Code.VALIDATION_ERROR,
     Code.RATE_LIMITED,
     Code.INTERNAL_ERROR,
@@ -35,10 +35,17 @@ READING = (Code.NOT_FOUND,)
 WRITING = (Code.INVALID_JSON, Code.BODY_TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
 
 
+def _open_to_growth(schema: dict[str, Any]) -> None:
+    """We answer with these members and no others, but a partner must not refuse the ones we add later."""
+    schema.pop("additionalProperties", None)
+
+
 class Wire(BaseModel):
     """A resource as it leaves: these members, always all of them."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(
+        extra="forbid", json_schema_serialization_defaults_required=True, json_schema_extra=_open_to_growth
+    )
 
 
 class ListEnvelope(Wire):
@@ -48,14 +55,14 @@ class ListEnvelope(Wire):
 
 
 class ErrorObject(BaseModel):
-    type: str = Field(examples=["invalid_request_error"])
+    type: str = Field(description="The family of the code.", examples=["invalid_request_error"])
     code: str = Field(description="Stable; each has its paragraph on `/docs/errors`.", examples=["not_found"])
     message: str = Field(description="For people.", examples=["There is no such resource."])
-    param: str | None = Field(examples=[None])
-    request_id: str = Field(examples=[EXAMPLE_REQUEST_ID])
-    retryable: bool = Field(examples=[False])
-    doc_url: str = Field(examples=["/docs/errors#not_found"])
-    details: dict[str, Any] = Field(examples=[{}])
+    param: str | None = Field(description="The parameter at fault, where there is one.", examples=[None])
+    request_id: str = Field(description="As in `X-Request-Id`.", examples=[EXAMPLE_REQUEST_ID])
+    retryable: bool = Field(description="Whether the same request can succeed later.", examples=[False])
+    doc_url: str = Field(description="The code's paragraph.", examples=["/docs/errors#not_found"])
+    details: dict[str, Any] = Field(description="What a program needs to act on this code.", examples=[{}])
 
 
 class Error(BaseModel):
@@ -65,55 +72,22 @@ class Error(BaseModel):
 
 
 class Fault(BaseModel):
-    loc: list[str | int] = Field(examples=[["query", "limit"]])
-    msg: str = Field(examples=["Input should be an integer in plain digits"])
-    type: str = Field(examples=["int_parsing"])
+    loc: list[str | int] = Field(description="Where: the part of the request, then the way to the value.")
+    msg: str = Field(description="For people.")
+    type: str = Field(description="The kind of fault.")
 
 
-class ValidationFailure(Error):
+class ValidationFailure(BaseModel):
     """All faults at once; the input itself is never echoed."""
 
     detail: list[Fault]
+    error: ErrorObject
 
 
-def operation(summary: str, answer: type[BaseModel], *codes: Code, **options: Any) -> dict[str, Any]:
-    """The keyword arguments of a route: what it does, what it answers, what it refuses."""
-    return {
-        "summary": summary,
-        "response_model": answer,
-        "responses": _responses({*EVERYWHERE, *codes}),
-        **options,
-    }
+def operation(summary: str, answer: type[BaseModel] | None, *codes: Code, **options: Any) -> dict[str, Any]:
+    """The keyword arguments of a route: what it does, what it answers (None: no body), what it refuses.
 
-
-def _responses(codes: Iterable[Code]) -> dict[int | str, dict[str, Any]]:
-    """One response a status, with an example of every code that comes with it."""
-    by_status: dict[int | str, dict[str, Any]] = {}
-    for code in sorted(codes, key=list(Code).index):
-        status = STATUS[code][1]
-        response = by_status.setdefault(status, _response(status))
-        response["description"] += f" `{code.value}`"
-        response["content"]["application/json"]["examples"][code.value] = {"value": _example(code)}
-    return by_status
-
-
-def _response(status: int) -> dict[str, Any]:
-    model = ValidationFailure if status == 422 else Error
-    response: dict[str, Any] = {
-        "model": model,
-        "description": "Refused:",
-        "content": {"application/json": {"examples": {}}},
-    }
-    if status in (429, 503):
-        response["headers"] = {
-            "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait before the next try."}
-        }
-    return response
-
-
-def _example(code: Code) -> dict[str, Any]:
-    body: dict[str, Any] = {"error": error_object(Refusal(code), EXAMPLE_REQUEST_ID)}
-    if code is Code.VALIDATION_ERROR:
-        fault = Fault(loc=["query", "limit"], msg="Input should be an integer in plain digits", type="int_parsing")
-        body = {"detail": [fault.model_dump()], **body}
-    return body
+    Responses are not declared here: FastAPI would compile a validator for each status of each route at start.
+    """
+    extra = {CODES: [code.value for code in Code if code in {*EVERYWHERE, *codes}], **options.pop("openapi_extra", {})}
+    return {"summary": summary, "response_model": answer, "openapi_extra": extra, **options}

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from studiogate import telemetry
-from studiogate.api import docs, openapi
+from studiogate.api import PREFIX, docs, openapi
 from studiogate.api.errors import Answer
 from studiogate.api.execution import LeanRoute
 from studiogate.runtime import Runtime
@@ -22,7 +22,7 @@ class PublicPage:
 class PublicPages:
     """The pages by their path; documents are made once."""
 
-    openapi_path = openapi.PREFIX + "/openapi.json"
+    openapi_path = PREFIX + "/openapi.json"
 
     def __init__(self, runtime: Runtime, routes: Sequence[LeanRoute]) -> None:
         self._runtime = runtime

@@ -3,6 +3,7 @@
 import unicodedata
 
 import email_validator
+import phonenumbers
 
 MAXIMUM_EMAIL = 254
 
@@ -21,3 +22,18 @@ def normalize_email(text: str) -> str | None:
     except email_validator.EmailNotValidError:
         return None
     return f"{address.local_part}@{address.ascii_domain}".lower()
+
+
+def normalize_phone(text: str, country: str | None) -> str | None:
+    """E.164; a number without a country code is one of ``country``. None where no such number can exist.
+
+    Possible, not valid: numbering plans grow faster than any list of valid ranges, and the ranges reserved for
+    fiction are in every sandbox. E.164 has no place for an extension, and to drop one would ring somewhere else.
+    """
+    try:
+        number = phonenumbers.parse(text, country)
+    except phonenumbers.NumberParseException:
+        return None
+    if number.extension or not phonenumbers.is_possible_number(number):
+        return None
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)

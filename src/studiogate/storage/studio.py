@@ -1,9 +1,11 @@
 """Studios and locations."""
 
+from uuid import UUID
+
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.database import Connection
+from studiogate.storage.database import Connection, Record
 from studiogate.storage.listing import Resource, read_one, read_page
 
 STUDIO = """
@@ -35,3 +37,18 @@ async def list_locations(connection: Connection, access: Access, page: PageReque
 
 async def read_location(connection: Connection, access: Access, location_id: str) -> str | None:
     return await read_one(connection, access, LOCATION, location_id)
+
+
+async def find_studio(connection: Connection, slug: str) -> Record | None:
+    """Operators only: a studio by its slug."""
+    return await connection.fetchrow("select studio_id, name, test from studios where slug = $1", slug)
+
+
+async def any_studio(connection: Connection) -> bool:
+    """Operators only: whether the database holds anything yet."""
+    return bool(await connection.fetchval("select exists (select from studios)"))
+
+
+async def location_ids(connection: Connection, access: Access) -> set[UUID]:
+    rows = await connection.fetch("select id from locations where studio_id = $1", access.studio_id)
+    return {row["id"] for row in rows}

@@ -134,6 +134,7 @@ class BookingFacts:
     """A booking about to be cancelled, with its frozen policy.
 
     ``credits_taken`` is 1 when it took a credit, 0 on an unlimited membership, on none, and while waitlisted.
+    ``cancellation_id`` is the receipt's of a booking that is already cancelled.
     """
 
     id: UUID
@@ -141,8 +142,8 @@ class BookingFacts:
     member_id: UUID
     status: BookingStatus
     policy: Policy
-    membership_id: UUID | None = None
-    credits_taken: int = 0
-    class_spot_id: UUID | None = None
-    promoted_at: datetime | None = None
-    cancellation_id: UUID | None = None
+    membership_id: UUID | None
+    credits_taken: int
+    class_spot_id: UUID | None
+    promoted_at: datetime | None
+    cancellation_id: UUID | None

@@ -31,8 +31,8 @@ WAITLIST_ENTRY = Resource(
     alias="entry",
     columns="""
         entry.id, 'waitlist' as object, entry.class_id, entry.member_id, entry.position, entry.status,
-        entry.status = 'converted' as converted_to_booking, entry.booking_id, entry.created_at as joined_at, entry.promoted_at,
-        entry.skip_reason, entry.updated_at""",
+        entry.status = 'converted' as converted_to_booking, entry.booking_id, entry.created_at as joined_at,
+        entry.promoted_at, entry.skip_reason, entry.updated_at""",
     permitted="entry.location_id = any({})",
     located_by="location_id",
 )
@@ -84,3 +84,31 @@ async def read_booking(connection: Connection, access: Access, booking_id: str) 
 
 async def read_waitlist_entry(connection: Connection, access: Access, waitlist_id: str) -> str | None:
     return await read_one(connection, access, WAITLIST_ENTRY, waitlist_id)
+
+
+CANCELLATION = """
+    select k.receipt::text from booking_cancellations k
+    join bookings b on b.studio_id = k.studio_id and b.id = k.booking_id
+    where k.studio_id = $1 and k.booking_id = $2 and ($3::uuid[] is null or b.location_id = any($3))"""
+
+CLASS_IS_VISIBLE = """
+    select exists (select from classes c where c.studio_id = $1 and c.id = $2
+                   and ($3::uuid[] is null or c.location_id = any($3)))"""
+
+BOOKING_IS_VISIBLE = """
+    select exists (select from bookings b where b.studio_id = $1 and b.id = $2
+                   and ($3::uuid[] is null or b.location_id = any($3)))"""
+
+
+async def read_cancellation(connection: Connection, access: Access, booking_id: str) -> str | None:
+    """The receipt, exactly as it was given."""
+    receipt: str | None = await connection.fetchval(CANCELLATION, access.studio_id, booking_id, access.location_ids)
+    return receipt
+
+
+async def class_is_visible(connection: Connection, access: Access, class_id: str) -> bool:
+    return bool(await connection.fetchval(CLASS_IS_VISIBLE, access.studio_id, class_id, access.location_ids))
+
+
+async def booking_is_visible(connection: Connection, access: Access, booking_id: str) -> bool:
+    return bool(await connection.fetchval(BOOKING_IS_VISIBLE, access.studio_id, booking_id, access.location_ids))

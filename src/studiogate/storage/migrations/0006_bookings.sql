@@ -1,6 +1,7 @@
 -- migrate:up
 -- location_id on bookings and waitlist entries is a copy of their class's, so that a key restricted to locations
--- pages along an index. Whoever moves a class moves the copies.
+-- pages along an index; start_time and end_time on bookings are copies too, so that a member's day and overlaps are
+-- one short stretch of an index. Whoever moves a class (an import) moves the copies; the doctor compares them.
 
 create table bookings (
     studio_id uuid not null,
@@ -8,6 +9,8 @@ create table bookings (
     class_id uuid not null,
     member_id uuid not null,
     location_id uuid,
+    start_time timestamptz not null,
+    end_time timestamptz not null,
     status text not null check (status in ('waitlisted', 'confirmed', 'checked_in', 'no_show', 'cancelled')),
     booking_source text,
     class_spot_id uuid,
@@ -33,6 +36,8 @@ create index bookings_by_status on bookings (studio_id, status, created_at desc,
 create index bookings_by_location on bookings (studio_id, location_id, status, created_at desc, id desc);
 create index bookings_of_class on bookings (studio_id, class_id, created_at desc, id desc);
 create index bookings_of_member on bookings (studio_id, member_id, created_at desc, id desc);
+create index bookings_of_member_by_time on bookings (studio_id, member_id, start_time)
+    where status in ('confirmed', 'checked_in', 'no_show');
 create index bookings_changed on bookings (studio_id, updated_at, created_at, id);
 
 create table waitlist_entries (

@@ -1,43 +1,32 @@
 -- migrate:up
 -- What a booking leaves behind: the cancellation receipt, the credit ledger, the remembered first results.
 
+-- The receipt is kept as it was given (json, not jsonb: member order included); the other columns are what the rules
+-- and the doctor ask about.
 create table booking_cancellations (
     studio_id uuid not null,
     id uuid not null,
     booking_id uuid not null,
-    class_id uuid not null,
     member_id uuid not null,
     cancelled_at timestamptz not null,
-    cancelled_by text not null,
-    reason text,
     cancellation_type text not null
         check (cancellation_type in ('standard', 'late', 'graced', 'studio', 'class_cancelled', 'waitlist_left')),
     late boolean not null,
-    cutoff_at timestamptz not null,
-    late_fee_amount numeric check (late_fee_amount > 0),
-    late_fee_currency text,
+    graced_for_promotion boolean not null,
+    credits_forfeited integer not null check (credits_forfeited in (0, 1)),
+    credits_returned integer not null check (credits_returned in (0, 1)),
     purchase_id uuid,
-    credits_forfeited integer not null default 0 check (credits_forfeited in (0, 1)),
-    credits_returned integer not null default 0 check (credits_returned in (0, 1)),
-    membership_id uuid,
-    credits_remaining integer,
-    spot_released boolean not null default false,
-    promoted boolean not null default false,
-    policy json not null,
-    created_at timestamptz not null default now(),
+    receipt json not null,
     constraint booking_cancellations_pkey primary key (studio_id, id),
     constraint booking_cancellations_booking_key unique (studio_id, booking_id),
     constraint booking_cancellations_once check (credits_forfeited + credits_returned <= 1),
-    constraint booking_cancellations_fee check ((late_fee_amount is null) = (purchase_id is null)),
     constraint booking_cancellations_booking_fkey foreign key (studio_id, booking_id) references bookings (studio_id, id),
-    constraint booking_cancellations_class_fkey foreign key (studio_id, class_id) references classes (studio_id, id),
     constraint booking_cancellations_member_fkey foreign key (studio_id, member_id) references members (studio_id, id),
     constraint booking_cancellations_purchase_fkey
-        foreign key (studio_id, purchase_id) references purchases (studio_id, id),
-    constraint booking_cancellations_membership_fkey
-        foreign key (studio_id, membership_id) references memberships (studio_id, id)
+        foreign key (studio_id, purchase_id) references purchases (studio_id, id)
 );
-create index booking_cancellations_late on booking_cancellations (studio_id, member_id, cancelled_at) where late;
+create index booking_cancellations_late on booking_cancellations (studio_id, member_id, cancelled_at)
+    where late and not graced_for_promotion;
 
 create table credit_ledger (
     studio_id uuid not null,

@@ -1,0 +1,6 @@
+"""``python -m studiogate``."""
+
+from studiogate.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Scripts and styles. Each address holds its content's hash, so browsers may keep them for good."""
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from studiogate.api.errors import Answer
+
+_HERE = Path(__file__).parent
+_FILES = (
+    _HERE / "assets" / "docs.css",
+    _HERE / "assets" / "reference.css",
+    _HERE / "assets" / "reference.js",
+    _HERE / "vendor" / "swagger-ui" / "swagger-ui.css",
+    _HERE / "vendor" / "swagger-ui" / "swagger-ui-bundle.js",
+)
+_CONTENT_TYPES = {".css": b"text/css; charset=utf-8", ".js": b"text/javascript; charset=utf-8"}
+
+
+class _Asset(NamedTuple):
+    path: str
+    answer: Answer
+
+
+def address(name: str) -> str:
+    """Where a page finds the asset."""
+    return _assets()[name].path
+
+
+def answers() -> Mapping[str, Answer]:
+    return dict(_assets().values())
+
+
+@cache
+def _assets() -> Mapping[str, _Asset]:
+    return {file.name: _asset(file) for file in _FILES}
+
+
+def _asset(file: Path) -> _Asset:
+    content = file.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    headers = (
+        (b"content-type", _CONTENT_TYPES[file.suffix]),
+        (b"cache-control", b"public, max-age=31536000, immutable"),
+    )
+    return _Asset(f"/docs/assets/{digest}/{file.name}", Answer(200, content, headers))

@@ -1,0 +1,25 @@
+"""/docs/errors: a paragraph for every code, made from the tables that the answers themselves are made from."""
+
+import json
+from typing import Any
+
+from studiogate.api.docs import rendering
+from studiogate.api.docs.error_guide import chapters, example_body
+from studiogate.api.errors import RETRYABLE, STATUS, Answer
+from studiogate.domain.refusals import MESSAGES, Code
+
+POLICY = "style-src 'self'; img-src data:"
+
+
+def answer() -> Answer:
+    facts = {code: _facts(code) for code in Code}
+    return rendering.page("errors.html", POLICY, chapters=chapters(), facts=facts)
+
+
+def _facts(code: Code) -> dict[str, Any]:
+    return {
+        "status": STATUS[code][1],
+        "message": MESSAGES[code],
+        "retryable": code in RETRYABLE,
+        "example": json.dumps(example_body(code), indent=2, ensure_ascii=False),
+    }

@@ -1,0 +1,46 @@
+"""Templates to answers."""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from studiogate import API_VERSION
+from studiogate.api.docs import assets
+from studiogate.api.errors import Answer
+from studiogate.domain.refusals import Code
+
+
+def prose(text: str) -> Markup:
+    """Text with `code` in backticks; a code of ours leads to its own paragraph."""
+    parts = text.split("`")
+    return Markup("").join(_code(part) if index % 2 else escape(part) for index, part in enumerate(parts))
+
+
+def _code(text: str) -> Markup:
+    marked = Markup("<code>{}</code>").format(text)
+    return Markup('<a href="/docs/errors#{}">{}</a>').format(text, marked) if text in _CODES else marked
+
+
+_CODES = {code.value for code in Code}
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_templates.filters["prose"] = prose
+_templates.globals.update(asset=assets.address, api_version=API_VERSION)
+
+
+def page(template: str, policy: str, **values: Any) -> Answer:
+    """An HTML page that may do what its content security policy says, and nothing else."""
+    policy = f"default-src 'none'; {policy}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    headers = (
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"cache-control", b"no-cache"),
+        (b"content-security-policy", policy.encode()),
+    )
+    return Answer(200, _templates.get_template(template).render(values).encode(), headers)

@@ -1,0 +1,81 @@
+"""Parameters: descriptions and examples where the declaration leaves them open, and the headers of every request."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from studiogate import API_VERSION
+from studiogate.api.openapi.examples import Schema, example_of, id_example
+from studiogate.api.openapi.schemas import tidied
+from studiogate.api.operations import EXAMPLE_REQUEST_ID
+
+_FILTERS = {
+    "status": "Only those in this state.",
+    "active": "Only active ones, or with `false` only inactive ones.",
+}
+
+COMPONENTS: Mapping[str, dict[str, Any]] = {
+    "API-Version": {
+        "name": "API-Version",
+        "in": "header",
+        "description": "The version you were built for; any that is not served here is 400.",
+        "schema": {"type": "string", "enum": [API_VERSION], "examples": [API_VERSION]},
+    },
+    # Unfit ids are replaced, not refused: so the schema sets no bounds.
+    "X-Request-Id": {
+        "name": "X-Request-Id",
+        "in": "header",
+        "description": "Your own id for this request, 1 to 128 of `A-Z a-z 0-9 . _ -`; it is kept in answer and log.",
+        "schema": {"type": "string", "examples": [EXAMPLE_REQUEST_ID]},
+    },
+    "If-None-Match": {
+        "name": "If-None-Match",
+        "in": "header",
+        "description": "The `ETag` you have; if it still holds, the answer is 304 without a body.",
+        "schema": {"type": "string", "examples": ['W/"5d41402abc4b2a76b9719d91"']},
+    },
+}
+
+
+def request_headers(*, cacheable: bool) -> list[dict[str, str]]:
+    names = ["API-Version", "X-Request-Id", *(["If-None-Match"] if cacheable else [])]
+    return [{"$ref": "#/components/parameters/" + name} for name in names]
+
+
+def complete(parameter: dict[str, Any], schemas: Mapping[str, Schema]) -> dict[str, Any]:
+    """The parameter with a description and an example, and without what only a JSON value could be."""
+    schema = _without_null(tidied(parameter["schema"]))
+    schema.pop("description", None)
+    completed = {**parameter, "schema": schema, "description": parameter.get("description") or _description(parameter)}
+    if "example" in parameter or "examples" in parameter:
+        return completed
+    example = _example(parameter["name"], schema, schemas)
+    if parameter.get("required"):
+        return {**completed, "example": example}
+    # On the schema it is only shown; on the parameter, the reference would fill it into the form of a request to try.
+    schema.setdefault("examples", [example])
+    return completed
+
+
+def _without_null(schema: Schema) -> dict[str, Any]:
+    """An absent parameter is absent: there is no way to write null in a path, a query or a header."""
+    choices = [choice for choice in schema.get("anyOf", []) if choice.get("type") != "null"]
+    if len(choices) != 1:
+        return dict(schema)
+    return {**choices[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
+
+
+def _description(parameter: Mapping[str, Any]) -> str:
+    words = parameter["name"].removesuffix("_id").replace("_", " ")
+    if parameter["in"] == "path":
+        return f"The id of the {words}."
+    if parameter["name"].endswith("_id"):
+        return f"Only those of this {words}."
+    return _FILTERS.get(parameter["name"], f"The {words}.")
+
+
+def _example(name: str, schema: Schema, schemas: Mapping[str, Schema]) -> Any:
+    if name.endswith("_id") and not schema.get("examples"):
+        return id_example(name, schemas)
+    if schema.get("format") == "email":
+        return "sam@example.com"
+    return example_of(schema, schemas)

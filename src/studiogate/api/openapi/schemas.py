@@ -1,0 +1,60 @@
+"""Schemas, tidied: what pydantic writes for itself goes, what nobody refers to goes."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+# A bound behind one of our own validators stays in pydantic's words; these are JSON Schema's.
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+_LITERAL = {"const", "default", "enum", "example", "examples"}
+_FASTAPIS_OWN = ("HTTPValidationError", "ValidationError")
+
+
+def tidy(schemas: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tidied(schema) for name, schema in schemas.items() if name not in _FASTAPIS_OWN}
+
+
+def tidied(schema: Any) -> Any:
+    """Without the titles that pydantic makes from names, and with bounds as JSON Schema spells them."""
+    if isinstance(schema, list):
+        return [tidied(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {_BOUNDS.get(name, name): _member(name, value) for name, value in schema.items() if name != "title"}
+
+
+def _member(name: str, value: Any) -> Any:
+    if name in _LITERAL:
+        return value
+    if name == "properties":
+        return {key: tidied(each) for key, each in value.items()}
+    return tidied(value)
+
+
+def without_unused_components(document: dict[str, Any]) -> dict[str, Any]:
+    components = document["components"]
+    used = {("securitySchemes", name) for name in components["securitySchemes"]}
+    waiting = list(_references(document["paths"]))
+    while waiting:
+        found = waiting.pop()
+        if found not in used:
+            used.add(found)
+            waiting += _references(components[found[0]][found[1]])
+    kept = {
+        kind: {name: each for name, each in members.items() if (kind, name) in used}
+        for kind, members in components.items()
+    }
+    return {**document, "components": kept}
+
+
+def _references(value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        reference = value.get("$ref")
+        match = re.fullmatch(r"#/components/(\w+)/(.+)", reference) if isinstance(reference, str) else None
+        if match:
+            yield match[1], match[2]
+        for each in value.values():
+            yield from _references(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _references(each)

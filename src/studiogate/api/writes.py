@@ -1,0 +1,64 @@
+"""Writes: from a validated request to an idempotent flow and its answer."""
+
+import hashlib
+import json
+from typing import Annotated, Any
+
+from fastapi import Header
+from pydantic import BaseModel
+
+from studiogate.api.errors import STATUS, Answer, refused
+from studiogate.api.execution import Caller
+from studiogate.domain.refusals import Refusal, RefusalType
+from studiogate.flows import once
+from studiogate.flows.once import Once, Reply
+
+IDEMPOTENCY_KEY_LENGTHS = {"min_length": 8, "max_length": 120}
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        description="Yours, new for each logical operation; repeat it unchanged when you retry.",
+        examples=["b7f9c1d2-retry-safe"],
+        **IDEMPOTENCY_KEY_LENGTHS,
+    ),
+]
+REPLAYED = (b"idempotent-replayed", b"true")
+
+
+async def write(
+    caller: Caller,
+    key: str | None,
+    parameters: BaseModel | None,
+    work: once.Work,
+    *,
+    status: int,
+    visible: once.Visible,
+) -> Answer:
+    """Run a flow once for its key; 2xx and booking refusals are remembered, everything else leaves no trace."""
+
+    def render(outcome: str | Refusal) -> Reply:
+        if isinstance(outcome, str):
+            return Reply(status, outcome.encode())
+        answer = refused(outcome, caller.request_id)
+        return Reply(answer.status, answer.body, kept=STATUS[outcome.code][0] is RefusalType.BOOKING)
+
+    identity = Once(key, _fingerprint(caller, parameters)) if key is not None else None
+    done = await once.execute(caller.runtime.database, caller.access, identity, work, render, visible)
+    return Answer(done.status, done.body, (REPLAYED,) if done.replayed else _retry_after(done.status, done.body))
+
+
+def _retry_after(status: int, body: bytes) -> tuple[tuple[bytes, bytes], ...]:
+    return ((b"retry-after", b"1"),) if status == 409 and b'"retryable":true' in body else ()
+
+
+def _fingerprint(caller: Caller, parameters: BaseModel | None) -> bytes:
+    """Method, path, query and the body with its defaults filled in: key order, spaces and case of ids do not count."""
+    request = caller.request
+    body: Any = None if parameters is None else parameters.model_dump(mode="json")
+    canonical = json.dumps(
+        [request.method, request.path.lower(), sorted(request.query.items()), body],
+        sort_keys=True,
+        separators=(",", ":"),
+    )
+    return hashlib.sha256(canonical.encode()).digest()

@@ -1,0 +1,92 @@
+"""One API process: uvicorn on a socket that the supervisor opened."""
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from pathlib import Path
+
+import structlog
+import uvicorn
+
+from studiogate import settings as configuration
+from studiogate import telemetry
+from studiogate.api.app import PartnerApp
+from studiogate.api.limits import Buckets
+from studiogate.runtime import Runtime
+
+DRAIN_SECONDS = 20
+LAST_USE_SECONDS = 15.0
+log = structlog.get_logger()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="studiogate.cli.api_process")
+    parser.add_argument("--socket", type=int, required=True)
+    parser.add_argument("--lifeline", type=int, required=True)
+    parser.add_argument("--buckets", type=Path, required=True)
+    options = parser.parse_args()
+    settings = configuration.load()
+    telemetry.configure_logging(settings.log_format)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # uvicorn drains on SIGTERM and then raises it again; the second time it shall end nothing.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGINT, lambda *_: None)
+    listening = socket.socket(fileno=options.socket)
+    uvloop_factory = uvicorn.Config("", loop="uvloop").get_loop_factory()
+    with asyncio.Runner(loop_factory=uvloop_factory) as runner:
+        runner.run(_serve(settings, listening, options.lifeline, Buckets(options.buckets)))
+
+
+async def _serve(settings: configuration.Settings, listening: socket.socket, lifeline: int, buckets: Buckets) -> None:
+    runtime = Runtime.open(settings)
+    app = PartnerApp(runtime, buckets)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+            backlog=2048,
+        )
+    )
+    _leave_with_the_supervisor(lifeline)
+    last_use = asyncio.create_task(_keep_last_use(app))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        last_use.cancel()
+        with contextlib.suppress(Exception):
+            await app.authenticator.flush_last_use()
+        await runtime.close()
+
+
+def _leave_with_the_supervisor(lifeline: int) -> None:
+    """The supervisor holds the other end of this pipe; when it dies, by whatever means, we drain and go."""
+
+    def supervisor_is_gone() -> None:
+        asyncio.get_running_loop().remove_reader(lifeline)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    asyncio.get_running_loop().add_reader(lifeline, supervisor_is_gone)
+
+
+async def _keep_last_use(app: PartnerApp) -> None:
+    while True:
+        await asyncio.sleep(LAST_USE_SECONDS)
+        try:
+            await app.authenticator.flush_last_use()
+        except Exception as error:
+            log.warning("last use of keys not noted", problem=str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What commands share: finding the database, and saying what is wrong in one line."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from studiogate import settings as configuration
+from studiogate.settings import Settings
+from studiogate.storage import database, migrate
+from studiogate.storage.database import Connection
+from studiogate.storage.embedded import running_postgres
+
+Result = TypeVar("Result")
+DataFolder = Annotated[Path | None, typer.Option("--data", help="The data folder (STUDIOGATE_DATA_DIR).")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+screen = Console(highlight=False)
+complaints = Console(stderr=True, highlight=False)
+
+
+class CommandError(Exception):
+    """What is wrong and the command that mends it, for exit status 1."""
+
+
+@contextmanager
+def database_of(settings: Settings) -> Iterator[str]:
+    """The address of the database: the configured server, else the embedded one, started for as long as needed."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    with running_postgres(settings.data_dir) as postgres:
+        yield postgres.dsn()
+
+
+def on_database(
+    data: Path | None, work: Callable[[Connection], Coroutine[Any, Any, Result]], *, migrated: bool = True
+) -> Result:
+    """Run one command's work on a connection; where ``migrated``, only on an up-to-date schema."""
+    with database_of(configuration.load(data_dir=data)) as dsn:
+        return asyncio.run(_connected(dsn, work, migrated))
+
+
+async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, Result]], migrated: bool) -> Result:
+    connection = await database.connect(dsn)
+    try:
+        if migrated and await migrate.pending(connection):
+            raise CommandError("The database is not migrated: run `studiogate migrate`.")
+        return await work(connection)
+    finally:
+        await connection.close()
+
+
+def print_json(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2, default=str, ensure_ascii=False))
+
+
+def duration(text: str) -> timedelta:
+    """30m, 24h, 7d."""
+    units = {"m": "minutes", "h": "hours", "d": "days"}
+    if len(text) < 2 or text[-1] not in units or not text[:-1].isdecimal() or len(text) > 6:
+        raise typer.BadParameter(f"{text!r} is not a duration: write 30m, 24h or 7d.")
+    return timedelta(**{units[text[-1]]: int(text[:-1])})

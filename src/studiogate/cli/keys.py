@@ -1,0 +1,138 @@
+"""studiogate key create | list | rotate | revoke."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+from rich.table import Table
+
+from studiogate import clock
+from studiogate.cli.context import AsJson, DataFolder, duration, on_database, print_json, screen
+from studiogate.domain.access import SCOPE_GRANTS, Scope, unknown_scopes
+from studiogate.flows import keys as flow
+from studiogate.storage import keys as storage
+from studiogate.storage import studio as studios
+from studiogate.storage.database import Connection, Record
+
+app = typer.Typer(help="Make, list, rotate and revoke partner keys.", no_args_is_help=True)
+SCOPES_HELP = "Scopes: " + "; ".join(f"{scope} ({grants})" for scope, grants in SCOPE_GRANTS.items()) + "."
+CredentialId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `key list` shows it.")]
+
+
+def _scopes(all_scopes: bool, scopes: list[str] | None) -> list[str]:
+    if all_scopes == bool(scopes):
+        raise typer.BadParameter("Give either --all-scopes or at least one --scope.")
+    if all_scopes:
+        return [scope.value for scope in Scope]
+    if unknown := unknown_scopes(scopes or []):
+        raise typer.BadParameter(f"Unknown scope {unknown[0]!r}. {SCOPES_HELP}")
+    return sorted(set(scopes or []))
+
+
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not an ISO 8601 date-time, such as 2027-01-31T00:00:00Z.") from None
+    instant = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    if instant <= clock.now():
+        raise typer.BadParameter(f"{text} has passed.")
+    return instant
+
+
+@app.command(epilog=SCOPES_HELP)
+def create(
+    studio: Annotated[str, typer.Option(help="The studio's slug.")],
+    name: Annotated[str, typer.Option(help="Whose key this is.")],
+    all_scopes: Annotated[bool, typer.Option("--all-scopes", help="Every scope.")] = False,
+    scope: Annotated[list[str] | None, typer.Option(help="A scope; repeat for more.")] = None,
+    location: Annotated[list[UUID] | None, typer.Option(help="Limit to this location; repeat for more.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When the key ends, ISO 8601.")] = None,
+    rate_limit: Annotated[int | None, typer.Option(min=1, help="Requests a second; default: the setting.")] = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Make a key. It is shown once."""
+    if not name.strip():
+        raise typer.BadParameter("--name must not be empty.")
+    wanted = flow.KeyRequest(name, _scopes(all_scopes, scope), location or None, _instant(expires), rate_limit)
+    issued = on_database(data, lambda connection: flow.create(connection, studio, wanted))
+    locations = None if wanted.location_ids is None else [str(each) for each in wanted.location_ids]
+    if as_json:
+        shown = {"id": issued.id, "key": issued.key, "name": name, "scopes": wanted.scopes, "location_ids": locations}
+        print_json(shown)
+        return
+    screen.print(f"Key {issued.id} for {studio}. It is shown only now:\n")
+    typer.echo(issued.key)
+
+
+@app.command("list")
+def list_keys(
+    studio: Annotated[str | None, typer.Option(help="Only this studio's.")] = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """List keys (never the secrets)."""
+    rows = on_database(data, lambda connection: _list(connection, studio))
+    if as_json:
+        print_json([dict(row) for row in rows])
+        return
+    table = Table("id", "studio", "name", "scopes", "locations", "last used", "state", box=None)
+    for row in rows:
+        table.add_row(*_cells(row))
+    screen.print(table if rows else "No keys yet: `studiogate key create` makes one.")
+
+
+async def _list(connection: Connection, slug: str | None) -> list[Record]:
+    if slug is None:
+        return list(await storage.list_credentials(connection, None))
+    studio = await studios.find_studio(connection, slug)
+    if studio is None:
+        raise flow.KeyProblemError(f"There is no studio {slug!r}.")
+    return list(await storage.list_credentials(connection, studio["studio_id"]))
+
+
+def _cells(row: Record) -> tuple[str, ...]:
+    everything = len(row["scopes"]) == len(Scope)
+    scopes = "all" if everything else " ".join(row["scopes"])
+    locations = "all" if row["location_ids"] is None else str(len(row["location_ids"]))
+    last_used = f"{row['last_used_at']:%Y-%m-%d %H:%M}" if row["last_used_at"] else "never"
+    return row["id"], row["studio"], row["name"], scopes, locations, last_used, _state(row)
+
+
+def _state(row: Record) -> str:
+    if row["revoked_at"]:
+        return "revoked"
+    expires: Any = row["expires_at"]
+    if expires and expires <= clock.now():
+        return "expired"
+    return "rotating" if row["live_secrets"] > 1 else "active"
+
+
+@app.command()
+def rotate(
+    credential_id: CredentialId,
+    overlap: Annotated[str, typer.Option(help="How long the old key still works: 0m to 7d.")] = "24h",
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Give a key a new secret; the old one works for the overlap."""
+    issued = on_database(data, lambda connection: flow.rotate(connection, credential_id, duration(overlap)))
+    if as_json:
+        print_json({"id": issued.id, "key": issued.key})
+        return
+    screen.print(f"The new key {issued.id}; the old one works for {overlap} more. It is shown only now:\n")
+    typer.echo(issued.key)
+
+
+@app.command()
+def revoke(credential_id: CredentialId, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """End a key. It takes effect within 5 seconds everywhere."""
+    on_database(data, lambda connection: flow.revoke(connection, credential_id))
+    if as_json:
+        print_json({"id": credential_id, "revoked": True})
+        return
+    screen.print(f"Key {credential_id} is revoked.")

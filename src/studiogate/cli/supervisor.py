@@ -1,0 +1,137 @@
+"""Starts the processes of a service, starts them again when they die, and ends them together."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+import structlog
+
+from studiogate.api.limits import Buckets
+from studiogate.settings import Settings
+
+DRAIN_SECONDS = 25.0
+LOOK_SECONDS = 0.2
+LONGEST_PAUSE = 5.0
+log = structlog.get_logger()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The listening socket, shared by all API processes. A port in use is told at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError:
+        listening.close()
+        raise
+    listening.set_inheritable(True)
+    return listening
+
+
+@dataclass
+class Child:
+    """One process that must run; after a death it pauses longer and longer before it starts again."""
+
+    name: str
+    command: Sequence[str]
+    process: subprocess.Popen[bytes] | None = None
+    pause: float = 0.0
+    start_at: float = field(default_factory=time.monotonic)
+
+
+class Supervisor:
+    """``tick`` is called now and then while the service runs (to look after the embedded PostgreSQL)."""
+
+    def __init__(self, settings: Settings, dsn: str, tick: Callable[[], None] = lambda: None) -> None:
+        self._settings = settings
+        self._tick = tick
+        self._stop = threading.Event()
+        self._children: list[Child] = []
+        self._run_folder = tempfile.TemporaryDirectory(prefix="studiogate-")
+        self._lifeline = os.pipe()
+        self._inherited: tuple[int, ...] = ()
+        self._environment = self._make_environment(dsn)
+
+    def _make_environment(self, dsn: str) -> Mapping[str, str]:
+        folder = Path(self._run_folder.name)
+        Buckets.create(folder / "buckets")
+        (folder / "metrics").mkdir()
+        return {
+            **os.environ,
+            "STUDIOGATE_DATABASE_URL": dsn,
+            "STUDIOGATE_RATE_LIMIT": str(self._settings.rate_limit or "off"),
+            "STUDIOGATE_DATA_DIR": str(self._settings.data_dir.absolute()),
+            "PROMETHEUS_MULTIPROC_DIR": str(folder / "metrics"),
+        }
+
+    def add_api(self, listening: socket.socket, workers: int) -> None:
+        buckets = str(Path(self._run_folder.name) / "buckets")
+        for number in range(workers):
+            options = ["--socket", str(listening.fileno()), "--lifeline", str(self._lifeline[0]), "--buckets", buckets]
+            self._children.append(Child(f"api-{number}", ["-m", "studiogate.cli.api_process", *options]))
+        self._inherited = (listening.fileno(), self._lifeline[0])
+
+    def stop(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
+        self._stop.set()
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Until SIGINT or SIGTERM: then all processes drain and end, and this returns."""
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, self.stop)
+        announced = threading.Thread(target=ready, daemon=True)
+        announced.start()
+        try:
+            while not self._stop.is_set():
+                for child in self._children:
+                    self._look_after(child)
+                self._tick()
+                self._stop.wait(LOOK_SECONDS)
+        finally:
+            self._end_all()
+            self._run_folder.cleanup()
+
+    def _look_after(self, child: Child) -> None:
+        now = time.monotonic()
+        if child.process is not None and child.process.poll() is not None:
+            log.error("process died", name=child.name, status=child.process.returncode)
+            child.process = None
+            child.start_at = now + child.pause
+            child.pause = min(LONGEST_PAUSE, max(0.1, child.pause * 2))
+        if child.process is None and now >= child.start_at:
+            self._start(child)
+        elif child.process is not None and now > child.start_at + 30:
+            child.pause = 0.0
+
+    def _start(self, child: Child) -> None:
+        child.start_at = time.monotonic()
+        # A session of its own: Ctrl-C in the terminal reaches us alone, and we let the others drain.
+        child.process = subprocess.Popen(  # noqa: S603  our own interpreter and module
+            [sys.executable, *child.command],
+            env=self._environment,
+            pass_fds=self._inherited,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _end_all(self) -> None:
+        running = [child.process for child in self._children if child.process is not None]
+        for process in running:
+            process.terminate()
+        deadline = time.monotonic() + DRAIN_SECONDS
+        for process in running:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -1,0 +1,76 @@
+"""studiogate migrate | doctor."""
+
+import asyncio
+import shutil
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from studiogate import settings as configuration
+from studiogate.cli.context import AsJson, DataFolder, database_of, on_database, print_json, screen
+from studiogate.flows import checkup
+from studiogate.flows.checkup import Finding
+from studiogate.storage import database, migrate
+from studiogate.storage.database import Connection, DatabaseUnavailableError
+from studiogate.storage.embedded import EmbeddedPostgresError
+
+MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "fault": "[red]fault[/]"}
+
+
+def run_migrations(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be applied.")] = False,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Bring the database's schema up to date."""
+    work = migrate.pending if dry_run else migrate.migrate
+    applied = on_database(data, work, migrated=False)
+    if as_json:
+        print_json({"dry_run": dry_run, "migrations": [f"{each.version}_{each.name}" for each in applied]})
+        return
+    for each in applied:
+        screen.print(f"{'pending' if dry_run else 'applied'}  {each.version}_{each.name}")
+    if not applied:
+        screen.print("The schema is up to date.")
+
+
+def doctor(as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Check database, migrations, clock, disk and every promise that SQL can see; say what to do."""
+    findings = _findings(configuration.load(data_dir=data))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            screen.print(f"{MARKS[finding.level]:20} {finding.subject}: {finding.text}", soft_wrap=True)
+    if any(finding.level == "fault" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _findings(settings: configuration.Settings) -> list[Finding]:
+    disk = _disk(settings)
+    try:
+        with database_of(settings) as dsn:
+            return [*asyncio.run(_examine(dsn)), disk]
+    except (DatabaseUnavailableError, EmbeddedPostgresError) as error:
+        mend = "Check STUDIOGATE_DATABASE_URL and that the server runs." if settings.database_url else ""
+        return [Finding("fault", "database", f"cannot be reached: {error} {mend}".strip()), disk]
+
+
+async def _examine(dsn: str) -> list[Finding]:
+    connection: Connection = await database.connect(dsn)
+    try:
+        return await checkup.examine(connection)
+    finally:
+        await connection.close()
+
+
+def _disk(settings: configuration.Settings) -> Finding:
+    folder = settings.data_dir.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 1e9:.1f} GB free in {folder}"
+    if free < 1e9:
+        return Finding("fault" if free < 1e8 else "warning", "disk", text + ": make room or move the data folder.")
+    return Finding("ok", "disk", text)

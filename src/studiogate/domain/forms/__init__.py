@@ -1,0 +1,1 @@
+"""Forms: what a definition may say, and what answers it takes."""

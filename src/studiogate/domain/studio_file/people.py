@@ -1,0 +1,69 @@
+"""Members, what they hold, and leads."""
+
+from studiogate.domain.bookings.states import MembershipStatus
+from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.columns import CREATED_AT, ID, TEXT
+from studiogate.domain.studio_file.rows import Member, Section, optional, required
+
+# A membership's credits: null means unlimited, so that "not given" needs a value of its own.
+NOT_GIVEN = -1
+
+MEMBERS = Section(
+    "members",
+    (
+        ID,
+        required("first_name", v.text()),
+        required("last_name", v.text()),
+        optional("email", v.email),
+        optional("phone", v.phone),
+        optional("role", v.one_of(("member", "user", "lead")), "member"),
+        optional("membership_type", v.text()),
+        optional("membership_start_date", v.instant),
+        optional("membership_end_date", v.instant),
+        optional("suspended", v.boolean, False),
+        CREATED_AT,
+    ),
+    frozenset({"name", "updated_at"}),
+)
+
+MEMBERSHIPS = Section(
+    "memberships",
+    (
+        ID,
+        required("member_id", v.identifier),
+        required("product_id", v.identifier),
+        required("status", v.one_of(MembershipStatus)),
+        optional("auto_renew", v.boolean, False),
+        optional("state_version", v.whole(1)),
+        optional("started_at", v.instant),
+        optional("current_period_start", v.instant),
+        optional("current_period_end", v.instant),
+        optional("paused_at", v.instant),
+        optional("pause_starts_at", v.instant),
+        optional("pause_ends_at", v.instant),
+        optional("pause_reason", TEXT),
+        optional("cancel_at_period_end", v.boolean, False),
+        optional("cancel_at", v.instant),
+        optional("cancelled_at", v.instant),
+        optional("cancellation_reason", TEXT),
+        optional("ended_at", v.instant),
+        Member("credits_granted", v.whole(), default=NOT_GIVEN, null=None),
+        Member("credits_remaining", v.whole(), default=NOT_GIVEN, null=None),
+    ),
+    frozenset({"updated_at"}),
+)
+
+LEADS = Section(
+    "leads",
+    (
+        ID,
+        required("email", v.email),
+        optional("first_name", v.text(), ""),
+        optional("source", v.text()),
+        optional("status", v.one_of(("new", "contacted", "qualified", "unqualified", "converted", "lost")), "new"),
+        Member("lifecycle_stage", v.one_of(("lead", "trial", "member", "former_member")), default="lead", null=None),
+        optional("metadata", v.json_object, "{}"),
+        CREATED_AT,
+    ),
+    frozenset({"updated_at"}),
+)

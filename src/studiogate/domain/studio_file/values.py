@@ -1,0 +1,247 @@
+"""What each kind of value may be. A reader gives the value in the form in which it is kept, or raises."""
+
+import json
+import math
+import re
+import zoneinfo
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any, TypeAlias
+
+import phonenumbers
+
+from studiogate.domain.bookings.money import currency_decimals, is_currency
+from studiogate.domain.bookings.policy_faults import policy_faults
+from studiogate.domain.forms.definition import definition_faults
+from studiogate.domain.people import normalize_email, normalize_phone
+from studiogate.domain.studio_file.faults import Loc
+
+MAX_NAME = 2_000
+MAX_TEXT = 20_000
+# Part of an index, whose entries PostgreSQL limits to 2,700 bytes.
+MAX_INDEXED = 200
+MAX_WHOLE = 2**31 - 1
+MAX_DEPTH = 100
+
+# uuid.UUID() and datetime.fromisoformat() accept far more than what the interface does.
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:]{5,8}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})")
+_SLUG = re.compile(r"[a-z0-9](-?[a-z0-9])*")
+_AMOUNT = re.compile(r"[0-9]{1,12}(?:\.([0-9]{1,4}))?")
+_EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
+# Places without a numbering plan of their own.
+_COUNTRIES = frozenset(phonenumbers.SUPPORTED_REGIONS) | {"AQ", "BV", "GS", "HM", "PN", "TF", "UM"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the studio's own row decides about the others."""
+
+    currency: str = "USD"
+    country: str | None = None
+    timezone: str = "UTC"
+
+
+Reader: TypeAlias = Callable[[Any, Setting], Any]
+
+
+class WrongValueError(Exception):
+    """Why a value cannot be taken: one or more messages, each with its place inside the value."""
+
+    def __init__(self, *faults: tuple[Loc, str]) -> None:
+        super().__init__(faults)
+        self.faults = faults
+
+
+def _wrong(message: str) -> WrongValueError:
+    return WrongValueError(((), message))
+
+
+def text(most: int = MAX_NAME, least: int = 0) -> Reader:
+    def read(value: Any, _setting: Setting) -> str:
+        if not isinstance(value, str) or not least <= len(value) <= most:
+            raise _wrong(f"must be a string of {least} to {most} characters")
+        return value
+
+    return read
+
+
+def boolean(value: Any, _setting: Setting) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong("must be true or false")
+    return value
+
+
+def whole(least: int = 0, most: int = MAX_WHOLE) -> Reader:
+    def read(value: Any, _setting: Setting) -> int:
+        # A bool is an int to Python, not to JSON.
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise _wrong(f"must be a whole number from {least} to {most}")
+        return value
+
+    return read
+
+
+def number(value: Any, _setting: Setting) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise _wrong("must be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise _wrong("is too large") from None
+
+
+def one_of(values: Iterable[str], also: Mapping[str, str] | None = None) -> Reader:
+    """``also``: spellings that mean one of the values."""
+    allowed = {value: str(value) for value in values}
+    meaning = {**allowed, **(also or {})}
+
+    def read(value: Any, _setting: Setting) -> str:
+        if not isinstance(value, str) or value not in meaning:
+            raise _wrong(f"must be one of {', '.join(allowed)}")
+        return meaning[value]
+
+    return read
+
+
+def identifier(value: Any, _setting: Setting) -> str:
+    if not isinstance(value, str) or not _UUID.fullmatch(value):
+        raise _wrong("must be a uuid of 36 characters")
+    return value.lower()
+
+
+def instant(value: Any, _setting: Setting) -> datetime:
+    if not isinstance(value, str) or not _INSTANT.fullmatch(value):
+        raise _wrong('must be a date-time with an offset, such as "2026-03-01T09:30:00Z"')
+    try:
+        moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise _wrong("is no date and time of the calendar") from None
+    if moment < _EARLIEST:
+        raise _wrong("must not be before the year 1900")
+    return moment
+
+
+@cache
+def _timezones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones() - {"Factory", "localtime"})
+
+
+def timezone(value: Any, _setting: Setting) -> str:
+    if not isinstance(value, str) or value not in _timezones():
+        raise _wrong('must be an IANA timezone, such as "America/New_York"')
+    return value
+
+
+def currency(value: Any, _setting: Setting) -> str:
+    if not is_currency(value):
+        raise _wrong("must be a currency code of three capital letters")
+    return str(value)
+
+
+def country(value: Any, _setting: Setting) -> str:
+    if not isinstance(value, str) or value not in _COUNTRIES:
+        raise _wrong('must be a country code of two capital letters, such as "US"')
+    return value
+
+
+def slug(value: Any, _setting: Setting) -> str:
+    if not isinstance(value, str) or len(value) > MAX_INDEXED or not _SLUG.fullmatch(value):
+        raise _wrong("must be lower-case letters, digits and single hyphens between them")
+    return value
+
+
+def amount(value: Any, _setting: Setting) -> Decimal:
+    """How many decimals it has is checked against the row's currency, see ``decimals_fault``."""
+    if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
+        raise _wrong('must be a decimal string such as "15.00"')
+    return Decimal(value)
+
+
+def decimals_fault(money: Decimal, of_currency: str) -> str | None:
+    decimals = currency_decimals(of_currency)
+    return None if money.as_tuple().exponent == -decimals else f"must have {decimals} decimals, as {of_currency} has"
+
+
+def email(value: Any, _setting: Setting) -> str:
+    normalized = normalize_email(value) if isinstance(value, str) else None
+    if normalized is None:
+        raise _wrong("must be an email address")
+    return normalized
+
+
+def phone(value: Any, setting: Setting) -> str:
+    normalized = normalize_phone(value, setting.country) if isinstance(value, str) else None
+    if normalized is None:
+        raise _wrong(f"must be a phone number, international or of {setting.country or 'the studio'}")
+    return normalized
+
+
+def texts(value: Any, setting: Setting) -> list[str]:
+    return _each(value, text(), setting)
+
+
+def identifiers(value: Any, setting: Setting) -> list[str]:
+    return _each(value, identifier, setting)
+
+
+def _each(value: Any, read: Reader, setting: Setting) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong("must be an array")
+    taken: list[Any] = []
+    faults: list[tuple[Loc, str]] = []
+    for index, item in enumerate(value):
+        try:
+            taken.append(read(item, setting))
+        except WrongValueError as wrong:
+            faults += [((index, *loc), message) for loc, message in wrong.faults]
+    if faults:
+        raise WrongValueError(*faults)
+    return taken
+
+
+def policy(value: Any, setting: Setting) -> str:
+    if not isinstance(value, dict):
+        raise _wrong("must be an object")
+    faults = policy_faults(value, setting.currency)
+    if faults:
+        raise WrongValueError(*(((member,), message) for member, message in faults))
+    form_id = value.get("waiver_form_id")
+    return _written({**value, "waiver_form_id": form_id.lower()} if form_id else value)
+
+
+def json_object(value: Any, _setting: Setting) -> str:
+    if not isinstance(value, dict):
+        raise _wrong("must be an object")
+    return _written(value)
+
+
+def form_fields(value: Any, _setting: Setting) -> str:
+    faults = definition_faults(value)
+    if faults:
+        raise WrongValueError(*faults)
+    return _written(value)
+
+
+def _written(value: Any) -> str:
+    if _deeper_than(value, MAX_DEPTH):
+        raise _wrong("is nested too deeply")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_deeper_than(each, levels - 1) for each in inner)
+
+
+def finite(literal: str) -> float:
+    """A JSON number with a fraction or an exponent; ``1e999`` is none that can be kept."""
+    value = float(literal)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {literal[:20]} is too large")
+    return value

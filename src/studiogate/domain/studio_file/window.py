@@ -1,0 +1,143 @@
+"""A window that moves over JSON text and decodes one value after the other."""
+
+import codecs
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from studiogate.domain.studio_file.values import finite
+
+CHUNK = 1 << 18
+# No row is that long; without a limit one missing quote would read the rest of the file into memory.
+LONGEST_VALUE = 8 << 20
+# An error this close to the end of what was read may be no error but the middle of a token.
+TOKEN = 32
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+class BrokenFileError(Exception):
+    """The text is no JSON, or no UTF-8."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.place = f"line {line}"
+        self.message = message
+
+
+class _RefusedError(ValueError):
+    """JSON that is not allowed here."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _RefusedError(f'the member "{twice[:60]}" is given twice')
+    return members
+
+
+def _constant(literal: str) -> Any:
+    raise _RefusedError(f"{literal} is no JSON value")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=finite)
+# Finds the end of a value that the strict one refused.
+_LENIENT = json.JSONDecoder(parse_constant=len, parse_float=len, parse_int=len)
+
+
+class Window:
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._text = ""
+        self._position = 0
+        self._line = 1
+        self._ended = False
+
+    def peek(self) -> str:
+        """The next character that is no white space; "" at the end of the file."""
+        while True:
+            space = _SPACE.match(self._text, self._position)
+            self._position = space.end() if space else self._position
+            if self._position < len(self._text) or self._ended:
+                return self._text[self._position : self._position + 1]
+            self._fill()
+
+    def take(self, character: str) -> None:
+        if self.peek() != character:
+            raise self.broken(f"{character} is expected")
+        self._position += 1
+
+    def value(self) -> tuple[Any, str | None]:
+        """The next value, or why it is refused; the window then stands behind it."""
+        if not self.peek():
+            raise self.broken("the file ends in the middle")
+        try:
+            value, end = self._decode(_STRICT)
+        except ValueError as refused:
+            _, self._position = self._decode(_LENIENT)
+            return None, str(refused) if isinstance(refused, _RefusedError) else "has a number that is too large"
+        escaped = self._text.find("\\u", self._position, end) >= 0
+        self._position = end
+        # Only an escape can bring in what UTF-8 and the decoder keep out.
+        return value, _text_fault(value) if escaped else None
+
+    def broken(self, message: str) -> BrokenFileError:
+        if not self._text[self._position :].strip() and self._ended:
+            message = "the file ends in the middle" if self._text else "the file is empty"
+        return BrokenFileError(self._line + self._text.count("\n", 0, self._position), message)
+
+    def _decode(self, decoder: json.JSONDecoder) -> tuple[Any, int]:
+        while True:
+            try:
+                value, end = decoder.raw_decode(self._text, self._position)
+            except json.JSONDecodeError as error:
+                if self._ended or not self._may_go_on(error):
+                    raise self._broken_at(error) from None
+            except RecursionError:
+                raise self.broken("a value is nested too deeply") from None
+            else:
+                # A number at the very end may go on in what is not read yet.
+                if end < len(self._text) or self._ended:
+                    return value, end
+            if len(self._text) - self._position > LONGEST_VALUE:
+                raise self.broken(f"a value is longer than {LONGEST_VALUE >> 20} MiB, or its end is missing")
+            self._fill()
+
+    def _may_go_on(self, error: json.JSONDecodeError) -> bool:
+        return error.msg.startswith("Unterminated string") or error.pos > len(self._text) - TOKEN
+
+    def _broken_at(self, error: json.JSONDecodeError) -> BrokenFileError:
+        # What is left over after the last chunk tells a cut file from a wrong one.
+        if self._ended and (error.pos >= len(self._text.rstrip()) or error.msg.startswith("Unterminated string")):
+            return BrokenFileError(self._line + self._text.count("\n"), "the file ends in the middle")
+        line = self._line + self._text.count("\n", 0, error.pos)
+        return BrokenFileError(line, f"this is no JSON: {error.msg}")
+
+    def _fill(self) -> None:
+        """Drops what lies behind the window and reads on; a value that does not fit doubles the window."""
+        rest = self._text[self._position :]
+        self._line += self._text.count("\n", 0, self._position)
+        self._position = 0
+        chunk = self._read(max(CHUNK, len(rest)))
+        self._ended = not chunk
+        try:
+            self._text = rest + self._decoder.decode(chunk, final=self._ended)
+        except UnicodeDecodeError:
+            self._text = rest
+            raise BrokenFileError(self._line + rest.count("\n"), "the file is not encoded in UTF-8") from None
+
+
+def _text_fault(value: Any) -> str | None:
+    """Escapes can spell what no database keeps: U+0000 and halves of a surrogate pair."""
+    if isinstance(value, str):
+        if "\0" in value:
+            return "a string holds U+0000"
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            return "a string holds half of a surrogate pair"
+        return None
+    inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((fault for fault in map(_text_fault, inner) if fault), None)

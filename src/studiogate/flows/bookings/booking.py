@@ -1,0 +1,88 @@
+"""POST /bookings, and asking beforehand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import Attempt, BookingDecision, BookingRequest, decide_booking
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.bookings import promotion
+from studiogate.storage.bookings import facts, locking, recording
+from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
+from studiogate.storage.database import Connection
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+SOURCE = "partner_api"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedBooking:
+    class_id: UUID
+    member_id: UUID
+    join_waitlist: bool = False
+    class_spot_id: UUID | None = None
+
+    @property
+    def request(self) -> BookingRequest:
+        return BookingRequest(self.join_waitlist, self.class_spot_id)
+
+
+async def book(connection: Connection, access: Access, wanted: WantedBooking) -> str | Refusal:
+    """Take a seat, join the waitlist, or say every reason why not. The caller holds the transaction."""
+    situation = await locking.lock_class(connection, access, wanted.class_id)
+    if situation is None:
+        return NOT_FOUND
+    waiting = situation.has_seat_and_waitlist
+    await locking.lock_members(connection, access, wanted.class_id, [wanted.member_id], with_waiting=waiting)
+    people = await facts.look_at_people(connection, access, situation, [wanted.member_id], with_waiting=waiting)
+    if wanted.member_id not in people.members:
+        return NOT_FOUND
+    if waiting:
+        # Those who wait come first, also before a newcomer who arrives while a seat happens to be free.
+        situation, people = await promotion.promote(connection, access, situation, people)
+    decision = decide_booking(_attempt(situation, people, wanted))
+    refusal = decision.refusal
+    if refusal is not None:
+        return refusal
+    return await recording.record_booking(connection, access, situation, wanted.member_id, decision, SOURCE, people.now)
+
+
+def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedBooking) -> Attempt:
+    return Attempt(
+        situation.class_,
+        situation.policy,
+        people.members[wanted.member_id],
+        wanted.request,
+        people.spots,
+        promotion.open_seats(situation, people),
+        people.now,
+    )
+
+
+async def validate(connection: Connection, access: Access, wanted: WantedBooking) -> dict[str, Any] | Refusal:
+    """What book would answer now, without any effect."""
+    situation = await locking.find_class(connection, access, wanted.class_id)
+    if situation is None:
+        return NOT_FOUND
+    waiting = situation.has_seat_and_waitlist
+    people = await facts.look_at_people(connection, access, situation, [wanted.member_id], with_waiting=waiting)
+    if wanted.member_id not in people.members:
+        return NOT_FOUND
+    return _validation(decide_booking(_attempt(situation, people, wanted)))
+
+
+def _validation(decision: BookingDecision) -> dict[str, Any]:
+    return {
+        "object": "booking_validation",
+        "bookable": not decision.reasons,
+        "outcome": decision.outcome.value,
+        "reasons": _reasons(decision.reasons),
+        "membership_id": str(decision.membership_id) if decision.membership_id else None,
+        "credits_required": decision.credits_required,
+    }
+
+
+def _reasons(reasons: Sequence[Refusal]) -> list[dict[str, Any]]:
+    return [{"code": each.code.value, "message": each.message, "details": dict(each.details)} for each in reasons]

@@ -1,0 +1,64 @@
+"""What `doctor` looks at in the database."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from studiogate import clock
+from studiogate.storage import invariants, migrate
+from studiogate.storage.database import Connection
+
+OLDEST_POSTGRES = 150_000
+CLOCK_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    level: Literal["ok", "warning", "fault"]
+    subject: str
+    text: str
+
+
+async def examine(connection: Connection) -> list[Finding]:
+    findings = [await _server(connection), await _clock(connection)]
+    schema = await _schema(connection)
+    findings.append(schema)
+    if schema.level == "ok":
+        findings += await _promises(connection)
+    return findings
+
+
+async def _server(connection: Connection) -> Finding:
+    number, text = await invariants.server_version(connection)
+    if number < OLDEST_POSTGRES:
+        return Finding("fault", "database", f"PostgreSQL {text}: use version 15 or newer.")
+    return Finding("ok", "database", f"PostgreSQL {text}")
+
+
+async def _clock(connection: Connection) -> Finding:
+    before = clock.now()
+    theirs = await invariants.server_clock(connection)
+    apart = abs((theirs - before).total_seconds())
+    if apart > CLOCK_SECONDS:
+        return Finding("warning", "clock", f"{apart:.1f} s apart from the database's: synchronize both machines (NTP).")
+    return Finding("ok", "clock", f"{apart:.2f} s apart from the database's")
+
+
+async def _schema(connection: Connection) -> Finding:
+    try:
+        pending = await migrate.pending(connection)
+    except migrate.MigrationError as error:
+        return Finding("fault", "migrations", str(error))
+    if pending:
+        return Finding("fault", "migrations", f"{len(pending)} pending: run `studiogate migrate`.")
+    return Finding("ok", "migrations", "all applied")
+
+
+async def _promises(connection: Connection) -> list[Finding]:
+    """Every invariant that SQL can see, with each violation by its row."""
+    findings = []
+    for promise in invariants.PROMISES:
+        violations = await invariants.violations(connection, promise)
+        findings += [Finding("fault", promise.name, violation) for violation in violations]
+        if not violations:
+            findings.append(Finding("ok", promise.name, promise.holds))
+    return findings

@@ -1,0 +1,100 @@
+"""Making, rotating and revoking keys. The key itself is returned once and kept nowhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from studiogate.domain import keys
+from studiogate.domain.access import operator_access
+from studiogate.storage import keys as storage
+from studiogate.storage import studio as studios
+from studiogate.storage.database import Connection
+
+MAXIMUM_OVERLAP = timedelta(days=7)
+DEFAULT_OVERLAP = timedelta(hours=24)
+
+
+class KeyProblemError(Exception):
+    """Why a key cannot be made or changed; the text says how to mend it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRequest:
+    name: str
+    scopes: Sequence[str]
+    location_ids: Sequence[UUID] | None = None
+    expires_at: datetime | None = None
+    rate_limit: int | None = None
+    created_by: str = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    id: str
+    key: str
+
+
+async def create(connection: Connection, studio_slug: str, wanted: KeyRequest) -> IssuedKey:
+    async with connection.transaction():
+        studio = await studios.find_studio(connection, studio_slug)
+        if studio is None:
+            raise KeyProblemError(
+                f"There is no studio {studio_slug!r}: `studiogate import FILE` or `studiogate demo` loads one."
+            )
+        access = operator_access(studio["studio_id"])
+        await _check_locations(connection, studio["studio_id"], wanted.location_ids)
+        credential_id = keys.new_credential_id()
+        key = keys.new_key(credential_id, test=studio["test"])
+        details = {
+            "id": credential_id,
+            "name": wanted.name,
+            "scopes": list(wanted.scopes),
+            "location_ids": wanted.location_ids,
+            "expires_at": wanted.expires_at,
+            "rate_limit": wanted.rate_limit,
+            "created_by": wanted.created_by,
+        }
+        await storage.create_credential(connection, access, details, _hash(key))
+    return IssuedKey(credential_id, key)
+
+
+async def _check_locations(connection: Connection, studio_id: UUID, wanted: Sequence[UUID] | None) -> None:
+    known = await studios.location_ids(connection, operator_access(studio_id))
+    for location_id in wanted or ():
+        if location_id not in known:
+            raise KeyProblemError(f"The studio has no location {location_id}: GET /partner/v1/locations lists them.")
+
+
+async def rotate(connection: Connection, credential_id: str, overlap: timedelta) -> IssuedKey:
+    """A second secret for the same credential; the old one works for the overlap."""
+    if not timedelta(0) <= overlap <= MAXIMUM_OVERLAP:
+        raise KeyProblemError("The overlap must be between 0 and 7d.")
+    async with connection.transaction():
+        owner = await storage.studio_of_credential(connection, credential_id)
+        if owner is None:
+            raise KeyProblemError(_unknown(credential_id))
+        if owner["revoked_at"] is not None:
+            raise KeyProblemError(f"Key {credential_id} is revoked: make a new one with `studiogate key create`.")
+        key = keys.new_key(credential_id, test=owner["test"])
+        await storage.rotate_secret(connection, operator_access(owner["studio_id"]), credential_id, _hash(key), overlap)
+    return IssuedKey(credential_id, key)
+
+
+async def revoke(connection: Connection, credential_id: str) -> None:
+    async with connection.transaction():
+        owner = await storage.studio_of_credential(connection, credential_id)
+        if owner is None:
+            raise KeyProblemError(_unknown(credential_id))
+        await storage.revoke(connection, operator_access(owner["studio_id"]), credential_id)
+
+
+def _hash(key: str) -> bytes:
+    presented = keys.parse(key)
+    if presented is None:
+        raise AssertionError("a key that we just made must parse")
+    return presented.secret_hash
+
+
+def _unknown(credential_id: str) -> str:
+    return f"There is no key {credential_id!r}: `studiogate key list` shows them."

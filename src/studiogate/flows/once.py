@@ -1,0 +1,99 @@
+"""Idempotent execution: the key, the effect and the answer's bytes commit in one transaction, or none of them does."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.storage import idempotency
+from studiogate.storage.database import Connection, Database, TransactionConflictError
+
+TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What makes two requests the same: a credential's key, and a fingerprint of the parameters."""
+
+    key: str
+    fingerprint: bytes
+
+
+class Reply(NamedTuple):
+    """A door's answer as it is kept. ``kept`` false: nothing is remembered and nothing has happened."""
+
+    status: int
+    body: bytes
+    kept: bool = True
+
+
+class Executed(NamedTuple):
+    status: int
+    body: bytes
+    replayed: bool
+
+
+Work = Callable[[Connection], Awaitable[str | Refusal]]
+"""The write itself: the result in wire form, or why not."""
+
+Render = Callable[[str | Refusal], Reply]
+"""How the door says it."""
+
+Visible = Callable[[Connection], Awaitable[bool]]
+"""Whether the caller may (still) see what the first result was about."""
+
+
+class _ForgetError(Exception):
+    """Rolls back the claim together with everything else."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+
+
+async def execute(
+    database: Database, access: Access, once: Once | None, work: Work, render: Render, visible: Visible
+) -> Executed:
+    """Do the work once for its key, and answer every repetition with the first answer's bytes."""
+    for number in range(1, TRIES + 1):
+        try:
+            return await _in_one_transaction(database, access, once, work, render, visible)
+        except _ForgetError as forgotten:
+            return Executed(forgotten.reply.status, forgotten.reply.body, replayed=False)
+        except idempotency.StillRunningError:
+            return _plain(render(Refusal(Code.IDEMPOTENCY_IN_PROGRESS)))
+        except TransactionConflictError:
+            # PostgreSQL chose us to give way; all of it was rolled back, so all of it can be done again.
+            if number == TRIES:
+                raise
+    raise AssertionError("unreachable")
+
+
+async def _in_one_transaction(
+    database: Database, access: Access, once: Once | None, work: Work, render: Render, visible: Visible
+) -> Executed:
+    async with database.transaction() as connection:
+        if once is not None:
+            first = await idempotency.claim(connection, access, once.key, once.fingerprint)
+            if first is not None:
+                return await _replay(connection, once, first, render, visible)
+        reply = render(await work(connection))
+        if not reply.kept:
+            raise _ForgetError(reply)
+        if once is not None:
+            await idempotency.remember(connection, access, once.key, reply.status, reply.body)
+    return _plain(reply)
+
+
+async def _replay(
+    connection: Connection, once: Once, first: idempotency.FirstResult, render: Render, visible: Visible
+) -> Executed:
+    if first.fingerprint != once.fingerprint:
+        return _plain(render(Refusal(Code.IDEMPOTENCY_KEY_REUSED)))
+    if not await visible(connection):
+        return _plain(render(Refusal(Code.NOT_FOUND)))
+    return Executed(first.status, first.body, replayed=True)
+
+
+def _plain(reply: Reply) -> Executed:
+    return Executed(reply.status, reply.body, replayed=False)

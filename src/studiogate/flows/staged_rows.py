@@ -1,0 +1,78 @@
+"""The rows of a studio file on their way into the database: checked one by one, staged in batches."""
+
+from collections import defaultdict
+from typing import Any
+
+from studiogate.domain.access import Access
+from studiogate.domain.studio_file.faults import Fault, Faults, place_of
+from studiogate.domain.studio_file.reading import Element
+from studiogate.domain.studio_file.rows import RowReader, Section, Values
+from studiogate.domain.studio_file.sections import PRICES, SECTIONS, SPOTS
+from studiogate.domain.studio_file.values import Setting
+from studiogate.storage.database import Connection
+from studiogate.storage.studio_file import staging
+from studiogate.storage.studio_file.tables import TABLE_BY_NAME
+
+BATCH = 2_000
+# Rows inside of rows: their table, and the column that holds the outer row's id.
+NESTED = {SPOTS.name: ("room_spots", "room_id"), PRICES.name: ("prices", "product_id")}
+
+
+class StagedRows:
+    def __init__(self, setting: Setting, faults: Faults) -> None:
+        nested = [each for section in SECTIONS for each in section.nested]
+        self._readers = {section.name: RowReader(section, setting) for section in (*SECTIONS, *nested)}
+        self._faults = faults
+        self._rows: dict[str, list[tuple[int, str, Values]]] = defaultdict(list)
+        self._faulty: list[tuple[str, Any]] = []
+        self._number = 0
+        self._waiting = 0
+
+    @property
+    def full(self) -> bool:
+        return self._waiting >= BATCH
+
+    def add(self, element: Element) -> None:
+        reader = self._readers[element.section]
+        values = self._add(element.section, reader, element.place, element.value, {})
+        for section in reader.section.nested if isinstance(element.value, dict) else ():
+            self._add_nested(section, element, values.get("id"))
+
+    def fault(self, fault: Fault) -> None:
+        """One that the reading itself found; it comes where the reading stands."""
+        self._number += 1
+        self._faults.add(Fault(fault.place, fault.message, self._number))
+
+    async def flush(self, connection: Connection, access: Access) -> None:
+        for name, rows in self._rows.items():
+            await staging.stage(connection, access, TABLE_BY_NAME[name], rows)
+        if self._faulty:
+            await staging.stage_faulty(connection, access, self._faulty)
+        self._rows.clear()
+        self._faulty.clear()
+        self._waiting = 0
+
+    def _add_nested(self, section: Section, outer: Element, outer_id: Any) -> None:
+        given = outer.value.get(section.name)
+        if given is None:
+            return
+        if not isinstance(given, list):
+            self.fault(Fault(f"{outer.place}.{section.name}", "must be an array"))
+            return
+        table, column = NESTED[section.name]
+        for index, row in enumerate(given):
+            place = f"{outer.place}.{section.name}[{index}]"
+            self._add(table, self._readers[section.name], place, row, {column: outer_id})
+
+    def _add(self, table: str, reader: RowReader, place: str, row: Any, more: Values) -> Values:
+        self._number += 1
+        self._waiting += 1
+        values, wrong = reader.read(row)
+        for loc, message in wrong:
+            self._faults.add(Fault(place_of(place, loc), message, self._number))
+        values |= more
+        if not wrong and None not in more.values():
+            self._rows[table].append((self._number, place, values))
+        elif "id" in values:
+            self._faulty.append((table, values["id"]))
+        return values

@@ -1,0 +1,142 @@
+"""Loading a studio file, and writing one.
+
+An import is one transaction: the file is read once from front to back into temporary tables, everything is checked
+there, and only a file without a fault is applied. What an operator has to know:
+
+- Rows are matched by id within the file's studio. What the file does not name stays: nothing is deleted. The sets
+  of a product or a price (``location_ids``, ``class_type_ids``) become what the file says; spots and prices are rows
+  like any other, and one that the file leaves out stays.
+- An absent member means its default, except for what the system keeps by itself: ``created_at``, ``booking_source``,
+  a membership's credits and ``state_version`` (it rises by one with a change, and never falls).
+- A class is cancelled by ``studiogate class cancel`` only, so that its bookings, credits and events are settled; a new
+  one may come as cancelled. A class that was cancelled here stays so.
+- A booking stays in its class and with its member. Its status may follow what happened elsewhere (a seat taken, given
+  up, attended), but it never leaves ``cancelled`` and never goes back to the waitlist; one that took a credit is
+  cancelled through the interface, which settles the credit. An import takes and returns none.
+- Two studios never share the id of a row.
+"""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+from uuid import UUID
+
+from studiogate.domain.access import Access, operator_access
+from studiogate.domain.studio_file.faults import Fault, Faults, place_of
+from studiogate.domain.studio_file.reading import BrokenFileError, Element, read_elements, read_studio
+from studiogate.domain.studio_file.rows import RowReader
+from studiogate.domain.studio_file.sections import STUDIO
+from studiogate.domain.studio_file.values import Setting
+from studiogate.flows.staged_rows import StagedRows
+from studiogate.storage import studio as studios
+from studiogate.storage.database import Connection
+from studiogate.storage.studio_file import applying, bookings, changes, checks, exporting, seats, staging
+from studiogate.storage.studio_file.tables import TABLES
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an import did to each section, or why it did nothing. ``faults`` are the first of ``fault_count``."""
+
+    sections: dict[str, Counts] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    fault_count: int = 0
+
+
+def _silent(_step: str, _done: int, _total: int) -> None:
+    """Nobody watches."""
+
+
+async def import_document(connection: Connection, document: dict[str, Any]) -> Outcome:
+    """A studio file that is in memory already."""
+    return await import_studio_file(connection, io.BytesIO(json.dumps(document).encode()))
+
+
+async def import_studio_file(
+    connection: Connection, file: BinaryIO, *, dry_run: bool = False, progress: Progress = _silent
+) -> Outcome:
+    """Load ``file`` (seekable, at its beginning). A dry run does all of it and then takes it back.
+
+    ``progress`` hears of (step, done, total): bytes while reading, tables while applying.
+    """
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        outcome = await _Import(connection, file, progress).run()
+    except BaseException:
+        await transaction.rollback()
+        raise
+    if outcome.faults or dry_run:
+        await transaction.rollback()
+    else:
+        await transaction.commit()
+    return outcome
+
+
+class _Import:
+    """One import: the steps share the connection, the studio and the faults found so far."""
+
+    def __init__(self, connection: Connection, file: BinaryIO, progress: Progress) -> None:
+        self._connection = connection
+        self._file = file
+        self._progress = progress
+        self._faults = Faults()
+        self._size = file.seek(0, io.SEEK_END)
+
+    async def run(self) -> Outcome:
+        row, values, setting = self._studio()
+        rows = StagedRows(setting, self._faults)
+        access = operator_access(UUID(values["id"])) if "id" in values else None
+        await staging.prepare(self._connection)
+        complete = await self._stage(rows, access)
+        if row is None and complete:
+            self._faults.add(Fault("studio", "is required"))
+        if access is not None and complete:
+            await self._check(access, values)
+        if self._faults or access is None:
+            return Outcome(faults=self._faults.listed(), fault_count=self._faults.count)
+        return await self._apply(access, values)
+
+    def _studio(self) -> tuple[Any, dict[str, Any], Setting]:
+        """The studio decides how others are read (its country, its currency), and may stand last in the file."""
+        self._file.seek(0)
+        try:
+            row = read_studio(self._file.read)
+        except BrokenFileError:
+            # Reported when the file is read as a whole.
+            return None, {}, Setting()
+        given = row if isinstance(row, dict) else {}
+        currency, _ = RowReader(CURRENCY_ONLY, Setting()).read({"currency": given.get("currency")})
+        values, faults = RowReader(STUDIO, Setting(**currency)).read(row) if row is not None else ({}, [])
+        for loc, message in faults:
+            self._faults.add(Fault(place_of(STUDIO.name, loc), message))
+        known = {name: values[name] for name in ("currency", "country", "timezone") if name in values}
+        return row, values, Setting(**known)
+
+    async def _stage(self, rows: StagedRows, access: Access | None) -> bool:
+        """Whether the file could be read to its end."""
+        self._file.seek(0)
+        try:
+            for each in read_elements(self._file.read):
+                if isinstance(each, Fault):
+                    rows.fault(each)
+                elif each.section != STUDIO.name:
+                    rows.add(each)
+                if rows.full:
+                    await self._flush(rows, access)
+        except BrokenFileError as broken:
+            rows.fault(Fault(broken.place, broken.message))
+            return False
+        await self._flush(rows, access)
+        return True

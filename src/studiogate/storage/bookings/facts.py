@@ -1,0 +1,242 @@
+"""What the rules look at, read in one statement after the locks are held."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import (
+    BookingFacts,
+    ClassFacts,
+    LiveBooking,
+    MemberFacts,
+    MembershipFacts,
+    Policy,
+    SpotFacts,
+    SpotSelectionMode,
+    WaitingEntry,
+    local_day_bounds,
+    resolve_policy,
+)
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
+from studiogate.storage.database import Connection, Record
+
+# How many waiting entries a transaction looks at for a free seat. More than that many in a row who are not
+# eligible is beyond belief; the sweep goes on where this ends.
+WAITING_LOOKED_AT = 100
+
+# A class with its four levels of policy. What its own row says is fresh even after waiting for the lock.
+CLASS_COLUMNS = """
+    c.id, c.status, c.visible, c.start_time, c.end_time, c.capacity, c.booked_count, c.waitlist_count,
+    c.allow_waitlist, c.spot_selection_mode, c.class_type_id, c.location_id, s.timezone, s.currency,
+    json_build_array(s.policy, l.policy, t.policy, c.policy) as policies"""
+
+CLASS_SOURCES = """
+    join studios s on s.studio_id = c.studio_id
+    left join locations l on l.studio_id = c.studio_id and l.id = c.location_id
+    left join class_types t on t.studio_id = c.studio_id and t.id = c.class_type_id"""
+
+MEMBERSHIPS = """
+    select coalesce(json_agg(row_to_json(each)), '[]') from (
+        select s.id, s.status, s.credits_remaining, s.started_at, s.current_period_end, s.pause_starts_at,
+               s.pause_ends_at,
+               array(select o.class_type_id from product_class_types o
+                     where o.studio_id = s.studio_id and o.product_id = s.product_id) as class_type_ids,
+               array(select o.location_id from product_locations o
+                     where o.studio_id = s.studio_id and o.product_id = s.product_id) as location_ids
+        from memberships s
+        where s.studio_id = m.studio_id and s.member_id = m.id and s.status in ('active', 'paused')
+    ) each"""
+
+# $1 studio, $2 class, $3 members by name, $4 and $5 the class's day, $6 and $7 its times, $8 how many who wait.
+# No class lasts longer than a week, so that far back an overlap can begin.
+MEMBERS = f"""
+    with waiting as (
+        select w.id, w.booking_id, w.member_id, w.position, w.skip_reason, b.policy
+        from waitlist_entries w join bookings b on b.studio_id = w.studio_id and b.id = w.booking_id
+        where w.studio_id = $1 and w.class_id = $2 and w.status = 'waiting' and w.position <= $8
+    ), facts as (
+        select m.id, m.suspended, ({MEMBERSHIPS}) as memberships,
+               (select json_build_object('id', b.id, 'status', b.status) from bookings b
+                where b.studio_id = $1 and b.class_id = $2 and b.member_id = m.id and b.status <> 'cancelled'
+               ) as live_booking,
+               (select count(*) from bookings b
+                where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2
+                  and b.status in ('confirmed', 'checked_in', 'no_show')
+                  and b.start_time >= $4 and b.start_time < $5) as bookings_that_day,
+               exists (select from bookings b
+                where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2
+                  and b.status in ('confirmed', 'checked_in')
+                  and b.start_time < $7 and b.start_time > $6 - interval '7 days' and b.end_time > $6) as overlapping,
+               array(select distinct f.form_id from form_submissions f
+                     where f.studio_id = $1 and f.member_id = m.id
+                       and f.status in ('pending', 'confirmed')) as submitted_forms
+        from members m
+        where m.studio_id = $1 and (m.id = any($3::uuid[]) or m.id in (select member_id from waiting))
+    )
+    select json_build_object(
+        'members', (select coalesce(json_agg(facts), '[]') from facts),
+        'waiting', (select coalesce(json_agg(waiting order by position), '[]') from waiting),
+        'spots', (select coalesce(json_agg(json_build_object('id', p.id, 'label', p.label, 'held', exists (
+                      select from bookings b where b.studio_id = $1 and b.class_id = $2 and b.class_spot_id = p.id
+                      and b.status <> 'cancelled'))), '[]')
+                  from classes c join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
+                  where c.studio_id = $1 and c.id = $2 and c.spot_selection_mode is not null),
+        'now', clock_timestamp())::text"""
+
+# $3: late cancels since then use up the free ones.
+BOOKING = """
+    select row_to_json(w)::text from (
+        select b.id, b.class_id, b.member_id, b.status, b.policy, b.membership_id, b.credits_taken, b.class_spot_id,
+               b.promoted_at, k.id as cancellation_id, row_to_json(s) as membership
+        from bookings b
+        left join booking_cancellations k on k.studio_id = b.studio_id and k.booking_id = b.id
+        left join memberships s on s.studio_id = b.studio_id and s.id = b.membership_id
+        where b.studio_id = $1 and b.id = $2
+    ) w"""
+
+LATE_CANCELS = """
+    select count(*) from booking_cancellations k
+    where k.studio_id = $1 and k.member_id = $2 and k.late and not k.graced_for_promotion and k.cancelled_at >= $3"""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSituation:
+    """A class with its resolved policy, in its studio's terms."""
+
+    class_: ClassFacts
+    policy: Policy
+    timezone: ZoneInfo
+    currency: str
+
+    @property
+    def has_seat_and_waitlist(self) -> bool:
+        return self.class_.available_count > 0 and self.class_.waitlist_count > 0
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleSituation:
+    """Members by id, those who wait in their order, and the class's spots."""
+
+    members: dict[UUID, MemberFacts]
+    waiting: tuple[WaitingEntry, ...]
+    spots: tuple[SpotFacts, ...]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BookingSituation:
+    booking: BookingFacts
+    membership: MembershipFacts | None
+
+
+def class_situation(row: Record) -> ClassSituation:
+    facts = ClassFacts(
+        id=row["id"],
+        status=ClassStatus(row["status"]),
+        visible=row["visible"],
+        start_time=row["start_time"],
+        end_time=row["end_time"],
+        capacity=row["capacity"],
+        booked_count=row["booked_count"],
+        waitlist_count=row["waitlist_count"],
+        allow_waitlist=row["allow_waitlist"],
+        spot_selection_mode=SpotSelectionMode(row["spot_selection_mode"]) if row["spot_selection_mode"] else None,
+        class_type_id=row["class_type_id"],
+        location_id=row["location_id"],
+    )
+    studio, location, class_type, own = json.loads(row["policies"])
+    policy = resolve_policy(studio, location, class_type, own)
+    return ClassSituation(facts, policy, ZoneInfo(row["timezone"]), row["currency"])
+
+
+async def look_at_people(
+    connection: Connection, access: Access, situation: ClassSituation, member_ids: list[UUID], *, with_waiting: bool
+) -> PeopleSituation:
+    class_ = situation.class_
+    day = local_day_bounds(class_.start_time, situation.timezone)
+    times = (class_.start_time, class_.end_time)
+    depth = WAITING_LOOKED_AT if with_waiting else 0
+    text = await connection.fetchval(MEMBERS, access.studio_id, class_.id, member_ids, *day, *times, depth)
+    row = json.loads(text)
+    raw_members = {UUID(each["id"]): each for each in row["members"]}
+    policy = situation.policy
+    return PeopleSituation(
+        {member_id: _member(each, policy) for member_id, each in raw_members.items()},
+        tuple(_waiting(each, raw_members, policy) for each in row["waiting"]),
+        tuple(SpotFacts(UUID(each["id"]), each["label"], each["held"]) for each in row["spots"]),
+        _instant(row["now"]),
+    )
+
+
+async def look_at_booking(
+    connection: Connection, access: Access, booking_id: UUID | str, policy: Policy
+) -> BookingSituation:
+    """``policy`` is the class's own, for a booking that has none frozen on it (an imported one)."""
+    row = json.loads(await connection.fetchval(BOOKING, access.studio_id, booking_id))
+    booking = BookingFacts(
+        id=UUID(row["id"]),
+        class_id=UUID(row["class_id"]),
+        member_id=UUID(row["member_id"]),
+        status=BookingStatus(row["status"]),
+        policy=Policy.from_json(row["policy"]) if row["policy"] else policy,
+        membership_id=_id(row["membership_id"]),
+        credits_taken=row["credits_taken"],
+        class_spot_id=_id(row["class_spot_id"]),
+        promoted_at=_optional_instant(row["promoted_at"]),
+        cancellation_id=_id(row["cancellation_id"]),
+    )
+    membership = row["membership"]
+    return BookingSituation(booking, None if membership is None else _membership(membership))
+
+
+async def count_late_cancels(connection: Connection, access: Access, member_id: UUID, since: datetime) -> int:
+    return int(await connection.fetchval(LATE_CANCELS, access.studio_id, member_id, since))
+
+
+def _member(row: dict[str, Any], policy: Policy) -> MemberFacts:
+    live = row["live_booking"]
+    return MemberFacts(
+        id=UUID(row["id"]),
+        suspended=row["suspended"],
+        waiver_submitted=str(policy.waiver_form_id) in row["submitted_forms"],
+        live_booking=LiveBooking(UUID(live["id"]), BookingStatus(live["status"])) if live else None,
+        bookings_that_day=row["bookings_that_day"],
+        overlapping=row["overlapping"],
+        memberships=tuple(_membership(each) for each in row["memberships"]),
+    )
+
+
+def _waiting(row: dict[str, Any], members: dict[UUID, dict[str, Any]], policy: Policy) -> WaitingEntry:
+    frozen = Policy.from_json(row["policy"]) if row["policy"] else policy
+    member = _member(members[UUID(row["member_id"])], frozen)
+    return WaitingEntry(UUID(row["id"]), UUID(row["booking_id"]), row["position"], member, frozen, row["skip_reason"])
+
+
+def _membership(row: dict[str, Any]) -> MembershipFacts:
+    return MembershipFacts(
+        id=UUID(row["id"]),
+        status=MembershipStatus(row["status"]),
+        credits_remaining=row["credits_remaining"],
+        started_at=_optional_instant(row["started_at"]),
+        current_period_end=_optional_instant(row["current_period_end"]),
+        class_type_ids=frozenset(map(UUID, row.get("class_type_ids", ()))),
+        location_ids=frozenset(map(UUID, row.get("location_ids", ()))),
+        pause_starts_at=_optional_instant(row["pause_starts_at"]),
+        pause_ends_at=_optional_instant(row["pause_ends_at"]),
+    )
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _optional_instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _id(text: str | None) -> UUID | None:
+    return None if text is None else UUID(text)

@@ -1,0 +1,73 @@
+"""The locks of the booking flows, in the one order that everybody keeps: class row, then member rows by id.
+
+A statement that waits for a lock sees the fresh locked row but stale everything else, so members, bookings and spots
+are looked at in the next statement. ``no key update`` is enough, and lets foreign key checks of others pass.
+"""
+
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.storage.bookings.facts import (
+    CLASS_COLUMNS,
+    CLASS_SOURCES,
+    WAITING_LOOKED_AT,
+    ClassSituation,
+    class_situation,
+)
+from studiogate.storage.database import Connection
+
+PERMITTED = "($3::uuid[] is null or c.location_id = any($3))"
+
+FIND_CLASS = f"""
+    select {CLASS_COLUMNS} from classes c {CLASS_SOURCES}
+    where c.studio_id = $1 and c.id = $2 and {PERMITTED}"""
+LOCK_CLASS = FIND_CLASS + " for no key update of c"
+
+# A booking's class and member never change, so they may be read before the lock.
+FIND_CLASS_OF_BOOKING = f"""
+    select {CLASS_COLUMNS}, b.member_id from bookings b
+    join classes c on c.studio_id = b.studio_id and c.id = b.class_id {CLASS_SOURCES}
+    where b.studio_id = $1 and b.id = $2 and {PERMITTED}"""
+LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + " for no key update of c"
+
+LOCK_MEMBERS = """
+    select m.id from members m
+    where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(
+        select w.member_id from waitlist_entries w
+        where w.studio_id = $1 and w.class_id = $3 and w.status = 'waiting' and w.position <= $4)))
+    order by m.id
+    for no key update"""
+
+
+async def lock_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
+    row = await connection.fetchrow(LOCK_CLASS, access.studio_id, class_id, access.location_ids)
+    return None if row is None else class_situation(row)
+
+
+async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
+    """The same without the lock, for answers that change nothing."""
+    row = await connection.fetchrow(FIND_CLASS, access.studio_id, class_id, access.location_ids)
+    return None if row is None else class_situation(row)
+
+
+async def lock_class_of_booking(
+    connection: Connection, access: Access, booking_id: UUID | str
+) -> tuple[ClassSituation, UUID] | None:
+    """The class of a booking, and the booking's member."""
+    row = await connection.fetchrow(LOCK_CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids)
+    return None if row is None else (class_situation(row), row["member_id"])
+
+
+async def find_class_of_booking(
+    connection: Connection, access: Access, booking_id: UUID | str
+) -> tuple[ClassSituation, UUID] | None:
+    row = await connection.fetchrow(FIND_CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids)
+    return None if row is None else (class_situation(row), row["member_id"])
+
+
+async def lock_members(
+    connection: Connection, access: Access, class_id: UUID, member_ids: list[UUID], *, with_waiting: bool
+) -> None:
+    """All at once and by id: whoever needs several members takes them in the same order as everybody else."""
+    depth = WAITING_LOOKED_AT if with_waiting else 0
+    await connection.fetch(LOCK_MEMBERS, access.studio_id, member_ids, class_id, depth)

@@ -1,0 +1,246 @@
+"""What a decision leaves behind. Each statement does all of it: booking, counters, credit, ledger.
+
+The class row and the members' rows are locked, so counters can be added to and positions can be counted.
+"""
+
+import json
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuid
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import (
+    BookingDecision,
+    BookingFacts,
+    Cancellation,
+    Outcome,
+    Policy,
+    Promote,
+)
+from studiogate.storage.bookings.facts import ClassSituation
+from studiogate.storage.bookings.reading import BOOKING
+from studiogate.storage.database import Connection
+
+# $1 studio, $2 booking, $3 class, $4 member, $5 now, $6 status, $7 source, $8 spot, $9 membership, $10 credits,
+# $11 policy, $12 an id for the ledger line or the waitlist entry.
+BOOK = f"""
+    with made as (
+        insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
+                              booking_source, class_spot_id, membership_id, credits_taken, policy, created_at,
+                              updated_at)
+        select $1, $2, c.id, $4, c.location_id, c.start_time, c.end_time, $6, $7, $8, $9, $10, $11, $5, $5
+        from classes c where c.studio_id = $1 and c.id = $3
+        returning *
+    ), counted as (
+        update classes set booked_count = booked_count + ($6 = 'confirmed')::integer,
+                           waitlist_count = waitlist_count + ($6 = 'waitlisted')::integer
+        where studio_id = $1 and id = $3
+        returning waitlist_count
+    ), paid as (
+        update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1
+        where studio_id = $1 and id = $9 and $10 = 1
+    ), ledger as (
+        insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
+        select $1, $12, $9, $2, -1, 'booked' where $10 = 1
+    ), entry as (
+        insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status,
+                                      created_at, updated_at)
+        select $1, $12, made.class_id, made.member_id, made.id, made.location_id, counted.waitlist_count, 'waiting',
+               $5, $5
+        from made, counted where $6 = 'waitlisted'
+        returning position
+    )
+    select row_to_json(w)::text from (
+        select {BOOKING.columns} from made b left join entry on true
+    ) w"""
+
+# $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id.
+PROMOTE = """
+    with moved as (
+        update bookings set status = 'confirmed', class_spot_id = $5, membership_id = $6, credits_taken = $7,
+                            promoted_at = $4
+        where studio_id = $1 and id = $2 and status = 'waitlisted'
+        returning id
+    ), converted as (
+        update waitlist_entries set status = 'converted', position = null, promoted_at = $4, skip_reason = null
+        where studio_id = $1 and booking_id = $2 and status = 'waiting'
+    ), counted as (
+        update classes set booked_count = booked_count + 1, waitlist_count = waitlist_count - 1
+        where studio_id = $1 and id = $3
+    ), paid as (
+        update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1
+        where studio_id = $1 and id = $6 and $7 = 1
+    )
+    insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
+    select $1, $8, $6, moved.id, -1, 'promoted' from moved where $7 = 1"""
+
+SKIP = """
+    update waitlist_entries set skip_reason = $3
+    where studio_id = $1 and id = $2 and skip_reason is distinct from $3"""
+
+# After somebody left: 1..n again, in the order they had.
+RENUMBER = """
+    update waitlist_entries w set position = n.position
+    from (select id, row_number() over (order by position) as position from waitlist_entries
+          where studio_id = $1 and class_id = $2 and status = 'waiting') n
+    where w.studio_id = $1 and w.id = n.id and w.position <> n.position"""
+
+# $1 studio, $2 booking, $3 class, $4 membership, $5 returned, $6 forfeited, $7 a seat was freed,
+# $8 what becomes of the waitlist entry, $9 ledger id.
+CANCEL = """
+    with cancelled as (
+        update bookings set status = 'cancelled', class_spot_id = null where studio_id = $1 and id = $2
+    ), entry as (
+        update waitlist_entries set status = $8, position = null
+        where studio_id = $1 and booking_id = $2 and status in ('waiting', 'offered')
+        returning id
+    ), counted as (
+        update classes set booked_count = booked_count - $7::boolean::integer,
+                           waitlist_count = waitlist_count - (select count(*) from entry)
+        where studio_id = $1 and id = $3
+    ), repaid as (
+        update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
+        where studio_id = $1 and id = $4 and $5::integer = 1
+    )
+    insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
+    select $1, $9, $4, $2, $5, case when $5 = 1 then 'returned' else 'forfeited' end where $5 + $6::integer = 1"""
+
+FEE = """
+    insert into purchases (studio_id, id, member_id, product_key, product_type, quantity, amount_total, currency,
+                           status, location_id, booking_id, created_at, updated_at)
+    values ($1, $2, $3, 'late_cancel_fee', 'fee', 1, $4, $5, 'pending', $6, $7, $8, $8)"""
+
+RECEIPT = """
+    insert into booking_cancellations (studio_id, id, booking_id, member_id, cancelled_at, cancellation_type, late,
+                                       graced_for_promotion, credits_forfeited, credits_returned, purchase_id, receipt)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"""
+
+
+def new_id() -> UUID:
+    """Ordered by time, so that new rows stay together in the indexes."""
+    return uuid.uuid7()
+
+
+async def record_booking(
+    connection: Connection,
+    access: Access,
+    situation: ClassSituation,
+    member_id: UUID,
+    decision: BookingDecision,
+    source: str,
+    now: datetime,
+) -> str:
+    """The new booking in wire form."""
+    confirmed = decision.outcome == Outcome.CONFIRMED
+    wire: str = await connection.fetchval(
+        BOOK,
+        access.studio_id,
+        new_id(),
+        situation.class_.id,
+        member_id,
+        now,
+        decision.outcome.value,
+        source,
+        decision.class_spot_id,
+        decision.membership_id if confirmed else None,
+        decision.credits_required,
+        _json(situation.policy),
+        new_id(),
+    )
+    return wire
+
+
+async def record_promotion(
+    connection: Connection, access: Access, class_id: UUID, booking_id: UUID, promote: Promote, now: datetime
+) -> None:
+    await connection.execute(
+        PROMOTE,
+        access.studio_id,
+        booking_id,
+        class_id,
+        now,
+        promote.class_spot_id,
+        promote.membership_id,
+        promote.credits_taken,
+        new_id(),
+    )
+
+
+async def record_skip(connection: Connection, access: Access, entry_id: UUID, reason: str) -> None:
+    await connection.execute(SKIP, access.studio_id, entry_id, reason)
+
+
+async def renumber(connection: Connection, access: Access, class_id: UUID) -> None:
+    await connection.execute(RENUMBER, access.studio_id, class_id)
+
+
+async def record_cancellation(
+    connection: Connection, access: Access, booking: BookingFacts, cancellation: Cancellation, entry_becomes: str
+) -> None:
+    await connection.execute(
+        CANCEL,
+        access.studio_id,
+        booking.id,
+        booking.class_id,
+        cancellation.membership_id,
+        cancellation.credits_returned,
+        cancellation.credits_forfeited,
+        cancellation.seat_freed,
+        entry_becomes,
+        new_id(),
+    )
+
+
+async def record_fee(
+    connection: Connection, access: Access, booking: BookingFacts, cancellation: Cancellation, location_id: UUID | None
+) -> UUID | None:
+    """The late fee as a pending purchase at the class's location, where there is one."""
+    if cancellation.fee is None:
+        return None
+    purchase_id = new_id()
+    await connection.execute(
+        FEE,
+        access.studio_id,
+        purchase_id,
+        booking.member_id,
+        Decimal(cancellation.fee.amount),
+        cancellation.fee.currency,
+        location_id,
+        booking.id,
+        cancellation.cancelled_at,
+    )
+    return purchase_id
+
+
+async def record_receipt(
+    connection: Connection,
+    access: Access,
+    booking: BookingFacts,
+    cancellation: Cancellation,
+    receipt_id: UUID,
+    purchase_id: UUID | None,
+    receipt: str,
+) -> None:
+    await connection.execute(
+        RECEIPT,
+        access.studio_id,
+        receipt_id,
+        booking.id,
+        booking.member_id,
+        cancellation.cancelled_at,
+        cancellation.cancellation_type.value,
+        cancellation.late,
+        cancellation.graced_for_promotion,
+        cancellation.credits_forfeited,
+        cancellation.credits_returned,
+        purchase_id,
+        receipt,
+    )
+
+
+def _json(policy: Policy) -> str:
+    members: dict[str, Any] = policy.as_json()
+    return json.dumps(members)

@@ -1,0 +1,115 @@
+"""References, ids and values that must be unique. Every check selects its faults: n, place, message."""
+
+from collections.abc import Iterator
+
+from studiogate.domain.access import Access
+from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
+from studiogate.storage.database import Connection
+from studiogate.storage.studio_file.seats import SEATS
+from studiogate.storage.studio_file.shapes import Table, Unique
+from studiogate.storage.studio_file.staging import FAULTY
+from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATIONS, TABLE_BY_NAME, TABLES
+
+WITH_POLICY = (LOCATIONS, CLASS_TYPES, CLASSES)
+
+
+async def check(connection: Connection, access: Access, faults: Faults) -> None:
+    """All faults that the database can see, added to those of the rows by themselves."""
+    for query in _queries():
+        rows = await connection.fetch(
+            f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
+                where $1::uuid is not null order by n, place limit {KEPT}""",
+            access.studio_id,
+        )
+        for row in rows:
+            faults.add(Fault(row["place"], row["message"], row["n"]))
+        if rows:
+            faults.add_uncounted(rows[0]["found"] - len(rows))
+
+
+def _queries() -> Iterator[str]:
+    for table in TABLES:
+        yield _same_id(table)
+        yield _id_of_another_studio(table)
+        for column, referred in table.references.items():
+            yield _reference(table, column, TABLE_BY_NAME[referred])
+        for limits in table.limits:
+            yield _limit(table, limits.column, TABLE_BY_NAME[limits.referred])
+        for unique in table.uniques:
+            yield _twice_in_the_file(table, unique)
+            yield _taken_in_the_studio(table, unique)
+    for table in WITH_POLICY:
+        yield _waiver(table)
+    yield from SEATS
+
+
+def _same_id(table: Table) -> str:
+    return f"""
+        select n, place || '.id', 'is also the id of ' || first
+        from (select n, place, first_value(place) over w as first, row_number() over w as number from {table.stage}
+              where id in (select id from {table.stage} group by id having count(*) > 1)
+              window w as (partition by id order by n)) d
+        where number > 1"""
+
+
+def _id_of_another_studio(table: Table) -> str:
+    """The one statement of an import that looks beyond its studio, and it tells no more than that."""
+    return f"""
+        select c.n, c.place || '.id', 'belongs to another studio' from {table.change} c
+        where not c.existing and exists (
+            select from studios o join {table.name} t on t.studio_id = o.studio_id and t.id = c.id
+            where o.studio_id <> $1)"""
+
+
+def _unknown(referred: Table, value: str) -> str:
+    """Neither in the file (not even as a row with faults of its own) nor in the studio."""
+    return f"""
+        {value} is not null
+        and not exists (select from {referred.stage} r where r.id = {value})
+        and not exists (select from {FAULTY} r where r.table_name = '{referred.name}' and r.id = {value})
+        and not exists (select from {referred.name} r where r.studio_id = $1 and r.id = {value})"""
+
+
+def _missing(referred: Table) -> str:
+    return f"is no {referred.noun} of this file or this studio"
+
+
+def _reference(table: Table, column: str, referred: Table) -> str:
+    return f"""
+        select c.n, c.place || '.{column}', '{_missing(referred)}'
+        from {table.change} c where {_unknown(referred, f"c.{column}")}"""
+
+
+def _limit(table: Table, column: str, referred: Table) -> str:
+    return f"""
+        select s.n, format('%s.{column}[%s]', s.place, u.number - 1), '{_missing(referred)}'
+        from {table.stage} s cross join unnest(s.{column}) with ordinality u(id, number)
+        where s.id in (select id from {table.change}) and {_unknown(referred, "u.id")}"""
+
+
+def _waiver(table: Table) -> str:
+    form = TABLE_BY_NAME["forms"]
+    return f"""
+        select c.n, c.place || '.policy.waiver_form_id', '{_missing(form)}'
+        from {table.change} c where {_unknown(form, "(c.policy->>'waiver_form_id')::uuid")}"""
+
+
+def _twice_in_the_file(table: Table, unique: Unique) -> str:
+    columns = ", ".join(unique.columns)
+    column = unique.columns[-1]
+    return f"""
+        select n, place || '.{column}', 'is also the {column} of ' || first
+        from (select n, place, {column}, first_value(place) over w as first, row_number() over w as number
+              from {table.stage} s where {unique.only.format("s")} and {column} is not null
+              window w as (partition by {columns} order by n)) d
+        where number > 1"""
+
+
+def _taken_in_the_studio(table: Table, unique: Unique) -> str:
+    """By a row that the file leaves alone: one that is in the file too has the file's value afterwards."""
+    same = " and ".join(f"t.{column} = c.{column}" for column in unique.columns)
+    column = unique.columns[-1]
+    return f"""
+        select c.n, c.place || '.{column}', 'is already the {column} of the {table.noun} ' || t.id
+        from {table.change} c join {table.name} t on t.studio_id = $1 and {same} and t.id <> c.id
+        where {unique.only.format("c")} and not exists (select from {table.stage} s where s.id = t.id)"""

@@ -1,0 +1,88 @@
+"""How a table that a studio file fills is described."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``value`` is what the row is to have, out of s (the file's row) and t (the one that is kept, if any)."""
+
+    name: str
+    type: str
+    value: str = ""
+    # json has no equality; as jsonb it is compared without its spelling.
+    compared: str = "{0}"
+    # A set in a table of its own.
+    stored: bool = True
+
+    @property
+    def quoted(self) -> str:
+        return f'"{self.name}"'
+
+    @property
+    def wanted(self) -> str:
+        return self.value or f"s.{self.quoted}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Columns that no two rows of the studio share; ``only`` says which rows, with {0} for the row's name."""
+
+    columns: tuple[str, ...]
+    only: str = "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A set of references that is kept in a table of its own and replaced as a whole."""
+
+    column: str
+    table: str
+    owner: str
+    reference: str
+    referred: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    name: str
+    # What a row is called in a message.
+    noun: str
+    columns: tuple[Column, ...]
+    references: Mapping[str, str] = field(default_factory=dict)
+    uniques: tuple[Unique, ...] = ()
+    # What unique columns that change are set to for a moment, so that rows of one file can exchange their values.
+    vacated: Mapping[str, str] = field(default_factory=dict)
+    limits: tuple[Limits, ...] = ()
+    # More tables that the values need.
+    joins: str = ""
+    # Columns that are set once, when the row is made, as expressions over c (the changed row).
+    at_creation: Mapping[str, str] = field(default_factory=dict)
+    # Columns that every change touches.
+    at_change: Mapping[str, str] = field(default_factory=dict)
+    order: str = "id"
+
+    @property
+    def stage(self) -> str:
+        return f"stage_{self.name}"
+
+    @property
+    def change(self) -> str:
+        return f"change_{self.name}"
+
+    @property
+    def stored(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.columns if column.stored)
+
+    @property
+    def kept(self) -> str:
+        """The rows that are kept, with their limits as sorted arrays."""
+        if not self.limits:
+            return self.name
+        arrays = ", ".join(
+            f"""array(select o.{each.reference} from {each.table} o where o.studio_id = r.studio_id
+                and o.{each.owner} = r.id order by 1) as {each.column}"""
+            for each in self.limits
+        )
+        return f"(select r.*, {arrays} from {self.name} r where r.studio_id = $1)"

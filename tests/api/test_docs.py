@@ -1,0 +1,212 @@
+"""The documentation pages: complete, strict about what they may load, and readable in a browser without the outside."""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from studiogate.api import docs, openapi
+from studiogate.api.app import ROUTES
+from studiogate.api.docs.error_guide import chapters, example_body
+from studiogate.api.errors import STATUS, Answer
+from studiogate.domain.refusals import MESSAGES, Code
+
+PAGES = docs.pages()
+VENDORED = Path(docs.__file__).parent / "vendor" / "swagger-ui"
+HTML_PAGES = ("/docs", "/docs/errors")
+CHROMIUM_FLAGS = ["--no-sandbox", "--disable-background-networking"]
+
+
+class _Outline(HTMLParser):
+    """Ids, links and texts of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.inline: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if given.get("id"):
+            self.ids.append(str(given["id"]))
+        self.addresses += [str(given[name]) for name in ("href", "src") if given.get(name)]
+        if tag == "style" or "style" in given or (tag == "script" and "src" not in given):
+            self.inline.append(tag)
+
+
+def _html(path: str) -> str:
+    return PAGES[path].body.decode()
+
+
+def _headers(path: str) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in PAGES[path].headers}
+
+
+@pytest.mark.parametrize("code", list(Code))
+def test_every_code_is_explained(code: Code) -> None:
+    kind, status = STATUS[code]
+    entry = chapters()[kind].entries[code]
+    assert all(len(text.split()) >= least for text, least in ((entry.meaning, 15), (entry.action, 4), (entry.retry, 1)))
+    section = _html("/docs/errors").split(f'<section class="code" id="{code.value}">')[1].split("</section>")[0]
+    assert f">{status}</span>" in section
+    assert kind.value in section
+    assert MESSAGES[code] in section.replace("&#39;", "'")
+    assert all(name in section for name in example_body(code)["error"]["details"])
+
+
+def test_codes_stand_in_the_chapter_of_their_type_and_order() -> None:
+    explained = [code for chapter in chapters().values() for code in chapter.entries]
+    assert sorted(explained, key=list(Code).index) == list(Code)
+    for kind, chapter in chapters().items():
+        assert [code for code in Code if STATUS[code][0] is kind] == list(chapter.entries)
+
+
+@pytest.mark.parametrize("path", HTML_PAGES)
+def test_pages_stay_inside(path: str) -> None:
+    outline = _Outline(_html(path))
+    known = {*PAGES, openapi.PREFIX + "/openapi.json"}
+    for address in outline.addresses:
+        target, _, anchor = address.partition("#")
+        assert address.startswith("data:image/svg+xml,") or (target or path) in known
+        assert not anchor or target or anchor in outline.ids
+    assert {"/docs", "/docs/errors", openapi.PREFIX + "/openapi.json"} <= set(outline.addresses)
+    assert len(outline.ids) == len(set(outline.ids))
+    assert outline.inline == []
+
+
+@pytest.mark.parametrize("path", HTML_PAGES)
+def test_pages_carry_a_strict_policy(path: str) -> None:
+    headers = _headers(path)
+    policy = headers["content-security-policy"]
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    assert policy.startswith("default-src 'none'; ")
+    assert "frame-ancestors 'none'" in policy
+    assert not re.search(r"unsafe|https?:|\*", policy)
+
+
+def test_assets_are_kept_by_browsers_under_their_hash() -> None:
+    assets = {path: answer for path, answer in PAGES.items() if path.startswith("/docs/assets/")}
+    assert assets
+    for path, answer in assets.items():
+        assert "immutable" in _headers(path)["cache-control"]
+        assert hashlib.sha256(answer.body).hexdigest().startswith(path.split("/")[3])
+
+
+def test_vendored_files_are_the_ones_that_were_recorded() -> None:
+    recorded = dict(re.findall(r"^\| (\S+) \| ([0-9a-f]{64}) \|$", (VENDORED / "README.md").read_text(), re.MULTILINE))
+    served = {file.name for file in VENDORED.iterdir() if file.suffix in (".js", ".css")}
+    assert served == set(recorded)
+    for name, digest in recorded.items():
+        assert hashlib.sha256((VENDORED / name).read_bytes()).hexdigest() == digest
+    assert (VENDORED / "LICENSE").exists()
+
+
+class _Site:
+    """The pages over real HTTP, with the description beside them and one endpoint to try out."""
+
+    def __init__(self) -> None:
+        self.answers = {
+            **PAGES,
+            openapi.PREFIX + "/openapi.json": _json(openapi.document_bytes(ROUTES)),
+            openapi.PREFIX + "/studio": _json(b'{"object":"studio","name":"Northside Movement"}'),
+        }
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        answer = self.answers.get(scope["path"], Answer(404, b""))
+        await send({"type": "http.response.start", "status": answer.status, "headers": list(answer.headers)})
+        await send({"type": "http.response.body", "body": answer.body})
+
+
+def _json(body: bytes) -> Answer:
+    return Answer(200, body, ((b"content-type", b"application/json"),))
+
+
+@pytest.fixture(scope="module")
+def origin() -> Iterator[str]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(_Site(), lifespan="off", log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Debian's chromium, installed where we may; one test process does it for all."""
+    with (tmp_path_factory.getbasetemp().parent / "chromium.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if shutil.which("chromium") is None and os.geteuid() == 0 and shutil.which("apt-get"):
+            for command in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
+                subprocess.run(["apt-get", "-qq", *command], check=False, timeout=600)
+    found = shutil.which("chromium")
+    if found is None:
+        pytest.skip("chromium is not installed and cannot be installed here (needs root and apt-get)")
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(browser: Browser, origin: str, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page on which any request to the outside and any complaint in the console fails the test."""
+    context = browser.new_context(color_scheme=request.param, viewport={"width": 1360, "height": 900})
+    page, asked, complaints = context.new_page(), [], []
+    page.on("request", lambda each: asked.append(each.url))
+    page.on("console", lambda each: complaints.append(each.text) if each.type in ("error", "warning") else None)
+    page.on("pageerror", lambda each: complaints.append(str(each)))
+    yield page
+    context.close()
+    assert asked
+    assert [url for url in asked if not url.startswith((origin + "/", "data:"))] == []
+    assert complaints == []
+
+
+@pytest.mark.timeout(700)
+def test_reference_in_a_browser(page: Page, origin: str) -> None:
+    page.goto(origin + "/docs")
+    links = page.locator("#contents li a")
+    links.first.wait_for()
+    operations = page.locator(".opblock")
+    assert operations.count() == len(ROUTES)
+    assert links.count() == operations.count() + page.locator(".info .description h2").count()
+    page.get_by_role("link", name="Read the studio").click()
+    block = page.locator("#operations-studio-read_studio")
+    block.get_by_role("button", name="Try it out").click()
+    with page.expect_response(origin + "/partner/v1/studio"):
+        block.get_by_role("button", name="Execute").click()
+    block.get_by_text("Northside Movement").first.wait_for()
+
+
+@pytest.mark.timeout(700)
+def test_errors_in_a_browser(page: Page, origin: str) -> None:
+    page.goto(origin + "/docs/errors#class_full")
+    section = page.locator("#class_full")
+    assert page.evaluate("document.querySelector(':target').id") == "class_full"
+    section.get_by_text("Example").click()
+    assert "waitlist_available" in section.locator("pre").inner_text()
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert (background != "rgb(255, 255, 255)") == dark

@@ -1,0 +1,40 @@
+"""Every read answers."""
+
+import pytest
+
+from tests.api.conftest import Door
+from tests.seed import Studio
+
+pytestmark = pytest.mark.anyio
+
+LISTS = [
+    "/locations",
+    "/rooms",
+    "/class-types",
+    "/instructors",
+    "/classes",
+    "/products",
+    "/forms",
+    "/leads",
+    "/members",
+    "/bookings",
+    "/waitlist",
+    "/purchases",
+]
+
+
+async def test_the_studio(shared_door: Door, studios: list[Studio], key: str) -> None:
+    answer = await shared_door.get("/studio", key)
+    assert answer.status_code == 200
+    assert answer.json()["id"] == str(studios[0].studio_id)
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_every_list(shared_door: Door, key: str, path: str) -> None:
+    answer = await shared_door.get(path, key)
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body["object"] == "list"
+    assert body["data"]
+    assert body["has_more"] is False
+    assert body["next_cursor"] is None

@@ -1,0 +1,106 @@
+"""A real PostgreSQL for every test run: one server a test process, one database a test, cloned from a template."""
+
+import asyncio
+import itertools
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from studiogate.storage import migrate
+from studiogate.storage.embedded import EmbeddedPostgres
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """The server: the configured one, else an embedded one of our own."""
+    configured = os.environ.get("STUDIOGATE_DATABASE_URL")
+    if configured:
+        yield configured
+        return
+    with tempfile.TemporaryDirectory(prefix="studiogate-test-") as folder:
+        postgres = EmbeddedPostgres(Path(folder))
+        postgres.start()
+        try:
+            yield postgres.dsn()
+        finally:
+            postgres.stop()
+
+
+def with_database(url: str, name: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"/{name}"))
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    """From anywhere, also from inside a running loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+async def _execute(url: str, *statements: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def _migrate(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await migrate.migrate(connection)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(scope="session")
+def template(server_url: str) -> Iterator[str]:
+    """A migrated, empty database, from which the others are copied."""
+    name = f"studiogate_test_template_{os.getpid()}"
+    run(_execute(server_url, f"create database {name}"))
+    run(_migrate(with_database(server_url, name)))
+    yield name
+    run(_execute(server_url, f"drop database {name} with (force)"))
+
+
+@pytest.fixture(scope="session")
+def new_database(server_url: str, template: str) -> Iterator[Callable[[], str]]:
+    """Makes migrated databases; all of them go at the end."""
+    made: list[str] = []
+
+    def make() -> str:
+        name = f"studiogate_test_{os.getpid()}_{next(_numbers)}"
+        run(_execute(server_url, f"create database {name} template {template}"))
+        made.append(name)
+        return with_database(server_url, name)
+
+    yield make
+    run(_execute(server_url, *(f"drop database if exists {name} with (force)" for name in made)))
+
+
+@pytest.fixture
+def database_url(new_database: Callable[[], str]) -> str:
+    """A fresh migrated database for one test."""
+    return new_database()
+
+
+@pytest.fixture
+async def connection(database_url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    connected = await asyncpg.connect(database_url, server_settings={"timezone": "UTC"})
+    yield connected
+    await connected.close()

@@ -1,0 +1,62 @@
+"""Migrations: once each, in order, one migrator at a time; a changed one is refused."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from studiogate.storage import migrate
+from studiogate.storage.migrate import MigrationError
+from tests.conftest import with_database
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def empty_database(server_url: str, request: pytest.FixtureRequest) -> str:
+    name = f"studiogate_migrate_{abs(hash(request.node.name)) % 10**9}"
+    connection = await asyncpg.connect(server_url)
+    await connection.execute(f"drop database if exists {name} with (force)")
+    await connection.execute(f"create database {name}")
+    await connection.close()
+    return with_database(server_url, name)
+
+
+async def test_applies_each_migration_once(empty_database: str) -> None:
+    connection = await asyncpg.connect(empty_database)
+    applied = await migrate.migrate(connection)
+    assert [each.version for each in applied] == [each.version for each in migrate.migrations()]
+    assert await migrate.migrate(connection) == []
+    assert await migrate.pending(connection) == []
+    await connection.close()
+
+
+async def test_two_migrators_at_once_apply_everything_once(empty_database: str) -> None:
+    connections = [await asyncpg.connect(empty_database) for _ in range(3)]
+    applied = await asyncio.gather(*(migrate.migrate(each) for each in connections))
+    assert sorted(len(each) for each in applied) == [0, 0, len(migrate.migrations())]
+    for each in connections:
+        await each.close()
+
+
+async def test_a_changed_migration_is_refused(connection: asyncpg.Connection) -> None:
+    await connection.execute("update schema_migrations set checksum = 'other' where version = '0001'")
+    with pytest.raises(MigrationError, match="0001 has changed"):
+        await migrate.pending(connection)
+
+
+async def test_a_migration_from_the_future_is_refused(connection: asyncpg.Connection) -> None:
+    await connection.execute("insert into schema_migrations (version, checksum) values ('9999', 'x')")
+    with pytest.raises(MigrationError, match="upgrade Studiogate"):
+        await migrate.pending(connection)
+
+
+async def test_a_failing_migration_leaves_nothing(empty_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = migrate.Migration("9000", "broken", "create table half (id integer); select 1/0")
+    monkeypatch.setattr(migrate, "migrations", lambda: [broken])
+    connection = await asyncpg.connect(empty_database)
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await migrate.migrate(connection)
+    assert await connection.fetchval("select to_regclass('half')") is None
+    assert await migrate.pending(connection) == [broken]
+    await connection.close()
