@@ -14,6 +14,7 @@ from studiogate import settings as configuration
 from studiogate.cli import demo_studio
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.supervisor import Supervisor, listen
+from studiogate.cli.worker_process import work
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
 from studiogate.storage.embedded import EmbeddedPostgres
@@ -21,6 +22,7 @@ from studiogate.storage.embedded import EmbeddedPostgres
 READY_SECONDS = 30.0
 Host = Annotated[str | None, typer.Option(help="Address to listen on (STUDIOGATE_HOST).")]
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on (STUDIOGATE_PORT).")]
+NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave housekeeping to `studiogate worker`.")]
 Workers = Annotated[int | None, typer.Option(min=1, max=64, help="API processes (STUDIOGATE_WORKERS).")]
 
 
@@ -30,6 +32,7 @@ def up(
     data: DataFolder = None,
     workers: Workers = None,
     no_demo: Annotated[bool, typer.Option("--no-demo", help="Do not load the demo studio.")] = False,
+    no_worker: NoWorker = False,
 ) -> None:
     """Start everything: PostgreSQL, migrations, the demo studio when the database is empty, the API."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
@@ -37,17 +40,33 @@ def up(
         listening = stack.enter_context(_listening(settings))
         dsn, keep_alive = stack.enter_context(_database(settings))
         key = asyncio.run(_prepare(settings, dsn, no_demo))
-        _run(settings, dsn, listening, keep_alive, demo_key=key)
+        _run(settings, dsn, listening, keep_alive, no_worker=no_worker, demo_key=key)
 
 
-def serve(host: Host = None, port: Port = None, workers: Workers = None, data: DataFolder = None) -> None:
-    """Serve the API on a migrated database."""
+def serve(
+    host: Host = None,
+    port: Port = None,
+    workers: Workers = None,
+    data: DataFolder = None,
+    no_worker: NoWorker = False,
+) -> None:
+    """Serve the API on a migrated database, with housekeeping beside it."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
     with ExitStack() as stack:
         listening = stack.enter_context(_listening(settings))
         dsn, keep_alive = stack.enter_context(_database(settings))
         asyncio.run(_check_migrated(dsn))
-        _run(settings, dsn, listening, keep_alive)
+        _run(settings, dsn, listening, keep_alive, no_worker=no_worker)
+
+
+def worker(data: DataFolder = None) -> None:
+    """Housekeeping alone, for deployments that split it from the API."""
+    settings = configuration.load(data_dir=data)
+    telemetry.configure_logging(settings.log_format)
+    with _database(settings) as (dsn, _):
+        asyncio.run(_check_migrated(dsn))
+        screen.print("The worker runs. Ctrl-C stops it.")
+        asyncio.run(work(settings.model_copy(update={"database_url": dsn}), lifeline=None))
 
 
 def _listening(settings: Settings) -> socket.socket:
@@ -106,13 +125,21 @@ async def _check_migrated(dsn: str) -> None:
 
 
 def _run(
-    settings: Settings, dsn: str, listening: socket.socket, keep_alive: Callable[[], None], demo_key: str | None = None
+    settings: Settings,
+    dsn: str,
+    listening: socket.socket,
+    keep_alive: Callable[[], None],
+    *,
+    no_worker: bool,
+    demo_key: str | None = None,
 ) -> None:
     telemetry.configure_logging(settings.log_format)
     address = listening.getsockname()
     url = settings.public_url or f"http://{_host(settings.host)}:{address[1]}"
     supervisor = Supervisor(settings, dsn, keep_alive)
     supervisor.add_api(listening, settings.workers)
+    if not no_worker:
+        supervisor.add_worker()
     supervisor.run(ready=lambda: _announce(url, settings.host, address[1], demo_key))
     screen.print("Stopped.")
 

@@ -60,7 +60,7 @@ class Supervisor:
         self._children: list[Child] = []
         self._run_folder = tempfile.TemporaryDirectory(prefix="studiogate-")
         self._lifeline = os.pipe()
-        self._inherited: tuple[int, ...] = ()
+        self._inherited: tuple[int, ...] = (self._lifeline[0],)
         self._environment = self._make_environment(dsn)
 
     def _make_environment(self, dsn: str) -> Mapping[str, str]:
@@ -78,9 +78,15 @@ class Supervisor:
     def add_api(self, listening: socket.socket, workers: int) -> None:
         buckets = str(Path(self._run_folder.name) / "buckets")
         for number in range(workers):
-            options = ["--socket", str(listening.fileno()), "--lifeline", str(self._lifeline[0]), "--buckets", buckets]
+            options = ["--socket", str(listening.fileno()), "--buckets", buckets, *self._lifeline_option()]
             self._children.append(Child(f"api-{number}", ["-m", "studiogate.cli.api_process", *options]))
-        self._inherited = (listening.fileno(), self._lifeline[0])
+        self._inherited += (listening.fileno(),)
+
+    def add_worker(self) -> None:
+        self._children.append(Child("worker", ["-m", "studiogate.cli.worker_process", *self._lifeline_option()]))
+
+    def _lifeline_option(self) -> list[str]:
+        return ["--lifeline", str(self._lifeline[0])]
 
     def stop(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
         self._stop.set()

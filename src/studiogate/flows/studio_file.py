@@ -24,8 +24,9 @@ from typing import Any, BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
+from studiogate.domain.bookings.money import is_currency
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
-from studiogate.domain.studio_file.reading import BrokenFileError, Element, read_elements, read_studio
+from studiogate.domain.studio_file.reading import BrokenFileError, read_elements, read_studio
 from studiogate.domain.studio_file.rows import RowReader
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.domain.studio_file.values import Setting
@@ -36,6 +37,9 @@ from studiogate.storage.studio_file import applying, bookings, changes, checks, 
 from studiogate.storage.studio_file.tables import TABLES
 
 Progress = Callable[[str, int, int], None]
+OF_THE_STUDIO = ("currency", "country", "timezone")
+# Stands for a studio whose id cannot be read: its rows are looked at one by one and never checked against others.
+NO_STUDIO = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,36 +99,34 @@ class _Import:
         self._size = file.seek(0, io.SEEK_END)
 
     async def run(self) -> Outcome:
-        row, values, setting = self._studio()
-        rows = StagedRows(setting, self._faults)
-        access = operator_access(UUID(values["id"])) if "id" in values else None
+        values, setting = self._studio()
+        access = operator_access(UUID(values.get("id", NO_STUDIO)))
         await staging.prepare(self._connection)
-        complete = await self._stage(rows, access)
-        if row is None and complete:
-            self._faults.add(Fault("studio", "is required"))
-        if access is not None and complete:
+        complete = await self._stage(StagedRows(setting, self._faults), access)
+        if complete and "id" in values:
             await self._check(access, values)
-        if self._faults or access is None:
+        if self._faults:
             return Outcome(faults=self._faults.listed(), fault_count=self._faults.count)
         return await self._apply(access, values)
 
-    def _studio(self) -> tuple[Any, dict[str, Any], Setting]:
+    def _studio(self) -> tuple[dict[str, Any], Setting]:
         """The studio decides how others are read (its country, its currency), and may stand last in the file."""
         self._file.seek(0)
         try:
             row = read_studio(self._file.read)
         except BrokenFileError:
             # Reported when the file is read as a whole.
-            return None, {}, Setting()
-        given = row if isinstance(row, dict) else {}
-        currency, _ = RowReader(CURRENCY_ONLY, Setting()).read({"currency": given.get("currency")})
-        values, faults = RowReader(STUDIO, Setting(**currency)).read(row) if row is not None else ({}, [])
+            return {}, Setting()
+        if row is None:
+            self._faults.add(Fault(STUDIO.name, "is required, once"))
+            return {}, Setting()
+        own = row.get("currency") if isinstance(row, dict) else None
+        values, faults = RowReader(STUDIO, Setting(str(own)) if is_currency(own) else Setting()).read(row)
         for loc, message in faults:
             self._faults.add(Fault(place_of(STUDIO.name, loc), message))
-        known = {name: values[name] for name in ("currency", "country", "timezone") if name in values}
-        return row, values, Setting(**known)
+        return values, Setting(**{name: values[name] for name in OF_THE_STUDIO if name in values})
 
-    async def _stage(self, rows: StagedRows, access: Access | None) -> bool:
+    async def _stage(self, rows: StagedRows, access: Access) -> bool:
         """Whether the file could be read to its end."""
         self._file.seek(0)
         try:
@@ -134,9 +136,57 @@ class _Import:
                 elif each.section != STUDIO.name:
                     rows.add(each)
                 if rows.full:
-                    await self._flush(rows, access)
+                    await rows.flush(self._connection, access)
+                    self._progress("reading", self._file.tell(), self._size)
         except BrokenFileError as broken:
             rows.fault(Fault(broken.place, broken.message))
             return False
-        await self._flush(rows, access)
+        await rows.flush(self._connection, access)
+        self._progress("reading", self._size, self._size)
         return True
+
+    async def _check(self, access: Access, values: dict[str, Any]) -> None:
+        await staging.finish(self._connection)
+        self._progress("checking", 0, 1)
+        await changes.lock_studio(self._connection, access)
+        await changes.find_changes(self._connection, access)
+        await seats.foresee(self._connection, access)
+        await checks.check(self._connection, access, self._faults)
+        if "slug" in values and await applying.slug_taken(self._connection, access, values["slug"]):
+            self._faults.add(Fault("studio.slug", "is the slug of another studio"))
+        if not await checks.waiver_known(self._connection, access, values.get("policy", "{}")):
+            self._faults.add(Fault("studio.policy.waiver_form_id", "is no form of this file or this studio"))
+        self._progress("checking", 1, 1)
+
+    async def _apply(self, access: Access, values: dict[str, Any]) -> Outcome:
+        try:
+            sections = {STUDIO.name: Counts(**{await applying.apply_studio(self._connection, access, values): 1})}
+            for done, table in enumerate(TABLES):
+                self._progress("writing", done, len(TABLES))
+                await applying.apply(self._connection, access, table)
+                sections[table.title] = Counts(*await staging.counted(self._connection, table))
+        except applying.ConflictError as conflict:
+            message = f"somebody changed the studio during the import ({conflict}): run the import again"
+            return Outcome(faults=[Fault("studio", message)], fault_count=1)
+        await bookings.settle(self._connection, access)
+        self._progress("writing", len(TABLES), len(TABLES))
+        return Outcome(sections)
+
+
+async def export_studio(connection: Connection, slug: str, write: Callable[[str], object]) -> bool:
+    """Write the studio as a studio file, piece by piece, all of it as it is at one moment. False: no such studio."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        studio = await studios.find_studio(connection, slug)
+        if studio is None:
+            return False
+        access = operator_access(studio["studio_id"])
+        write(f'{{\n"studio": {await exporting.studio(connection, access)}')
+        for section in exporting.SECTIONS:
+            write(f',\n"{section}": [')
+            separator = "\n"
+            async for row in exporting.rows(connection, access, section):
+                write(separator + row)
+                separator = ",\n"
+            write("\n]")
+        write("\n}\n")
+    return True

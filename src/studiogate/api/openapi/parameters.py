@@ -12,6 +12,7 @@ _FILTERS = {
     "status": "Only those in this state.",
     "active": "Only active ones, or with `false` only inactive ones.",
 }
+_EXAMPLES = {"email": "sam@example.com", "idempotency-key": "b5a1f9c2-40d7-4a7e-9d6e-3f0c8e2a7d11"}
 
 COMPONENTS: Mapping[str, dict[str, Any]] = {
     "API-Version": {
@@ -49,7 +50,7 @@ def complete(parameter: dict[str, Any], schemas: Mapping[str, Schema]) -> dict[s
     if "example" in parameter or "examples" in parameter:
         return completed
     example = _example(parameter["name"], schema, schemas)
-    if parameter.get("required"):
+    if parameter["in"] == "path":
         return {**completed, "example": example}
     # On the schema it is only shown; on the parameter, the reference would fill it into the form of a request to try.
     schema.setdefault("examples", [example])
@@ -74,8 +75,8 @@ def _description(parameter: Mapping[str, Any]) -> str:
 
 
 def _example(name: str, schema: Schema, schemas: Mapping[str, Schema]) -> Any:
-    if name.endswith("_id") and not schema.get("examples"):
+    if schema.get("examples"):
+        return schema["examples"][0]
+    if name.endswith("_id"):
         return id_example(name, schemas)
-    if schema.get("format") == "email":
-        return "sam@example.com"
-    return example_of(schema, schemas)
+    return _EXAMPLES.get(name.lower()) or _EXAMPLES.get(schema.get("format", "")) or example_of(schema, schemas)

@@ -17,6 +17,9 @@ class Fault:
     message: str
     order: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
 
 class Faults:
     """All faults are counted, the first ones are kept."""

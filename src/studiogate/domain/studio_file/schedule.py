@@ -123,16 +123,7 @@ CLASSES = Section(
         optional("visible", v.boolean, True),
         POLICY,
     ),
-    frozenset(
-        [
-            "booked_count",
-            "available_count",
-            "waitlist_count",
-            "booking_opens_at",
-            "booking_closes_at",
-            "cancellation_cutoff_at",
-            "updated_at",
-        ]
-    ),
+    frozenset({"booked_count", "available_count", "waitlist_count", "booking_opens_at", "booking_closes_at"})
+    | {"cancellation_cutoff_at", "updated_at"},
     _class_times,
 )

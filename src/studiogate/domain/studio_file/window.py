@@ -83,7 +83,13 @@ class Window:
         escaped = self._text.find("\\u", self._position, end) >= 0
         self._position = end
         # Only an escape can bring in what UTF-8 and the decoder keep out.
-        return value, _text_fault(value) if escaped else None
+        return value, self._escaped_fault(value) if escaped else None
+
+    def _escaped_fault(self, value: Any) -> str | None:
+        try:
+            return _text_fault(value)
+        except RecursionError:
+            return "is nested too deeply"
 
     def broken(self, message: str) -> BrokenFileError:
         if not self._text[self._position :].strip() and self._ended:

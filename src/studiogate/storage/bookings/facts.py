@@ -70,7 +70,7 @@ MEMBERS = f"""
                exists (select from bookings b
                 where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2
                   and b.status in ('confirmed', 'checked_in')
-                  and b.start_time < $7 and b.start_time > $6 - interval '7 days' and b.end_time > $6) as overlapping,
+                  and b.start_time < $7 and b.start_time > $6::timestamptz - interval '7 days' and b.end_time > $6) as overlapping,
                array(select distinct f.form_id from form_submissions f
                      where f.studio_id = $1 and f.member_id = m.id
                        and f.status in ('pending', 'confirmed')) as submitted_forms
@@ -195,6 +195,11 @@ async def look_at_booking(
 
 async def count_late_cancels(connection: Connection, access: Access, member_id: UUID, since: datetime) -> int:
     return int(await connection.fetchval(LATE_CANCELS, access.studio_id, member_id, since))
+
+
+async def look_at_clock(connection: Connection) -> datetime:
+    instant: datetime = await connection.fetchval("select clock_timestamp()")
+    return instant
 
 
 def _member(row: dict[str, Any], policy: Policy) -> MemberFacts:

@@ -84,6 +84,8 @@ create table classes (
     constraint classes_never_oversold check (booked_count between 0 and capacity),
     -- A week at most: the list of classes in progress looks back exactly that far.
     constraint classes_duration check (end_time > start_time and end_time <= start_time + interval '7 days'),
+    -- Far from the calendar's ends, so that policies and days can be counted from any class.
+    constraint classes_calendar check (start_time >= '1970-01-01T00:00:00Z' and start_time < '2200-01-01T00:00:00Z'),
     constraint classes_class_type_fkey foreign key (studio_id, class_type_id) references class_types (studio_id, id),
     constraint classes_location_fkey foreign key (studio_id, location_id) references locations (studio_id, id),
     constraint classes_room_fkey foreign key (studio_id, room_id) references rooms (studio_id, id),
@@ -94,6 +96,8 @@ create index classes_by_location on classes (studio_id, location_id, start_time,
 create index classes_cancelled on classes (studio_id, start_time, id) where status = 'cancelled';
 create index classes_cancelled_by_location on classes (studio_id, location_id, start_time, id)
     where status = 'cancelled';
+-- What housekeeping looks for: classes with people who wait.
+create index classes_with_waitlist on classes (studio_id, start_time, id) where waitlist_count > 0;
 create index classes_changed on classes (studio_id, updated_at, start_time, id);
 
 create trigger touch before update on rooms for each row execute function touch_updated_at();

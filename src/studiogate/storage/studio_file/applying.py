@@ -29,13 +29,14 @@ async def apply_studio(connection: Connection, access: Access, values: Mapping[s
     kept = ", ".join(f"studios.{name}" for name in STUDIO_COLUMNS)
     given = ", ".join(f"excluded.{name}" for name in STUDIO_COLUMNS)
     existed = await connection.fetchval("select true from studios where studio_id = $1", access.studio_id)
-    written = await connection.fetchval(
-        f"""insert into studios (studio_id, {names}) values ($1, {places})
-            on conflict (studio_id) do update set {assigned} where ({kept}) is distinct from ({given})
-            returning true""",
-        access.studio_id,
-        *(values[name] for name in STUDIO_COLUMNS),
-    )
+    statement = f"""
+        insert into studios (studio_id, {names}) values ($1, {places})
+        on conflict (studio_id) do update set {assigned} where ({kept}) is distinct from ({given})
+        returning true"""
+    try:
+        written = await connection.fetchval(statement, access.studio_id, *(values[name] for name in STUDIO_COLUMNS))
+    except asyncpg.UniqueViolationError as error:
+        raise ConflictError(f"studio: {error.constraint_name}") from error
     return "unchanged" if not written else "updated" if existed else "created"
 
 

@@ -39,7 +39,8 @@ BEGIN_WAITING = """
                                   created_at)
     select $1, gen_random_uuid(), b.class_id, b.member_id, b.id, b.location_id,
            coalesce((select max(w.position) from waitlist_entries w where w.studio_id = $1 and w.class_id = b.class_id
-                     and w.status = 'waiting'), 0) + row_number() over (partition by b.class_id order by b.created_at, c.n),
+                     and w.status = 'waiting'), 0)
+           + row_number() over (partition by b.class_id order by b.created_at, c.n),
            'waiting', b.created_at
     from change_bookings c join bookings b on b.studio_id = $1 and b.id = c.id
     where b.status = 'waitlisted'
@@ -57,7 +58,8 @@ COUNT = """
     from (select f.id, count(b.id) filter (where b.status in ('confirmed', 'checked_in', 'no_show')) as booked,
                  count(b.id) filter (where b.status = 'waitlisted') as waiting
           from final_classes f left join bookings b on b.studio_id = $1 and b.class_id = f.id group by f.id) n
-    where k.studio_id = $1 and k.id = n.id and (k.booked_count, k.waitlist_count) is distinct from (n.booked, n.waiting)"""
+    where k.studio_id = $1 and k.id = n.id
+        and (k.booked_count, k.waitlist_count) is distinct from (n.booked, n.waiting)"""
 
 
 async def settle(connection: Connection, access: Access) -> None:

@@ -40,9 +40,7 @@ async def lock_studio(connection: Connection, access: Access) -> None:
 
     ``no key update``: rows that refer to the studio can still be made meanwhile.
     """
-    await connection.execute(
-        "select pg_advisory_xact_lock($1, hashtext($2::text))", IMPORTS, str(access.studio_id)
-    )
+    await connection.execute("select pg_advisory_xact_lock($1, hashtext($2::text))", IMPORTS, str(access.studio_id))
     await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
 
 

@@ -27,6 +27,13 @@ async def check(connection: Connection, access: Access, faults: Faults) -> None:
             faults.add_uncounted(rows[0]["found"] - len(rows))
 
 
+async def waiver_known(connection: Connection, access: Access, policy: str) -> bool:
+    """Whether the form that a studio's own policy names is in the file or in the studio."""
+    unknown = _unknown(TABLE_BY_NAME["forms"], "p.form_id")
+    query = f"select not exists (select from (select ($2::jsonb->>'waiver_form_id')::uuid) p(form_id) where {unknown})"
+    return bool(await connection.fetchval(query, access.studio_id, policy))
+
+
 def _queries() -> Iterator[str]:
     for table in TABLES:
         yield _same_id(table)

@@ -37,8 +37,8 @@ SECTIONS = {
     "instructors": """
         select id, name, tagline, tags, active from instructors where studio_id = $1 order by created_at, id""",
     "classes": """
-        select id, title, description, class_type_id, location_id, room_id, instructor_id, start_time, end_time, capacity,
-               allow_waitlist, spot_selection_mode, status, visible, policy
+        select id, title, description, class_type_id, location_id, room_id, instructor_id, start_time, end_time,
+               capacity, allow_waitlist, spot_selection_mode, status, visible, policy
         from classes where studio_id = $1 order by created_at, id""",
     "products": f"""
         select d.id, d.key, d.name, d.product_type, d.active, d.client_visible, d.credits_granted,

@@ -60,7 +60,8 @@ SPOT_ELSEWHERE = """
     left join stage_room_spots s on s.id = b.class_spot_id
     left join room_spots p on p.studio_id = $1 and p.id = b.class_spot_id
     where b.status <> 'cancelled' and (s.id is not null or p.id is not null)
-        and coalesce(s.room_id, p.room_id) is distinct from k.room_id and (b.place is not null or k.place is not null)"""
+        and coalesce(s.room_id, p.room_id) is distinct from k.room_id
+        and (b.place is not null or k.place is not null)"""
 
 SPOT_MOVED = """
     select c.n, c.place || '.id', 'is held by bookings and cannot move to another room'

@@ -64,6 +64,11 @@ class Table:
     order: str = "id"
 
     @property
+    def title(self) -> str:
+        """As the file names it."""
+        return "spots" if self.name == "room_spots" else self.name
+
+    @property
     def stage(self) -> str:
         return f"stage_{self.name}"
 

@@ -1,0 +1,116 @@
+"""studiogate class … and booking …: the staff actions that partners see the effects of."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
+from uuid import UUID
+
+import typer
+
+from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_json, screen
+from studiogate.domain.access import Access, operator_access
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.bookings import staff as flow
+from studiogate.storage import studio as studios
+from studiogate.storage.bookings import staff as storage
+from studiogate.storage.database import Connection
+
+Result = TypeVar("Result")
+classes = typer.Typer(help="Cancel a class or change its capacity.", no_args_is_help=True)
+bookings = typer.Typer(help="Check in, or mark as no-show.", no_args_is_help=True)
+RowId = Annotated[UUID, typer.Argument(metavar="ID")]
+StudioOption = Annotated[str | None, typer.Option("--studio", help="The studio's slug; needed only where ids repeat.")]
+Undo = Annotated[bool, typer.Option("--undo", help="Take it back.")]
+
+
+def _act(
+    data: DataFolder,
+    slug: str | None,
+    kind: str,
+    row_id: UUID,
+    action: Callable[[Connection, Access], Awaitable[Result | Refusal]],
+) -> Result:
+    async def work(connection: Connection) -> Result:
+        outcome = await action(connection, await _access(connection, slug, kind, row_id))
+        if isinstance(outcome, Refusal):
+            raise CommandError(_explain(kind, row_id, outcome))
+        return outcome
+
+    return on_database(data, work)
+
+
+async def _access(connection: Connection, slug: str | None, kind: str, row_id: UUID) -> Access:
+    if slug is not None:
+        studio = await studios.find_studio(connection, slug)
+        if studio is None:
+            raise CommandError(f"There is no studio {slug!r}.")
+        return operator_access(studio["studio_id"])
+    owners = await storage.studios_of(connection, kind, row_id)
+    if len(owners) > 1:
+        raise CommandError(f"Several studios have a {kind} {row_id}: say which with --studio SLUG.")
+    if not owners:
+        raise CommandError(f"There is no {kind} {row_id}.")
+    return operator_access(owners[0])
+
+
+def _explain(kind: str, row_id: UUID, refusal: Refusal) -> str:
+    if refusal.code is Code.NOT_FOUND:
+        return f"There is no {kind} {row_id}."
+    if "booked_count" in refusal.details:
+        booked = refusal.details["booked_count"]
+        return f"{booked} seats are taken: cancel bookings first, or choose a capacity of {booked} or more."
+    if "from" in refusal.details:
+        return f"The {kind} is {refusal.details['from']} and cannot become {refusal.details['to']}."
+    return refusal.message
+
+
+@classes.command("cancel")
+def cancel_class(
+    class_id: RowId, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
+) -> None:
+    """Cancel a class: its bookings are cancelled free of charge, credits return, the waitlist expires."""
+    done = _act(data, studio, "class", class_id, lambda c, access: flow.cancel_class(c, access, class_id))
+    if as_json:
+        cancelled = {"bookings_cancelled": done.bookings_cancelled, "credits_returned": done.credits_returned}
+        print_json({"id": str(class_id), "status": "cancelled", **cancelled})
+        return
+    screen.print(f"Cancelled, with {done.bookings_cancelled} bookings; {done.credits_returned} credits returned.")
+
+
+@classes.command("capacity")
+def change_capacity(
+    class_id: RowId,
+    capacity: Annotated[int, typer.Argument(min=0, max=100_000)],
+    studio: StudioOption = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Set a class's capacity. New seats go to the waitlist; below the booked count it is refused."""
+    done = _act(data, studio, "class", class_id, lambda c, access: flow.change_capacity(c, access, class_id, capacity))
+    if as_json:
+        print_json({"id": str(class_id), "capacity": done.capacity, "promoted": done.promoted})
+        return
+    screen.print(f"The capacity is {done.capacity} now; {done.promoted} promoted from the waitlist.")
+
+
+@bookings.command("check-in")
+def check_in(
+    booking_id: RowId, undo: Undo = False, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
+) -> None:
+    """The member is here."""
+    _mark(data, studio, booking_id, "confirmed" if undo else "checked_in", as_json)
+
+
+@bookings.command("no-show")
+def no_show(
+    booking_id: RowId, undo: Undo = False, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
+) -> None:
+    """The member did not come. Taken back, they are checked in."""
+    _mark(data, studio, booking_id, "checked_in" if undo else "no_show", as_json)
+
+
+def _mark(data: DataFolder, studio: str | None, booking_id: UUID, status: flow.Mark, as_json: bool) -> None:
+    done = _act(data, studio, "booking", booking_id, lambda c, access: flow.mark(c, access, booking_id, status))
+    if as_json:
+        print_json({"id": str(booking_id), "status": done})
+        return
+    screen.print(f"The booking is {done} now.")

@@ -1,0 +1,44 @@
+"""The background worker as a process of its own."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+
+from studiogate import settings as configuration
+from studiogate import telemetry
+from studiogate.runtime import Runtime
+from studiogate.settings import Settings
+from studiogate.worker.sweep import sweep_forever
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="studiogate.cli.worker_process")
+    parser.add_argument("--lifeline", type=int, required=True)
+    options = parser.parse_args()
+    settings = configuration.load()
+    telemetry.configure_logging(settings.log_format)
+    asyncio.run(work(settings, options.lifeline))
+
+
+async def work(settings: Settings, lifeline: int | None) -> None:
+    """Until SIGTERM or SIGINT, or until the supervisor at the other end of the lifeline is gone."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stop.set)
+    if lifeline is not None:
+        os.set_blocking(lifeline, False)
+        loop.add_reader(lifeline, stop.set)
+    runtime = Runtime.open(settings)
+    sweeping = asyncio.create_task(sweep_forever(runtime))
+    await stop.wait()
+    sweeping.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await sweeping
+    await runtime.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""What the staff do, and partners see the effects of: cancel a class, change its capacity, check in, no-show."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import (
+    BookingStatus,
+    Cancellation,
+    CancellationAttempt,
+    CancellationCause,
+    ClassStatus,
+    WaitlistStatus,
+    booking_transition_refusal,
+    decide_cancellation,
+)
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.bookings import promotion
+from studiogate.flows.bookings.cancelling import record_cancellation
+from studiogate.storage.bookings import facts, locking, staff
+from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
+from studiogate.storage.database import Connection
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+Mark = Literal["checked_in", "no_show", "confirmed"]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledClass:
+    bookings_cancelled: int
+    credits_returned: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCapacity:
+    capacity: int
+    promoted: int
+
+
+async def cancel_class(connection: Connection, access: Access, class_id: UUID) -> CancelledClass | Refusal:
+    """Cancel a class and all its bookings, free of charge; credits return, the waitlist expires."""
+    async with connection.transaction():
+        situation = await locking.lock_class(connection, access, class_id)
+        if situation is None:
+            return NOT_FOUND
+        if situation.class_.status == ClassStatus.CANCELLED:
+            return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
+        bookings = await staff.live_bookings(connection, access, class_id)
+        members = [member_id for _, member_id in bookings]
+        await locking.lock_members(connection, access, class_id, members, with_waiting=False)
+        returned = 0
+        for booking_id, _ in bookings:
+            returned += await cancel_with_class(
+                connection, access, situation, booking_id, CancellationCause.CLASS_CANCELLED
+            )
+        await staff.mark_class_cancelled(connection, access, class_id)
+        return CancelledClass(len(bookings), returned)
+
+
+async def cancel_with_class(
+    connection: Connection, access: Access, situation: ClassSituation, booking_id: UUID, cause: CancellationCause
+) -> int:
+    """Cancel one booking because of what happened to its class; returns the credits that came back."""
+    held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
+    cancellation = _cancellation(situation, held, cause, await facts.look_at_clock(connection))
+    await record_cancellation(
+        connection, access, situation, held.booking, cancellation, None, entry_becomes=WaitlistStatus.EXPIRED
+    )
+    return cancellation.credits_returned
+
+
+def _cancellation(
+    situation: ClassSituation, held: BookingSituation, cause: CancellationCause, now: datetime
+) -> Cancellation:
+    attempt = CancellationAttempt(held.booking, situation.class_, held.membership, 0, situation.currency, cause, now)
+    decided = decide_cancellation(attempt)
+    if isinstance(decided, Refusal):
+        raise AssertionError(f"a live booking cannot be kept by its own class: {decided.code}")
+    return decided
+
+
+async def change_capacity(
+    connection: Connection, access: Access, class_id: UUID, capacity: int
+) -> ChangedCapacity | Refusal:
+    """Raise or lower the capacity. New seats go to those who wait; a seat that is taken cannot be taken away."""
+    async with connection.transaction():
+        situation = await locking.lock_class(connection, access, class_id)
+        if situation is None:
+            return NOT_FOUND
+        if capacity < situation.class_.booked_count:
+            return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
+        await staff.set_capacity(connection, access, class_id, capacity)
+        promoted = await fill_free_seats(connection, access, class_id)
+        return ChangedCapacity(capacity, promoted)
+
+
+async def fill_free_seats(connection: Connection, access: Access, class_id: UUID) -> int:
+    """Promote whoever is eligible for a free seat. The caller holds the transaction."""
+    situation = await locking.lock_class(connection, access, class_id)
+    if situation is None or not situation.has_seat_and_waitlist:
+        return 0
+    await locking.lock_members(connection, access, class_id, [], with_waiting=True)
+    people = await facts.look_at_people(connection, access, situation, [], with_waiting=True)
+    after, _ = await promotion.promote(connection, access, situation, people)
+    return after.class_.booked_count - situation.class_.booked_count
+
+
+async def mark(connection: Connection, access: Access, booking_id: UUID, status: Mark) -> Mark | Refusal:
+    """Check in, mark as no-show, or take that back."""
+    async with connection.transaction():
+        found = await locking.lock_class_of_booking(connection, access, booking_id)
+        if found is None:
+            return NOT_FOUND
+        situation, _ = found
+        held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
+        refusal = booking_transition_refusal(held.booking.status, BookingStatus(status))
+        if refusal is not None:
+            return refusal
+        await staff.set_booking_status(connection, access, booking_id, status)
+        return status

@@ -1,0 +1,96 @@
+"""What the staff's flows and housekeeping read and change. The flows hold the locks."""
+
+from datetime import datetime
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.storage.database import Connection
+
+
+async def live_bookings(connection: Connection, access: Access, class_id: UUID) -> list[tuple[UUID, UUID]]:
+    """The bookings that are not cancelled, with their members."""
+    rows = await connection.fetch(
+        """
+        select id, member_id from bookings
+        where studio_id = $1 and class_id = $2 and status <> 'cancelled' order by created_at, id""",
+        access.studio_id,
+        class_id,
+    )
+    return [(row["id"], row["member_id"]) for row in rows]
+
+
+async def waiting_bookings(connection: Connection, access: Access, class_id: UUID) -> list[tuple[UUID, UUID]]:
+    rows = await connection.fetch(
+        """
+        select booking_id, member_id from waitlist_entries
+        where studio_id = $1 and class_id = $2 and status in ('waiting', 'offered') order by position""",
+        access.studio_id,
+        class_id,
+    )
+    return [(row["booking_id"], row["member_id"]) for row in rows]
+
+
+async def mark_class_cancelled(connection: Connection, access: Access, class_id: UUID) -> None:
+    await connection.execute(
+        "update classes set status = 'cancelled' where studio_id = $1 and id = $2", access.studio_id, class_id
+    )
+
+
+async def set_capacity(connection: Connection, access: Access, class_id: UUID, capacity: int) -> None:
+    await connection.execute(
+        "update classes set capacity = $3 where studio_id = $1 and id = $2", access.studio_id, class_id, capacity
+    )
+
+
+async def set_booking_status(connection: Connection, access: Access, booking_id: UUID, status: str) -> None:
+    await connection.execute(
+        "update bookings set status = $3 where studio_id = $1 and id = $2", access.studio_id, booking_id, status
+    )
+
+
+async def studios_of(connection: Connection, kind: str, row_id: UUID) -> list[UUID]:
+    """Operators only: whose class or booking this is. Ids are unique a studio, so there can be more than one."""
+    rows = await connection.fetch(_STUDIOS_OF[kind], row_id)
+    return [row["studio_id"] for row in rows]
+
+
+_STUDIOS_OF = {
+    "class": "select studio_id from classes where id = $1",
+    "booking": "select studio_id from bookings where id = $1",
+}
+
+
+async def classes_with_expired_waitlist(connection: Connection) -> list[tuple[UUID, UUID]]:
+    """Housekeeping, all studios: (studio, class) where somebody still waits though the class has begun."""
+    rows = await connection.fetch(
+        "select studio_id, id from classes where waitlist_count > 0 and start_time <= clock_timestamp() limit 500"
+    )
+    return [(row["studio_id"], row["id"]) for row in rows]
+
+
+async def classes_with_seat_and_waitlist(
+    connection: Connection, beyond: tuple[UUID, UUID] | None, at_most: int
+) -> list[tuple[UUID, UUID]]:
+    """Housekeeping, all studios: (studio, class) to come where a seat is free and somebody waits, after ``beyond``."""
+    studio_id, class_id = beyond or (None, None)
+    rows = await connection.fetch(
+        """
+        select studio_id, id from classes
+        where waitlist_count > 0 and booked_count < capacity and status = 'scheduled'
+          and start_time > clock_timestamp() and ($1::uuid is null or (studio_id, id) > ($1, $2))
+        order by studio_id, id limit $3""",
+        studio_id,
+        class_id,
+        at_most,
+    )
+    return [(row["studio_id"], row["id"]) for row in rows]
+
+
+async def class_has_started(connection: Connection, access: Access, class_id: UUID) -> datetime | None:
+    """When the class began, if it has."""
+    started: datetime | None = await connection.fetchval(
+        "select start_time from classes where studio_id = $1 and id = $2 and start_time <= clock_timestamp()",
+        access.studio_id,
+        class_id,
+    )
+    return started

@@ -1,0 +1,61 @@
+"""What time does by itself to memberships, and what it makes forgettable. Studio by studio."""
+
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.storage.database import Connection
+
+# Housekeeping's own question over all studios: where is something due? The changes then name one studio each.
+STUDIOS_WITH_DUE_MEMBERSHIPS = """
+    select distinct studio_id from memberships
+    where (status = 'active' and current_period_end <= clock_timestamp())
+       or (status = 'active' and pause_starts_at <= clock_timestamp()
+           and (pause_ends_at is null or pause_ends_at > clock_timestamp()))
+       or (status = 'paused' and pause_ends_at <= clock_timestamp())
+       or (status = 'active' and cancel_at <= clock_timestamp())"""
+
+STUDIOS_WITH_EXPIRED_KEYS = """
+    select distinct studio_id from idempotency_keys where completed_at <= clock_timestamp() - interval '24 hours'"""
+
+# A membership that was to end with its period is cancelled, any other has expired.
+END_PERIODS = """
+    update memberships set
+        status = case when cancel_at_period_end then 'cancelled' else 'expired' end,
+        cancelled_at = coalesce(cancelled_at, case when cancel_at_period_end then current_period_end end),
+        ended_at = coalesce(ended_at, current_period_end), state_version = state_version + 1
+    where studio_id = $1 and status = 'active' and current_period_end <= clock_timestamp()"""
+
+CANCEL_WHEN_DUE = """
+    update memberships set status = 'cancelled', cancelled_at = coalesce(cancelled_at, cancel_at),
+        ended_at = coalesce(ended_at, cancel_at), state_version = state_version + 1
+    where studio_id = $1 and status = 'active' and cancel_at <= clock_timestamp()"""
+
+BEGIN_PAUSES = """
+    update memberships set status = 'paused', paused_at = pause_starts_at, state_version = state_version + 1
+    where studio_id = $1 and status = 'active' and pause_starts_at <= clock_timestamp()
+      and (pause_ends_at is null or pause_ends_at > clock_timestamp())"""
+
+END_PAUSES = """
+    update memberships set status = 'active', paused_at = null, pause_starts_at = null, pause_ends_at = null,
+        pause_reason = null, state_version = state_version + 1
+    where studio_id = $1 and status = 'paused' and pause_ends_at <= clock_timestamp()"""
+
+# The order matters: a pause that is over ends before its membership's period is looked at.
+MEMBERSHIP_CHANGES = (END_PAUSES, BEGIN_PAUSES, CANCEL_WHEN_DUE, END_PERIODS)
+
+
+async def studios_with_due_memberships(connection: Connection) -> list[UUID]:
+    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_MEMBERSHIPS)]
+
+
+async def studios_with_expired_keys(connection: Connection) -> list[UUID]:
+    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_EXPIRED_KEYS)]
+
+
+async def advance_memberships(connection: Connection, access: Access) -> int:
+    """Pauses begin and end, periods end; returns how many memberships changed."""
+    changed = 0
+    for statement in MEMBERSHIP_CHANGES:
+        status: str = await connection.execute(statement, access.studio_id)
+        changed += int(status.rpartition(" ")[2])
+    return changed

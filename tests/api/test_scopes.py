@@ -1,0 +1,134 @@
+"""Every route demands exactly its scope, and nothing answers without a key."""
+
+import re
+from uuid import uuid4
+
+import pytest
+from fastapi import APIRouter
+
+from studiogate.api.app import ROUTES
+from studiogate.api.execution import Caller, LeanRoute, needs
+from studiogate.domain.access import Scope
+from tests.api.conftest import Door
+from tests.api.direct import Answered, ask
+from tests.seed import Studio, issue_key
+
+pytestmark = pytest.mark.anyio
+
+BUILT = [(method, route) for route in ROUTES for method in sorted(route.methods or ())]
+NAMES = [f"{method} {route.path}" for method, route in BUILT]
+every_route = pytest.mark.parametrize(("method", "route"), BUILT, ids=NAMES)
+
+
+@pytest.fixture(scope="module")
+async def only(shared_door: Door, studios: list[Studio]) -> dict[str, str]:
+    """A key a scope, with nothing but that scope."""
+    return {scope.value: await issue_key(shared_door.connection, studios[0], scope.value) for scope in Scope}
+
+
+@pytest.fixture(scope="module")
+async def all_but(shared_door: Door, studios: list[Studio]) -> dict[str, str]:
+    """A key a scope, with everything but that scope."""
+    return {
+        scope.value: await issue_key(
+            shared_door.connection, studios[0], *(other.value for other in Scope if other != scope)
+        )
+        for scope in Scope
+    }
+
+
+def concrete(route: LeanRoute) -> str:
+    return re.sub(r"\{\w+\}", lambda _: str(uuid4()), route.path)
+
+
+async def request(door: Door, method: str, route: LeanRoute, key: str | None) -> Answered:
+    """A well-formed request for nothing that exists; a body that no write accepts."""
+    body = {} if method in ("POST", "PUT", "PATCH") else None
+    return await ask(
+        door.app, method, concrete(route), key, body=body, headers={"Idempotency-Key": f"scopes-{uuid4()}"}
+    )
+
+
+def assert_denied(answer: Answered, scope: str) -> None:
+    assert answer.status == 403
+    error = answer.json()["error"]
+    assert (error["type"], error["code"]) == ("permission_error", "insufficient_scope")
+    assert error["details"] == {"required_scope": scope}
+
+
+@every_route
+async def test_a_key_with_one_scope(shared_door: Door, only: dict[str, str], method: str, route: LeanRoute) -> None:
+    for scope, key in only.items():
+        answer = await request(shared_door, method, route, key)
+        if scope == route.scope:
+            assert answer.status not in (401, 403), scope
+            assert answer.status < 500
+        else:
+            assert_denied(answer, route.scope)
+
+
+@every_route
+async def test_a_key_with_all_scopes_but_one(
+    shared_door: Door, all_but: dict[str, str], method: str, route: LeanRoute
+) -> None:
+    for scope, key in all_but.items():
+        answer = await request(shared_door, method, route, key)
+        if scope == route.scope:
+            assert_denied(answer, route.scope)
+        else:
+            assert answer.status not in (401, 403), scope
+
+
+@every_route
+async def test_no_key(shared_door: Door, method: str, route: LeanRoute) -> None:
+    answer = await request(shared_door, method, route, None)
+    assert (answer.status, answer.code) == (401, "missing_api_key")
+    assert dict(answer.headers)[b"www-authenticate"] == b'ApiKey realm="partner"'
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE"])
+@pytest.mark.parametrize("path", ["/nothing", "/", "/studio/", "/classes/not-a-uuid", "/studio/x/y/z", "/openapi"])
+async def test_no_key_where_nothing_is(shared_door: Door, key: str, method: str, path: str) -> None:
+    without = await ask(shared_door.app, method, path)
+    assert without.status == 401
+    assert (await ask(shared_door.app, method, path, key)).status != 401
+
+
+async def test_a_wrong_key_says_no_more_than_none(shared_door: Door, key: str) -> None:
+    """A key of the right form whose secret is wrong, and one whose credential does not exist: the same bytes."""
+    wrong = [key[:-1] + ("A" if key[-1] != "A" else "B"), "sgk_live_nothing", "x" * 5000]
+    answers = [await ask(shared_door.app, "GET", "/studio", each) for each in wrong]
+    assert {(answer.status, answer.code) for answer in answers} == {(401, "invalid_api_key")}
+    assert len({answer.raw for answer in answers}) == 1
+
+
+async def test_drafts_need_the_form_manager_s_scope(
+    shared_door: Door, only: dict[str, str], all_but: dict[str, str]
+) -> None:
+    drafts = {"include_drafts": "true"}
+    assert_denied(await ask(shared_door.app, "GET", "/forms", only["forms:read"], query=drafts), "forms:write")
+    assert_denied(await ask(shared_door.app, "GET", "/forms", all_but["forms:write"], query=drafts), "forms:write")
+    assert_denied(await ask(shared_door.app, "GET", "/forms", only["forms:write"], query=drafts), "forms:read")
+    assert (await ask(shared_door.app, "GET", "/forms", all_but["leads:read"], query=drafts)).status == 200
+
+
+async def test_a_form_that_is_not_published_needs_it_too(
+    shared_door: Door, studios: list[Studio], only: dict[str, str], key: str
+) -> None:
+    for form_id, expected in zip(studios[0].ids["form"], (200, 404, 404), strict=True):
+        assert (await ask(shared_door.app, "GET", f"/forms/{form_id}", only["forms:read"])).status == expected
+        assert (await ask(shared_door.app, "GET", f"/forms/{form_id}", key)).status == 200
+
+
+async def test_a_new_route_denies_by_default() -> None:
+    """A route without a scope in its signature does not come to be; nor does one with two."""
+    routes = APIRouter(route_class=LeanRoute)
+
+    async def nothing_asked() -> None: ...
+
+    async def two_asked(one: Caller = needs(Scope.LEADS_READ), two: Caller = needs(Scope.LEADS_WRITE)) -> None: ...  # noqa: B008
+
+    for endpoint in (nothing_asked, two_asked):
+        with pytest.raises(TypeError, match="exactly one scope"):
+            routes.get("/new", response_model=None)(endpoint)
+    assert routes.routes == []

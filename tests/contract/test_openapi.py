@@ -1,0 +1,208 @@
+"""The OpenAPI document: valid, complete, and true to the declared routes. The rules are those of a linter."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pytest
+from fastapi import APIRouter, Header
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from pydantic import BaseModel, ConfigDict, Field
+
+from studiogate import API_VERSION
+from studiogate.api import openapi
+from studiogate.api.app import ROUTES
+from studiogate.api.bookings.reading import Booking
+from studiogate.api.docs.error_guide import example_body
+from studiogate.api.errors import STATUS, Answer
+from studiogate.api.execution import Caller, LeanRoute, needs
+from studiogate.api.openapi.schemas import without_unused_components
+from studiogate.api.operations import READING, WRITING, operation
+from studiogate.domain.access import Scope
+from studiogate.domain.refusals import Code
+
+Document = dict[str, Any]
+
+
+class BookingAsked(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    class_id: str = Field(examples=["f2f1a0c4-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
+    join_waitlist: bool = False
+
+
+def _later_routes() -> list[LeanRoute]:
+    """Writes as they will be declared: a body, an idempotency key, 201 and 204."""
+    router = APIRouter(route_class=LeanRoute, tags=["bookings"])
+    key = Annotated[str, Header(alias="Idempotency-Key", min_length=8, max_length=120, description="One an effect.")]
+    writer = Annotated[Caller, needs(Scope.BOOKINGS_WRITE)]
+    codes = (*WRITING, *READING, Code.IDEMPOTENCY_IN_PROGRESS, Code.CLASS_FULL)
+
+    @router.post("/sketched-bookings", **operation("Sketch a booking", Booking, *codes, status_code=201))
+    async def sketch_booking(caller: writer, body: BookingAsked, idempotency_key: key) -> Answer:
+        """Books a place, in a drawing."""
+        raise NotImplementedError
+
+    @router.delete("/sketched-bookings/{booking_id}", **operation("Erase it", None, *READING, status_code=204))
+    async def erase_booking(caller: writer, booking_id: str) -> Answer:
+        raise NotImplementedError
+
+    return [route for route in router.routes if isinstance(route, LeanRoute)]
+
+
+LATER = _later_routes()
+DOCUMENTS = {"served": openapi.document(ROUTES), "with later writes": openapi.document([*ROUTES, *LATER])}
+
+
+@pytest.fixture(params=DOCUMENTS)
+def document(request: pytest.FixtureRequest) -> Document:
+    return DOCUMENTS[request.param]
+
+
+def _operations(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, item in document["paths"].items():
+        for method, found in item.items():
+            yield f"{method.upper()} {path}", found
+
+
+def _resolved(document: Document, value: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in value:
+        _, _, kind, name = value["$ref"].split("/")
+        value = document["components"][kind][name]
+    return value
+
+
+def _walk(value: Any, way: str = "") -> Iterator[tuple[str, Any]]:
+    yield way, value
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, each in members:
+        yield from _walk(each, f"{way}/{name}")
+
+
+def _faults(document: Document, schema: dict[str, Any], example: Any) -> list[str]:
+    whole = {**schema, "components": document["components"]}
+    validator = Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    return [fault.message for fault in validator.iter_errors(example)]
+
+
+def test_it_is_valid(document: Document) -> None:
+    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
+
+
+def test_it_says_what_it_describes(document: Document) -> None:
+    assert document["openapi"].startswith("3.1")
+    assert document["info"]["version"] == API_VERSION
+    assert document["info"]["license"]["identifier"] == "Apache-2.0"
+    assert document["servers"][0]["url"] == "/partner/v1"
+    for word in ("Authentication", "Errors", "Lists", "Rate limits", "Versioning", "Idempotency"):
+        assert f"## {word}" in document["info"]["description"]
+
+
+def test_every_route_is_in_it_and_nothing_else() -> None:
+    declared = {f"{method} {route.path}": route for route in ROUTES for method in route.methods or ()}
+    described = dict(_operations(DOCUMENTS["served"]))
+    assert described.keys() == declared.keys()
+    for name, route in declared.items():
+        assert described[name]["x-required-scope"] == route.scope.value
+        assert described[name]["security"] == [{"ServiceKey": [route.scope.value]}]
+
+
+def test_operations_present_themselves(document: Document) -> None:
+    tags = {tag["name"]: tag["description"] for tag in document["tags"]}
+    for name, found in _operations(document):
+        assert found["summary"], name
+        assert found["x-required-scope"] in found["description"], name
+        assert found["tags"], name
+        assert all(tags[tag] for tag in found["tags"]), name
+    identities = [found["operationId"] for _, found in _operations(document)]
+    assert len(identities) == len(set(identities))
+    assert set(tags) == {tag for _, found in _operations(document) for tag in found["tags"]}
+
+
+def test_parameters_are_described_by_text_and_example(document: Document) -> None:
+    for name, found in _operations(document):
+        for parameter in (_resolved(document, each) for each in found["parameters"]):
+            schema = parameter["schema"]
+            examples = [parameter["example"]] if "example" in parameter else schema["examples"]
+            assert parameter["description"], name
+            assert [_faults(document, schema, example) for example in examples] == [[] for _ in examples], name
+            assert {"type": "null"} not in schema.get("anyOf", []), name
+
+
+def test_successes_have_a_true_example(document: Document) -> None:
+    for name, found in _operations(document):
+        successes = {status: answer for status, answer in found["responses"].items() if status.startswith("2")}
+        assert successes, name
+        for status, answer in successes.items():
+            assert {"X-Request-Id", "API-Version", "RateLimit", "RateLimit-Policy"} <= answer["headers"].keys()
+            if status != "204":
+                media = answer["content"]["application/json"]
+                schema = _resolved(document, media["schema"])
+                assert set(schema["required"]) <= media["example"].keys(), name
+                assert _faults(document, media["schema"], media["example"]) == [], name
+
+
+def test_request_bodies_have_a_true_example(document: Document) -> None:
+    for name, found in _operations(document):
+        for media in found.get("requestBody", {}).get("content", {}).values():
+            assert _faults(document, media["schema"], media["example"]) == [], name
+
+
+def test_refusals_have_an_example_of_every_code(document: Document) -> None:
+    for name, found in _operations(document):
+        refusals = {status: each for status, each in found["responses"].items() if status >= "400"}
+        assert {"400", "401", "403", "422", "429", "500", "503"} <= refusals.keys(), name
+        for status, answer in ((status, _resolved(document, each)) for status, each in refusals.items()):
+            media = answer["content"]["application/json"]
+            assert media["examples"], name
+            for code, example in media["examples"].items():
+                value = _resolved(document, example)["value"]
+                assert str(STATUS[Code(code)][1]) == status
+                assert value == example_body(Code(code))
+                assert _faults(document, media["schema"], value) == [], name
+
+
+def test_headers_that_tell_what_to_do_next(document: Document) -> None:
+    for _, found in _operations(document):
+        answers = {status: _resolved(document, each)["headers"] for status, each in found["responses"].items()}
+        assert "WWW-Authenticate" in answers["401"]
+        assert all("Retry-After" in answers[status] for status in ("429", "503"))
+
+
+def test_single_resources_can_be_asked_for_conditionally(document: Document) -> None:
+    for name, found in _operations(document):
+        lists = "has_more" in found["responses"].get("200", {}).get("content", {}).get("application/json", {}).get(
+            "example", {}
+        )
+        asked = {_resolved(document, parameter)["name"] for parameter in found["parameters"]}
+        single = name.startswith("GET ") and not lists
+        assert ("304" in found["responses"]) == single, name
+        assert ("If-None-Match" in asked) == single, name
+        assert ("ETag" in found["responses"].get("200", {}).get("headers", {})) == single, name
+
+
+def test_nothing_is_left_over(document: Document) -> None:
+    assert without_unused_components(document) == document
+    assert not {"HTTPValidationError", "ValidationError"} & document["components"]["schemas"].keys()
+    text = json.dumps(document)
+    assert not re.search(r'"(ge|le|gt|lt)":|"x-codes"|"Successful Response"', text)
+
+
+def test_no_description_is_empty(document: Document) -> None:
+    blank = [way for way, value in _walk(document) if way.endswith("/description") and value == ""]
+    assert blank == []
+
+
+def test_writes_need_no_word_here() -> None:
+    document = DOCUMENTS["with later writes"]
+    found = document["paths"]["/sketched-bookings"]["post"]
+    assert found["description"].startswith("Books a place, in a drawing.")
+    assert found["requestBody"]["required"]
+    assert found["responses"]["201"]["content"]["application/json"]["example"]["object"] == "booking"
+    assert {"400", "404", "409", "413", "415"} <= found["responses"].keys()
+    assert "Idempotent-Replayed" in found["responses"]["201"]["headers"]
+    assert "Retry-After" in found["responses"]["409"]["headers"]
+    assert document["components"]["schemas"]["BookingAsked"]["additionalProperties"] is False
+    assert "content" not in document["paths"]["/sketched-bookings/{booking_id}"]["delete"]["responses"]["204"]
