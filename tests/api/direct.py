@@ -1,4 +1,4 @@
-"""The application asked without an HTTP client in between: raw bytes out, and quick enough for thousands of requests."""
+"""The application asked without an HTTP client: raw bytes, and quick enough for thousands of requests."""
 
 import json
 from collections.abc import Mapping

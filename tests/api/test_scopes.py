@@ -8,6 +8,7 @@ from fastapi import APIRouter
 
 from studiogate.api.app import ROUTES
 from studiogate.api.execution import Caller, LeanRoute, needs
+from studiogate.domain import keys
 from studiogate.domain.access import Scope
 from tests.api.conftest import Door
 from tests.api.direct import Answered, ask
@@ -96,7 +97,9 @@ async def test_no_key_where_nothing_is(shared_door: Door, key: str, method: str,
 
 async def test_a_wrong_key_says_no_more_than_none(shared_door: Door, key: str) -> None:
     """A key of the right form whose secret is wrong, and one whose credential does not exist: the same bytes."""
-    wrong = [key[:-1] + ("A" if key[-1] != "A" else "B"), "sgk_live_nothing", "x" * 5000]
+    guessed = keys.new_key(key.split("_")[2], test=False)
+    nobody_s = keys.new_key("zzzzzzzz", test=False)
+    wrong = [guessed, nobody_s, key[:-1] + ("A" if key[-1] != "A" else "B"), "sgk_live_nothing", "x" * 5000]
     answers = [await ask(shared_door.app, "GET", "/studio", each) for each in wrong]
     assert {(answer.status, answer.code) for answer in answers} == {(401, "invalid_api_key")}
     assert len({answer.raw for answer in answers}) == 1

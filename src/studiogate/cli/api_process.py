@@ -11,6 +11,7 @@ from pathlib import Path
 
 import structlog
 import uvicorn
+import uvloop
 
 from studiogate import settings as configuration
 from studiogate import telemetry
@@ -36,8 +37,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.signal(signal.SIGINT, lambda *_: None)
     listening = socket.socket(fileno=options.socket)
-    uvloop_factory = uvicorn.Config("", loop="uvloop").get_loop_factory()
-    with asyncio.Runner(loop_factory=uvloop_factory) as runner:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listening, options.lifeline, Buckets(options.buckets)))
 
 

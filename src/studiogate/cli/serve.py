@@ -168,7 +168,7 @@ def _announce(url: str, host: str, port: int, demo_key: str | None) -> None:
 def _wait_until_ready(host: str, port: int) -> bool:
     deadline = clock.monotonic() + READY_SECONDS
     while clock.monotonic() < deadline:
-        connection = http.client.HTTPConnection(host, port, timeout=1)
+        connection = http.client.HTTPConnection(host, port, timeout=10)
         try:
             connection.request("GET", "/readyz")
             if connection.getresponse().status == 200:

@@ -77,9 +77,14 @@ async def import_studio_file(
     transaction = connection.transaction()
     await transaction.start()
     try:
-        outcome = await _Import(connection, file, progress).run()
+        with applying.conflicts():
+            outcome = await _Import(connection, file, progress).run()
+    except applying.ConflictError as conflict:
+        message = f"somebody changed the studio during the import ({conflict}): run the import again"
+        outcome = Outcome(faults=[Fault(STUDIO.name, message)], fault_count=1)
     except BaseException:
-        await transaction.rollback()
+        if not connection.is_closed():
+            await transaction.rollback()
         raise
     if outcome.faults or dry_run:
         await transaction.rollback()
@@ -159,15 +164,11 @@ class _Import:
         self._progress("checking", 1, 1)
 
     async def _apply(self, access: Access, values: dict[str, Any]) -> Outcome:
-        try:
-            sections = {STUDIO.name: Counts(**{await applying.apply_studio(self._connection, access, values): 1})}
-            for done, table in enumerate(TABLES):
-                self._progress("writing", done, len(TABLES))
-                await applying.apply(self._connection, access, table)
-                sections[table.title] = Counts(*await staging.counted(self._connection, table))
-        except applying.ConflictError as conflict:
-            message = f"somebody changed the studio during the import ({conflict}): run the import again"
-            return Outcome(faults=[Fault("studio", message)], fault_count=1)
+        sections = {STUDIO.name: Counts(**{await applying.apply_studio(self._connection, access, values): 1})}
+        for done, table in enumerate(TABLES):
+            self._progress("writing", done, len(TABLES))
+            await applying.apply(self._connection, access, table)
+            sections[table.title] = Counts(*await staging.counted(self._connection, table))
         await bookings.settle(self._connection, access)
         self._progress("writing", len(TABLES), len(TABLES))
         return Outcome(sections)

@@ -1,12 +1,13 @@
 """The changes into the tables, one statement a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import asyncpg
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import Connection
+from studiogate.storage.database import CONFLICTING, Connection, DatabaseUnavailableError
 from studiogate.storage.studio_file.shapes import Limits, Table
 
 STUDIO_COLUMNS = ("name", "slug", "timezone", "logo_url", "primary_color", "currency", "country", "test", "policy")
@@ -21,6 +22,19 @@ class ConflictError(Exception):
     """Somebody else wrote, between our checks and our writing, what this import cannot go together with."""
 
 
+@contextmanager
+def conflicts() -> Iterator[None]:
+    """Turns the driver's exceptions into ours. The checks leave no other reason for a violated constraint."""
+    try:
+        yield
+    except asyncpg.IntegrityConstraintViolationError as error:
+        raise ConflictError(error.constraint_name or "") from error
+    except CONFLICTING as error:
+        raise ConflictError(str(error)) from error
+    except (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError) as error:
+        raise DatabaseUnavailableError(str(error)) from error
+
+
 async def apply_studio(connection: Connection, access: Access, values: Mapping[str, Any]) -> str:
     """``created``, ``updated`` or ``unchanged``."""
     names = ", ".join(STUDIO_COLUMNS)
@@ -33,10 +47,7 @@ async def apply_studio(connection: Connection, access: Access, values: Mapping[s
         insert into studios (studio_id, {names}) values ($1, {places})
         on conflict (studio_id) do update set {assigned} where ({kept}) is distinct from ({given})
         returning true"""
-    try:
-        written = await connection.fetchval(statement, access.studio_id, *(values[name] for name in STUDIO_COLUMNS))
-    except asyncpg.UniqueViolationError as error:
-        raise ConflictError(f"studio: {error.constraint_name}") from error
+    written = await connection.fetchval(statement, access.studio_id, *(values[name] for name in STUDIO_COLUMNS))
     return "unchanged" if not written else "updated" if existed else "created"
 
 
@@ -47,11 +58,8 @@ async def slug_taken(connection: Connection, access: Access, slug: str) -> bool:
 
 
 async def apply(connection: Connection, access: Access, table: Table) -> None:
-    try:
-        for statement in _statements(table):
-            await connection.execute(statement, access.studio_id)
-    except asyncpg.IntegrityConstraintViolationError as error:
-        raise ConflictError(f"{table.name}: {error.constraint_name}") from error
+    for statement in _statements(table):
+        await connection.execute(statement, access.studio_id)
 
 
 def _statements(table: Table) -> list[str]:

@@ -1,0 +1,543 @@
+"""No byte of any answer belongs to another studio or to a location that the key may not see.
+
+The crawl asks every GET route with every kind of id of three studios (as path id, cursor and filter) and looks at
+every byte that comes back. Each text in the database carries its studio's canary, texts of a located row also their
+place's; ids are compared one by one.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from studiogate.api.app import ROUTES
+from studiogate.api.execution import Caller, LeanRoute
+from studiogate.domain.access import Access, Scope
+from studiogate.storage import catalog, purchases, schedule
+from studiogate.storage import studio as studio_storage
+from studiogate.storage.bookings import reading
+from tests.api.conftest import Door, open_door
+from tests.api.direct import Answered, ask
+from tests.seed import NOON, Studio, insert, issue_key, seed_studio
+
+pytestmark = pytest.mark.anyio
+
+GETS = [route for route in ROUTES if "GET" in (route.methods or ())]
+BY_PATH = {route.path: route for route in GETS}
+LISTS = [route for route in GETS if any(field.name == "cursor" for field in route.dependant.query_params)]
+ID_FILTERS = ("location_id", "class_id", "member_id")
+ONE_OF_A_LIST = ("status", "starts_after", "starts_before", "updated_after", "active", "email", "include_drafts")
+PHONE, SUSPENDED_NOTE = "+12125550100", "secret "
+PRIVATE = (PHONE, SUSPENDED_NOTE, '"phone"', '"suspended"', '"staff_notes"', '"secret_hash"')
+
+# Which kind of id (see tests/seed.py) a path's parameter takes.
+KINDS = {"waitlist_id": "waitlist", "form_id": "form", "submission_id": "submission", "class_type_id": "class_type"}
+# What has a place: these ids, texts and no others are hidden from a restricted key.
+LOCATED = (
+    "location",
+    "room",
+    "spot",
+    "class",
+    "booking",
+    "waitlisted_booking",
+    "cancelled_booking",
+    "cancellation",
+    "waitlist",
+    "purchase",
+    "product",
+    "price",
+)
+UUIDS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+CANARIES = re.compile(r"canary-[a-z]+-[0-9a-f]{12}")
+PLACES = re.compile(r"place-(?:\d|none)")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A key, and what it may see."""
+
+    name: str
+    studio: Studio
+    key: str
+    place: int | None  # the index of its only location, None for all
+
+    def sees(self, kind: str, number: int) -> bool:
+        if self.place is None or kind not in LOCATED:
+            return True
+        if kind == "spot":
+            return number // 2 == self.place
+        return number == self.place or (kind in ("product", "price") and number == 2)
+
+    @property
+    def ids(self) -> set[str]:
+        seen = {
+            str(row_id)
+            for kind, rows in self.studio.ids.items()
+            for number, row_id in enumerate(rows)
+            if self.sees(kind, number)
+        }
+        return seen | {str(self.studio.studio_id)}
+
+    @property
+    def places(self) -> set[str]:
+        return {"place-0", "place-1", "place-none"} if self.place is None else {f"place-{self.place}"}
+
+
+@dataclass(frozen=True)
+class World:
+    door: Door
+    studios: list[Studio]
+    holders: dict[str, Holder]
+
+    def ids(self, kind: str) -> list[UUID]:
+        return [row_id for studio in self.studios for row_id in studio.ids[kind]]
+
+    def others(self, kind: str) -> list[UUID]:
+        """One id of every other kind and studio: enough where no id of that kind can match."""
+        return [studio.first(other) for studio in self.studios for other in studio.ids if other != kind]
+
+
+async def _mark(connection: Any, studio: Studio) -> None:
+    """What the shared seed leaves out: places in texts, receipts, limited prices of an unlimited product, reasons."""
+    places = [*((location, f"place-{n}") for n, location in enumerate(studio.ids["location"])), (None, "place-none")]
+    for number, (location, place) in enumerate(places):
+        if location is not None:
+            await _mark_located(connection, studio, number, location, place)
+        for statement in (
+            "update classes set title = title || $3, description = $3 where studio_id = $1 and {} = $2",
+            "update bookings set booking_source = booking_source || $3 where studio_id = $1 and {} = $2",
+            "update waitlist_entries set skip_reason = $3 where studio_id = $1 and {} = $2",
+            "update purchases set product_key = product_key || $3 where studio_id = $1 and {} = $2",
+        ):
+            key = "location_id" if location else "coalesce(location_id, studio_id)"
+            await connection.execute(statement.format(key), studio.studio_id, location or studio.studio_id, place)
+        await _cancelled(connection, studio, number, location, f"{studio.canary} {place}")
+    await connection.execute(
+        "update members set suspended = true, membership_type = $2 where studio_id = $1",
+        studio.studio_id,
+        studio.canary,
+    )
+    await connection.execute("update leads set phone = $2 where studio_id = $1", studio.studio_id, PHONE)
+    await connection.execute(
+        "update memberships set pause_reason = $2, cancellation_reason = $2 where studio_id = $1",
+        studio.studio_id,
+        studio.canary,
+    )
+
+
+async def _mark_located(connection: Any, studio: Studio, number: int, location: UUID, place: str) -> None:
+    own = (studio.studio_id, location, place)
+    await connection.execute("update locations set name = $3 where studio_id = $1 and id = $2", *own)
+    await connection.execute("update rooms set name = name || $3 where studio_id = $1 and location_id = $2", *own)
+    await connection.execute(
+        "update room_spots set label = label || $3 where studio_id = $1 and room_id = any(array("
+        " select id from rooms where studio_id = $1 and location_id = $2))",
+        *own,
+    )
+    await connection.execute(
+        "update products set name = name || $3, key = key || $3 where studio_id = $1 and id = any(array("
+        " select product_id from product_locations where studio_id = $1 and location_id = $2))",
+        *own,
+    )
+    # An unlimited product with a price for this place only: rows 3 and 4 of "price" here, checked on their own below.
+    price = await insert(
+        connection,
+        "prices",
+        studio_id=studio.studio_id,
+        product_id=studio.ids["product"][2],
+        amount=1000 + number,
+        currency="USD",
+        price_type="one_time",
+    )
+    await connection.execute("insert into price_locations values ($1, $2, $3)", studio.studio_id, price, location)
+    studio.ids.setdefault("limited_price", []).append(price)
+
+
+async def _cancelled(connection: Any, studio: Studio, number: int, location: UUID | None, text: str) -> None:
+    common = {"class_id": studio.ids["class"][number], "member_id": studio.ids["member"][2]}
+    booking = await insert(
+        connection,
+        "bookings",
+        studio_id=studio.studio_id,
+        location_id=location,
+        status="cancelled",
+        booking_source=text,
+        start_time=NOON,
+        end_time=NOON,
+        **common,
+    )
+    cancellation = uuid4()
+    receipt = {"id": str(cancellation), "booking_id": str(booking), "reason": text}
+    await insert(
+        connection,
+        "booking_cancellations",
+        id=cancellation,
+        studio_id=studio.studio_id,
+        booking_id=booking,
+        member_id=common["member_id"],
+        cancelled_at=NOON,
+        cancellation_type="standard",
+        late=False,
+        graced_for_promotion=False,
+        credits_forfeited=0,
+        credits_returned=0,
+        receipt=json.dumps(receipt),
+    )
+    studio.ids.setdefault("cancelled_booking", []).append(booking)
+    studio.ids.setdefault("cancellation", []).append(cancellation)
+
+
+@pytest.fixture(scope="module")
+async def world(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[World]:
+    async for door in open_door(new_database(), rate_limit=0):
+        studios = [await seed_studio(door.connection, name) for name in ("north", "south", "west")]
+        for studio in studios:
+            await _mark(door.connection, studio)
+        north = studios[0]
+        holders = {s.slug: Holder(s.slug, s, await issue_key(door.connection, s), None) for s in studios}
+        for number, location in enumerate(north.ids["location"]):
+            name = f"place-{number}"
+            key = await issue_key(door.connection, north, locations=[location])
+            holders[name] = Holder(name, north, key, number)
+        yield World(door, studios, holders)
+
+
+HOLDERS = ("north", "south", "west", "place-0", "place-1")
+RESTRICTED = ("place-0", "place-1")
+
+
+def leaks(holder: Holder, answer: Answered) -> list[str]:
+    """Everything in an answer that this key must not see."""
+    text = answer.raw.decode()
+    found = [each for each in CANARIES.findall(text) if each != holder.studio.canary]
+    found += [each for each in PLACES.findall(text) if each not in holder.places]
+    found += [each for each in UUIDS.findall(text) if each not in holder.ids and not _is_limited_price(holder, each)]
+    return found + [each for each in PRIVATE if each in text]
+
+
+def _is_limited_price(holder: Holder, row_id: str) -> bool:
+    prices = [str(each) for each in holder.studio.ids["limited_price"]]
+    return row_id in (prices if holder.place is None else prices[holder.place : holder.place + 1])
+
+
+def kind_of(parameter: str) -> str:
+    return KINDS.get(parameter, parameter.removesuffix("_id"))
+
+
+Question = tuple[LeanRoute, str, dict[str, Any]]
+
+
+def questions(world: World, route: LeanRoute) -> Iterator[Question]:
+    """Every way to ask one route about every id."""
+    names = re.findall(r"\{(\w+)\}", route.path)
+    values = [world.ids(kind_of(name)) for name in names]
+    if "booking_id" in names:
+        values = [[*values[0], *world.ids("waitlisted_booking"), *world.ids("cancelled_booking")]]
+    if len(names) == 1:
+        values = [[*values[0], *world.others(kind_of(names[0]))]]
+    paths = [_filled(route.path, names, each) for each in itertools.product(*values)]
+    yield from ((route, path, {}) for path in paths)
+    if route not in LISTS:
+        return
+    own_path = _filled(route.path, names, [world.studios[0].first(kind_of(name)) for name in names])
+    everything = [row_id for studio in world.studios for rows in studio.ids.values() for row_id in rows[:2]]
+    yield from ((route, own_path, {"cursor": row_id}) for row_id in everything)
+    for field in route.dependant.query_params:
+        if field.alias in ID_FILTERS:
+            kind = kind_of(field.alias)
+            yield from ((route, own_path, {field.alias: each}) for each in world.ids(kind) + world.others(kind))
+    yield from ((route, own_path, query) for query in _plain_filters(world, route))
+
+
+def _plain_filters(world: World, route: LeanRoute) -> Iterator[dict[str, Any]]:
+    names = {field.alias for field in route.dependant.query_params}
+    yield from ({name: value} for name, value in (("active", "false"), ("include_drafts", "true")) if name in names)
+    if "updated_after" in names:
+        yield {"updated_after": "2000-01-01T00:00:00Z"}
+        yield {"updated_after": "2000-01-01T00:00:00Z", "limit": 1}
+    if "starts_after" in names:
+        yield {"starts_after": "2000-01-01T00:00:00Z", "starts_before": "2050-01-01T00:00:00Z"}
+    if "email" in names:
+        kind = "lead" if route.path == "/leads" else "member"
+        yield from ({"email": f"{kind}0@{studio.canary}.example"} for studio in world.studios)
+
+
+def _filled(path: str, names: list[str], values: Any) -> str:
+    for name, value in zip(names, values, strict=True):
+        path = path.replace("{" + name + "}", str(value))
+    return path
+
+
+async def crawl(world: World, holder: Holder, routes: list[LeanRoute]) -> tuple[list[str], dict[str, int]]:
+    """All leaks, and how many questions of each route were answered with data."""
+    found: list[str] = []
+    answered: dict[str, int] = {}
+    for route in routes:
+        for _, path, query in questions(world, route):
+            answer = await ask(world.door.app, "GET", path, holder.key, query=query)
+            if answer.status not in (200, 400, 404, 409):
+                found.append(f"{holder.name} GET {path} {query}: {answer.status}")
+            found += [f"{holder.name} GET {path} {query}: {leak}" for leak in leaks(holder, answer)]
+            answered[route.path] = answered.get(route.path, 0) + (answer.status == 200)
+    return found, answered
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+async def test_no_answer_holds_a_foreign_byte(world: World, name: str) -> None:
+    found, answered = await crawl(world, world.holders[name], GETS)
+    assert found == []
+    assert [path for path in BY_PATH if not answered[path]] == [], "a route that never answers proves nothing"
+
+
+async def test_every_query_parameter_is_part_of_the_crawl() -> None:
+    """A new filter needs its place in the crawl."""
+    known = {"cursor", "limit", *ID_FILTERS, *ONE_OF_A_LIST}
+    assert {field.alias for route in GETS for field in route.dependant.query_params} - known == set()
+
+
+async def test_the_crawl_finds_a_wrong_studio(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of the check: reads that look into another studio are found on every route."""
+    south, read = world.studios[1], Caller.read
+
+    async def astray(caller: Caller, function: Any, *arguments: Any) -> Any:
+        access = Access(south.studio_id, "astray", frozenset(Scope), None)
+        return await read(replace(caller, access=access), function, *arguments)
+
+    monkeypatch.setattr(Caller, "read", astray)
+    for route in GETS:
+        found, _ = await crawl(world, world.holders["north"], [route])
+        assert found, f"{route.path} answered with another studio's data and the crawl did not see it"
+
+
+MUTANTS = [
+    (schedule, "CLASS", ["/classes", "/classes/{class_id}"]),
+    (schedule, "ROOM", ["/rooms", "/rooms/{room_id}"]),
+    (studio_storage, "LOCATION", ["/locations", "/locations/{location_id}"]),
+    (reading, "BOOKING", ["/bookings/{booking_id}"]),
+    (reading, "WAITLIST_ENTRY", ["/waitlist/{waitlist_id}"]),
+    (purchases, "PURCHASE", ["/purchases", "/purchases/{purchase_id}"]),
+    (catalog, "PRODUCT", ["/products", "/products/{product_id}"]),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "paths"), MUTANTS, ids=[each[1] for each in MUTANTS])
+async def test_the_crawl_finds_a_forgotten_restriction(
+    world: World, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, paths: list[str]
+) -> None:
+    monkeypatch.setattr(module, name, replace(getattr(module, name), permitted=None, located_by=None))
+    for path in paths:
+        found, _ = await crawl(world, world.holders["place-0"], [BY_PATH[path]])
+        assert found, f"{path} without its restriction leaks nothing that the crawl sees"
+
+
+@pytest.mark.parametrize(
+    ("name", "constant", "paths"),
+    [
+        ("CANCELLATION", "b.location_id = any($3)", ["/bookings/{booking_id}/cancellation"]),
+    ],
+)
+async def test_the_crawl_finds_a_forgotten_condition(
+    world: World, monkeypatch: pytest.MonkeyPatch, name: str, constant: str, paths: list[str]
+) -> None:
+    monkeypatch.setattr(reading, name, getattr(reading, name).replace(constant, "true"))
+    found, _ = await crawl(world, world.holders["place-0"], [BY_PATH[path] for path in paths])
+    assert found
+
+
+async def test_prices_for_other_places_do_not_show(world: World) -> None:
+    north = world.studios[0]
+    limited = [str(each) for each in north.ids["limited_price"]]
+    for holder, expected in (("north", limited), ("place-0", limited[:1]), ("place-1", limited[1:])):
+        for path in (f"/products/{north.ids['product'][2]}", "/products"):
+            answer = await ask(world.door.app, "GET", path, world.holders[holder].key)
+            assert sorted(each for each in limited if each in answer.body.decode()) == sorted(expected)
+
+
+async def test_a_restricted_key_sees_all_of_its_own_place(world: World) -> None:
+    """Hiding everything would pass the crawl too."""
+    for name in RESTRICTED:
+        holder = world.holders[name]
+        for route in LISTS:
+            if "{" in route.path:
+                continue
+            answer = await ask(world.door.app, "GET", route.path, holder.key, query={"limit": 200})
+            seen = {row["id"] for row in answer.json()["data"]}
+            everything = (await ask(world.door.app, "GET", route.path, world.holders["north"].key)).json()["data"]
+            assert seen == {row["id"] for row in everything} & holder.ids, route.path
+            assert seen
+
+
+# Foreign, not permitted and unknown are one and the same answer.
+
+
+def hidden(world: World, holder: Holder, kind: str) -> list[UUID]:
+    foreign = [row_id for studio in world.studios if studio is not holder.studio for row_id in studio.ids[kind]]
+    return foreign + [row_id for n, row_id in enumerate(holder.studio.ids[kind]) if not holder.sees(kind, n)]
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+async def test_hidden_and_unknown_ids_are_indistinguishable(world: World, name: str) -> None:
+    holder = world.holders[name]
+    for route in GETS:
+        names = re.findall(r"\{(\w+)\}", route.path)
+        for position, parameter in enumerate(names):
+            own = [next(iter(sorted(holder.ids & {str(i) for i in holder.studio.ids[kind_of(n)]}))) for n in names]
+            kinds = [kind_of(parameter)]
+            if kinds == ["booking"]:
+                kinds += ["waitlisted_booking", "cancelled_booking"]
+            asked = [uuid4(), *(row_id for kind in kinds for row_id in hidden(world, holder, kind))]
+            paths = [_filled(route.path, names, [*own[:position], each, *own[position + 1 :]]) for each in asked]
+            answers = {await ask(world.door.app, "GET", path, holder.key) for path in paths}
+            assert len(answers) == 1, route.path
+            only = answers.pop()
+            assert (only.status, only.code) == (404, "not_found"), route.path
+
+
+LIST_KINDS = {
+    "/locations": "location",
+    "/rooms": "room",
+    "/class-types": "class_type",
+    "/instructors": "instructor",
+    "/classes": "class",
+    "/classes/{class_id}/spots": "spot",
+    "/products": "product",
+    "/forms": "form",
+    "/forms/{form_id}/submissions": "submission",
+    "/leads": "lead",
+    "/members": "member",
+    "/members/{member_id}/memberships": "membership",
+    "/bookings": "booking",
+    "/waitlist": "waitlist",
+    "/purchases": "purchase",
+}
+
+
+async def test_every_list_has_its_kind() -> None:
+    assert {route.path for route in LISTS} == set(LIST_KINDS)
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+async def test_hidden_and_unknown_cursors_are_indistinguishable(world: World, name: str) -> None:
+    holder = world.holders[name]
+    for route in LISTS:
+        names = re.findall(r"\{(\w+)\}", route.path)
+        own = [sorted(holder.ids & {str(each) for each in holder.studio.ids[kind_of(n)]})[0] for n in names]
+        path = _filled(route.path, names, own)
+        cursors = [uuid4(), *hidden(world, holder, LIST_KINDS[route.path])]
+        answers = {await ask(world.door.app, "GET", path, holder.key, query={"cursor": each}) for each in cursors}
+        assert len(answers) == 1, route.path
+        only = answers.pop()
+        assert (only.status, only.code) == (400, "invalid_cursor"), route.path
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+@pytest.mark.parametrize("path", ["/bookings", "/waitlist", "/purchases"])
+async def test_foreign_class_and_member_filters_find_nothing(world: World, name: str, path: str) -> None:
+    holder = world.holders[name]
+    for field in BY_PATH[path].dependant.query_params:
+        if field.alias in ("class_id", "member_id"):
+            asked = [uuid4(), *hidden(world, holder, kind_of(field.alias))]
+            answers = {await ask(world.door.app, "GET", path, holder.key, query={field.alias: each}) for each in asked}
+            assert len(answers) == 1
+            assert answers.pop().json() == {"object": "list", "data": [], "has_more": False, "next_cursor": None}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+@pytest.mark.parametrize("path", ["/classes", "/rooms"])
+async def test_hidden_location_filters_do_not_exist(world: World, name: str, path: str) -> None:
+    holder = world.holders[name]
+    asked = [uuid4(), *hidden(world, holder, "location"), *world.others("location")]
+    answers = {await ask(world.door.app, "GET", path, holder.key, query={"location_id": each}) for each in asked}
+    assert len(answers) == 1
+    assert answers.pop().code == "not_found"
+
+
+# Writes.
+
+
+async def _counts(world: World) -> list[int]:
+    tables = ("bookings", "waitlist_entries", "booking_cancellations", "credit_ledger", "purchases", "idempotency_keys")
+    return [await world.door.connection.fetchval(f"select count(*) from {table}") for table in tables]
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+async def test_writes_to_what_is_hidden_find_nothing(world: World, name: str) -> None:
+    holder = world.holders[name]
+    own_class = holder.studio.ids["class"][holder.place or 0]
+    own_member = holder.studio.ids["member"][2]
+    before = await _counts(world)
+    wanted = [{"class_id": each, "member_id": own_member} for each in [uuid4(), *hidden(world, holder, "class")]]
+    wanted += [{"class_id": own_class, "member_id": each} for each in [uuid4(), *hidden(world, holder, "member")]]
+    south = world.studios[1 if holder.studio is not world.studios[1] else 2]
+    wanted.append({"class_id": south.first("class"), "member_id": south.first("member")})
+    answers = set()
+    for path, body in itertools.product(("/bookings", "/bookings/validate"), wanted):
+        text = {member: str(value) for member, value in body.items()}
+        answers.add(await _write(world, holder, "POST", path, text))
+    kinds = ("booking", "waitlisted_booking", "cancelled_booking")
+    for each in [uuid4(), *(row_id for kind in kinds for row_id in hidden(world, holder, kind))]:
+        answers.add(await _write(world, holder, "DELETE", f"/bookings/{each}"))
+    assert len(answers) == 1
+    assert answers.pop().code == "not_found"
+    assert await _counts(world) == before
+
+
+async def _write(world: World, holder: Holder, method: str, path: str, body: Any = None) -> Answered:
+    headers = {"Idempotency-Key": f"isolation-{uuid4()}"}
+    answer = await ask(world.door.app, method, path, holder.key, body=body, headers=headers)
+    assert leaks(holder, answer) == []
+    return answer
+
+
+async def test_a_foreign_spot_is_no_spot(world: World) -> None:
+    """The refusal of a spot of another studio, another room, and of none at all is the same."""
+    holder = world.holders["place-0"]
+    body = {"class_id": str(holder.studio.first("class")), "member_id": str(holder.studio.ids["member"][2])}
+    asked = [uuid4(), *hidden(world, holder, "spot")]
+    answers = {
+        await _write(world, holder, "POST", path, {**body, "class_spot_id": str(each)})
+        for path in ("/bookings", "/bookings/validate")
+        for each in asked
+    }
+    assert len(answers) == 2, "one for each of the two paths"
+    assert all(b"spot_not_found" in answer.body for answer in answers)
+    assert await world.door.connection.fetchval("select count(*) from bookings where class_spot_id is not null") == 0
+
+
+async def test_idempotency_keys_of_two_credentials_never_meet(world: World) -> None:
+    """The same key and request by keys of two studios, and by two keys of one studio: nobody replays another's."""
+    headers = {"Idempotency-Key": "the-same-for-all"}
+    path = f"/bookings/{uuid4()}"
+    for holder in world.holders.values():
+        answer = await ask(world.door.app, "DELETE", path, holder.key, headers=headers)
+        assert answer.code == "not_found"
+        assert b"idempotent-replayed" not in dict(answer.headers)
+    wrong = str(uuid4())
+    for holder in world.holders.values():
+        body = {"class_id": str(holder.studio.ids["class"][holder.place or 0]), "class_spot_id": wrong}
+        body["member_id"] = str(holder.studio.ids["member"][2])
+        answer = await ask(world.door.app, "POST", "/bookings", holder.key, body=body, headers=headers)
+        assert answer.status == 409
+        assert answer.code != "idempotency_key_reused"
+        assert leaks(holder, answer) == []
+        assert b"idempotent-replayed" not in dict(answer.headers)
+
+
+async def test_a_bad_request_never_echoes_its_input(world: World) -> None:
+    """Not even the caller's own: what is echoed to one can be logged by another."""
+    holder, canary = world.holders["north"], "canary-echo-0123456789ab"
+    for route in LISTS:
+        names = re.findall(r"\{(\w+)\}", route.path)
+        path = _filled(route.path, names, [holder.studio.first(kind_of(name)) for name in names])
+        for field in route.dependant.query_params:
+            answer = await ask(world.door.app, "GET", path, holder.key, query={field.alias: canary})
+            assert answer.status in (400, 422)
+            assert canary.encode() not in answer.raw
+    answer = await ask(world.door.app, "GET", f"/classes/{canary}", holder.key)
+    assert answer.status == 422
+    assert canary.encode() not in answer.raw
