@@ -9,14 +9,15 @@ from collections.abc import Sequence
 import structlog
 
 from studiogate import API_VERSION, clock, telemetry
-from studiogate.api import PREFIX, catalog, forms, leads, members, purchases, schedule, studio
+from studiogate.api import PREFIX, catalog, leads, members, purchases, schedule, studio
 from studiogate.api.access import Authenticator
 from studiogate.api.bookings import reading as bookings
 from studiogate.api.bookings import writing as booking_writes
 from studiogate.api.dispatch import Match, RouteTree
 from studiogate.api.errors import Answer, Header, refused
 from studiogate.api.execution import Caller, LeanRoute
-from studiogate.api.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
+from studiogate.api.forms import reading as forms
+from studiogate.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 from studiogate.api.pages import PublicPages
 from studiogate.api.requests import Receive, Request, Scope, Send
 from studiogate.domain.keys import Credential

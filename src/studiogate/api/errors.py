@@ -84,6 +84,8 @@ def error_object(refusal: Refusal, request_id: str) -> dict[str, Any]:
 
 
 def refused(refusal: Refusal, request_id: str, *headers: Header) -> Answer:
+    if refusal.faults:
+        return invalid([fault._asdict() for fault in refusal.faults], request_id)
     body: dict[str, Any] = {"error": error_object(refusal, request_id)}
     return Answer(STATUS[refusal.code][1], _json(body), (*headers, *_headers_of(refusal.code, headers)))
 

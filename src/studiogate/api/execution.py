@@ -14,14 +14,14 @@ from fastapi import Security
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from studiogate import API_VERSION
 from studiogate.api.errors import Answer, invalid, refused
 from studiogate.api.params import is_cursor_fault
 from studiogate.api.requests import Request
 from studiogate.domain.access import Access, Scope
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.runtime import Runtime
 
 Result = TypeVar("Result")
@@ -53,6 +53,17 @@ class Caller:
         """Read through a storage function, on a connection of its own."""
         async with self.runtime.database.connection() as connection:
             return await function(connection, self.access, *arguments)
+
+
+class Judged(BaseModel):
+    """A body with faults that a type cannot tell. They are listed together with those of the types."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def own_faults(cls, body: Any) -> list[Fault]:
+        """``body`` is what was sent, whatever it is."""
+        raise NotImplementedError
 
 
 class _Parameter:
@@ -97,6 +108,9 @@ class LeanRoute(APIRoute):
         self._query_parameters = [_Parameter(field, "query") for field in plan.query_params]
         self._header_parameters = [_Parameter(field, "header") for field in plan.header_params]
         self._body = plan.body_params[0] if plan.body_params else None
+        model: Any = self._body.field_info.annotation if self._body else None
+        judged = isinstance(model, type) and issubclass(model, Judged)
+        self._own_faults: Callable[[Any], list[Fault]] | None = model.own_faults if judged else None
 
     async def execute(self, caller: Caller, path_values: Sequence[str]) -> Answer:
         """Scope, body, parameters, endpoint, in the contract's order."""
@@ -139,6 +153,8 @@ class LeanRoute(APIRoute):
         assert field is not None  # noqa: S101  only called for routes with a body
         value, found = field.validate(parsed, loc=("body",))
         faults += found
+        if self._own_faults is not None:
+            faults += [fault._asdict() for fault in self._own_faults(parsed)]
         values[field.name] = value
         return None
 

@@ -16,7 +16,7 @@ import uvloop
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.api.app import PartnerApp
-from studiogate.api.limits import Buckets
+from studiogate.limits import Buckets
 from studiogate.runtime import Runtime
 
 DRAIN_SECONDS = 20
