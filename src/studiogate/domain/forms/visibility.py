@@ -73,7 +73,7 @@ def holds(rule: Mapping[str, Any], target: Field, answer: object) -> bool:
     if test is None or kind == FieldType.SECTION_BREAK:
         return False
     given = [_comparable(text, kind) for text in given_values(kind, answer)]
-    wanted = [_comparable(text, kind) for text in _without_unticked(kind, _texts(rule.get("value")))]
+    wanted = [_comparable(text, kind) for text in _without_unticked(kind, rule_texts(rule.get("value")))]
     return test(given, wanted)
 
 
@@ -87,8 +87,8 @@ def _without_unticked(kind: object, values: list[str]) -> list[str]:
     return [each for each in values if each != UNTICKED] if kind in BOXES else values
 
 
-def _texts(value: object) -> list[str]:
-    """A rule's value as answers are spelled."""
+def rule_texts(value: object) -> list[str]:
+    """A rule's value as answers are spelled. The hosted page hands its script these, so that both read the same."""
     values = value if isinstance(value, list) else [value]
     return [text for text in map(_text, values) if text.strip()]
 

@@ -110,10 +110,14 @@ async def kept_uploads(
     return {row["id"]: KeptUpload(**dict(row)) for row in rows}
 
 
-async def find_link_ground(
-    connection: Connection, access: Access, form_id: UUID, member_id: UUID
-) -> LinkGround | None:
+async def find_link_ground(connection: Connection, access: Access, form_id: UUID, member_id: UUID) -> LinkGround | None:
     row = await connection.fetchrow(LINKED, access.studio_id, form_id, member_id)
     if row is None:
         return None
     return LinkGround(row["studio_slug"], row["form_slug"], row["link_secret"], row["known"], row["now"])
+
+
+async def studios_of_form(connection: Connection, form_id: UUID) -> list[UUID]:
+    """Operators only: whose form this is. Ids are unique a studio, so there can be more than one."""
+    rows = await connection.fetch("select studio_id from forms where id = $1", form_id)
+    return [row["studio_id"] for row in rows]
