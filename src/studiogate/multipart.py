@@ -116,7 +116,9 @@ def _part(header: bytes) -> PartBegins:
     for line in header.split(b"\r\n"):
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-disposition" and value.strip().lower().startswith(b"form-data"):
-            given = {key.lower(): _unescaped(text) for key, text in _PARAMETER.findall(value.decode("utf-8", "replace"))}
+            given = {
+                key.lower(): _unescaped(text) for key, text in _PARAMETER.findall(value.decode("utf-8", "replace"))
+            }
             if "name" in given:
                 return PartBegins(given["name"], given.get("filename"))
     raise MultipartError("a part has no name")

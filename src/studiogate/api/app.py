@@ -17,6 +17,7 @@ from studiogate.api.dispatch import Match, RouteTree
 from studiogate.api.errors import Answer, Header, refused
 from studiogate.api.execution import Caller, LeanRoute
 from studiogate.api.forms import reading as forms
+from studiogate.api.forms import uploads as form_uploads
 from studiogate.api.forms import writing as form_writes
 from studiogate.api.pages import PublicPages
 from studiogate.api.requests import Receive, Request, Scope, Send
@@ -26,7 +27,19 @@ from studiogate.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, re
 from studiogate.runtime import Runtime
 from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 
-WORDS = (studio, schedule, catalog, forms, form_writes, leads, members, bookings, booking_writes, purchases)
+WORDS = (
+    studio,
+    schedule,
+    catalog,
+    forms,
+    form_writes,
+    form_uploads,
+    leads,
+    members,
+    bookings,
+    booking_writes,
+    purchases,
+)
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
 ON_EVERY_ANSWER: tuple[Header, ...] = (
