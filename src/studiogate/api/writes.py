@@ -9,13 +9,14 @@ from pydantic import BaseModel
 
 from studiogate.api.errors import STATUS, Answer, refused
 from studiogate.api.execution import Caller
+from studiogate.api.params import Text
 from studiogate.domain.refusals import Refusal, RefusalType
 from studiogate.flows import once
 from studiogate.flows.once import Once, Reply
 
 IDEMPOTENCY_KEY_LENGTHS = {"min_length": 8, "max_length": 120}
 IdempotencyKey = Annotated[
-    str,
+    Text,
     Header(
         alias="Idempotency-Key",
         description="Yours, new for each logical operation; repeat it unchanged when you retry.",
