@@ -17,7 +17,7 @@ from fastapi.security import APIKeyHeader
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from studiogate import API_VERSION
-from studiogate.api.errors import Answer, invalid, refused
+from studiogate.api.errors import MAXIMUM_FAULTS, Answer, invalid, refused, too_many_faults
 from studiogate.api.params import is_cursor_fault
 from studiogate.api.requests import Request
 from studiogate.domain.access import Access, Scope
@@ -26,6 +26,7 @@ from studiogate.runtime import Runtime
 
 Result = TypeVar("Result")
 _MISSING = object()
+# A megabyte of faults would hold up everybody else while it is written down.
 
 SERVICE_KEY = APIKeyHeader(
     name="X-Service-Key",
@@ -104,7 +105,9 @@ class LeanRoute(APIRoute):
             raise TypeError(f"{endpoint.__name__} must name exactly one scope in its signature")
         self.scope = Scope(scopes[0])
         self._caller_name = plan.dependencies[0].name or "caller"
-        self._path_parameters = [_Parameter(field, "path") for field in plan.path_params]
+        # By their place in the path, whatever their order in the signature.
+        in_path = sorted(plan.path_params, key=lambda field: self.path_format.index("{" + field.alias + "}"))
+        self._path_parameters = [_Parameter(field, "path") for field in in_path]
         self._query_parameters = [_Parameter(field, "query") for field in plan.query_params]
         self._header_parameters = [_Parameter(field, "header") for field in plan.header_params]
         self._body = plan.body_params[0] if plan.body_params else None
@@ -151,11 +154,15 @@ class LeanRoute(APIRoute):
         if isinstance(parsed, Refusal):
             return parsed
         assert field is not None  # noqa: S101  only called for routes with a body
-        value, found = field.validate(parsed, loc=("body",))
-        faults += found
+        try:
+            values[field.name] = field._type_adapter.validate_python(parsed, from_attributes=True)
+        except ValidationError as error:
+            if error.error_count() > MAXIMUM_FAULTS:
+                faults += too_many_faults(error.error_count())
+            else:
+                faults += field.validate(parsed, loc=("body",))[1]
         if self._own_faults is not None:
             faults += [fault._asdict() for fault in self._own_faults(parsed)]
-        values[field.name] = value
         return None
 
 

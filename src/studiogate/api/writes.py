@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from studiogate.api.errors import STATUS, Answer, refused
 from studiogate.api.execution import Caller, Judged
+from studiogate.api.params import Text
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
 from studiogate.flows import once
 from studiogate.flows.once import Once, Reply
@@ -16,7 +17,7 @@ from studiogate.storage.database import Connection
 
 IDEMPOTENCY_KEY_LENGTHS = {"min_length": 8, "max_length": 120}
 IdempotencyKey = Annotated[
-    str,
+    Text,
     Header(
         alias="Idempotency-Key",
         description="Yours, new for each logical operation; repeat it unchanged when you retry.",
@@ -25,7 +26,7 @@ IdempotencyKey = Annotated[
     ),
 ]
 OptionalIdempotencyKey = Annotated[
-    str | None,
+    Text | None,
     Header(
         alias="Idempotency-Key",
         description="Optional here: with it, a retry gets the first answer again instead of doing it twice.",
