@@ -18,7 +18,6 @@ from studiogate.api.params import (
     Name,
     PathId,
     Phone,
-    Text,
     UpdatedAfter,
 )
 from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, Partial, write
@@ -30,7 +29,7 @@ from studiogate.storage import leads as storage
 
 Reader = Annotated[Caller, needs(Scope.LEADS_READ)]
 Writer = Annotated[Caller, needs(Scope.LEADS_WRITE)]
-Notes = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)]
+Notes = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)]
 WritableStatus = Literal["new", "contacted", "qualified", "unqualified", "lost"]
 
 

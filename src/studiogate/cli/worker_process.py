@@ -10,6 +10,7 @@ from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings
+from studiogate.worker.mail import mail_forever
 from studiogate.worker.sweep import sweep_forever
 
 
@@ -32,11 +33,12 @@ async def work(settings: Settings, lifeline: int | None) -> None:
         os.set_blocking(lifeline, False)
         loop.add_reader(lifeline, stop.set)
     runtime = Runtime.open(settings)
-    sweeping = asyncio.create_task(sweep_forever(runtime))
+    tasks = [asyncio.create_task(each) for each in (sweep_forever(runtime), mail_forever(runtime))]
     await stop.wait()
-    sweeping.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await sweeping
+    for task in tasks:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
     await runtime.close()
 
 

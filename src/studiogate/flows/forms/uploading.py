@@ -10,7 +10,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.forms.content import accepted, examine, plain_filename
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.storage.database import Connection
+from studiogate.storage.database import Connection, Database
 from studiogate.storage.forms import submitting
 from studiogate.storage.forms import uploads as storage
 from studiogate.storage.forms.submitting import FormSituation
@@ -86,3 +86,9 @@ def invalid(*faults: Fault) -> Refusal:
 async def record(connection: Connection, access: Access, upload: NewUpload) -> str | Refusal:
     """The row. The caller holds the transaction, and moves the file to its place after the commit."""
     return await storage.insert_upload(connection, access, upload)
+
+
+async def record_from_page(database: Database, access: Access, upload: NewUpload) -> str:
+    """The hosted page's way in: the same, in a transaction of its own."""
+    async with database.transaction() as connection:
+        return await storage.insert_upload(connection, access, upload)
