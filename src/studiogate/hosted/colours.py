@@ -8,18 +8,20 @@ Rgb: TypeAlias = tuple[int, int, int]
 DEFAULT = "2f5d50"
 WHITE: Rgb = (255, 255, 255)
 NIGHT: Rgb = (23, 24, 28)  # the dark card, --surface in form.css
+DEEP: Rgb = (12, 13, 15)  # what lies around the dark card
 INK: Rgb = (20, 22, 26)
 TEXT_CONTRAST = 4.6  # the norm asks for 4.5; a little more survives rounding
 _HEX = re.compile(r"#?([0-9a-f]{3}|[0-9a-f]{6})", re.ASCII | re.IGNORECASE)
 
 
 class Shades(NamedTuple):
-    """A surface in the accent, text on it, the accent as text on the card, and a tint for large areas."""
+    """A surface in the accent, text on it, the accent as text on the card, a tint on the card, and one around it."""
 
     accent: Rgb
     on_accent: Rgb
     ink: Rgb
     soft: Rgb
+    page: Rgb
 
 
 def hex_digits(colour: str | None) -> str:
@@ -34,14 +36,14 @@ def hex_digits(colour: str | None) -> str:
 def light(digits: str) -> Shades:
     accent = _rgb(digits)
     soft = mixed(accent, WHITE, 0.07)
-    return Shades(accent, readable_on(accent), toward(accent, INK, against=soft), soft)
+    return Shades(accent, readable_on(accent), toward(accent, INK, against=soft), soft, soft)
 
 
 def dark(digits: str) -> Shades:
     """A colour that would drown in the dark is lifted first, the surfaces in it too."""
     accent = toward(_rgb(digits), WHITE, against=NIGHT, contrast=3.1)
     soft = mixed(accent, NIGHT, 0.14)
-    return Shades(accent, readable_on(accent), toward(accent, WHITE, against=soft), soft)
+    return Shades(accent, readable_on(accent), toward(accent, WHITE, against=soft), soft, mixed(accent, DEEP, 0.05))
 
 
 def readable_on(colour: Rgb) -> Rgb:

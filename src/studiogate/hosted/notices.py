@@ -119,8 +119,8 @@ def _moment(moment: datetime | None, studio: PageStudio) -> str:
         local = moment
     twelve = studio.country in TWELVE_HOURS
     day = f"{local:%A}, {local:%B} {local.day}, {local.year}" if twelve else f"{local:%A}, {local.day} {local:%B %Y}"
-    hour = f"{local.hour % 12 or 12}:{local:%M %p}" if twelve else f"{local:%H:%M}"
-    return f"{day} at {hour} ({local.tzname()})"
+    hour = f"{local.hour % 12 or 12}:{local:%M}\u00a0{local:%p}" if twelve else f"{local:%H:%M}"
+    return f"{day} at {hour}\u00a0({local.tzname()})"
 
 
 async def reason_against(connection: Connection, access: Access, form: PageForm, email: str | None) -> Reason | None:

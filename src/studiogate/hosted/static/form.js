@@ -75,7 +75,7 @@
     showProgress(open, place);
     if (moved) {
       const section = steps[step];
-      section.setAttribute("aria-label", `Step ${place + 1} of ${open.length}: ${section.dataset.heading}`);
+      section.setAttribute("aria-label", `Step ${place + 1} of ${open.length} ${section.dataset.heading}`);
       section.classList.add("turned");
       section.focus({ preventScroll: true });
       toTop();
@@ -85,8 +85,7 @@
   function showProgress(open, place) {
     const text = document.getElementById("progress-text");
     if (!text) return;
-    const heading = steps[step].dataset.heading;
-    text.textContent = `Step ${place + 1} of ${open.length}${heading ? " · " + heading : ""}`;
+    text.textContent = `Step ${place + 1} of ${open.length}`;
     [...document.querySelectorAll(".bar span")].forEach((segment, index) => {
       segment.hidden = !open.includes(index);
       segment.className = index <= step ? "on" : "";
