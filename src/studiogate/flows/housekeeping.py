@@ -78,7 +78,7 @@ async def forget_expired_keys(database: Database) -> int:
 
 async def forget_mails(database: Database) -> int:
     async with database.connection() as connection:
-        due = await mails.studios_with_old_mails(connection)
+        due = await housekeeping.studios_with_old_mails(connection)
     forgotten = 0
     for studio_id in due:
         async with database.transaction() as connection:
@@ -89,7 +89,7 @@ async def forget_mails(database: Database) -> int:
 async def forget_uploads(database: Database, folder: UploadFolder) -> int:
     """Files that no submission named within a day. The row goes first: a file without a row is nobody's."""
     async with database.connection() as connection:
-        due = await uploads.studios_with_forgotten_uploads(connection)
+        due = await housekeeping.studios_with_forgotten_uploads(connection)
     forgotten = 0
     for studio_id in due:
         async with database.transaction() as connection:

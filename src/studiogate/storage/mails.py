@@ -44,10 +44,6 @@ FAILED = """
                      due_at = clock_timestamp() + coalesce($3, 0) * interval '1 second'
     where studio_id = $1 and id = $2"""
 
-STUDIOS_WITH_OLD_MAILS = """
-    select distinct studio_id from mails
-    where status <> 'queued' and created_at < clock_timestamp() - interval '7 days'"""
-
 FORGET = """
     delete from mails where (studio_id, id) in (
         select studio_id, id from mails
@@ -84,10 +80,6 @@ async def mark_failed(
     connection: Connection, access: Access, mail_id: UUID, retry_after: int | None, problem: str
 ) -> None:
     await connection.execute(FAILED, access.studio_id, mail_id, retry_after, problem)
-
-
-async def studios_with_old_mails(connection: Connection) -> list[UUID]:
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_OLD_MAILS)]
 
 
 async def forget(connection: Connection, access: Access, at_most: int) -> int:

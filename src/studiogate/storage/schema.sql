@@ -1,5 +1,14 @@
 -- Made by `make schema` from the migrations. Not applied to anything: migrations are.
 
+CREATE FUNCTION public.add_studio_secret() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into studio_secrets (studio_id) values (new.studio_id);
+    return null;
+end
+$$;
+
 CREATE FUNCTION public.touch_updated_at() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -435,6 +444,12 @@ CREATE TABLE public.schema_migrations (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.studio_secrets (
+    studio_id uuid NOT NULL,
+    link_secret bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
+    CONSTRAINT studio_secrets_link_secret_check CHECK ((length(link_secret) = 32))
+);
+
 CREATE TABLE public.studios (
     studio_id uuid NOT NULL,
     name text NOT NULL,
@@ -575,6 +590,9 @@ ALTER TABLE ONLY public.rooms
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY public.studio_secrets
+    ADD CONSTRAINT studio_secrets_pkey PRIMARY KEY (studio_id);
+
 ALTER TABLE ONLY public.studios
     ADD CONSTRAINT studios_pkey PRIMARY KEY (studio_id);
 
@@ -708,6 +726,8 @@ CREATE INDEX waitlist_entries_of_class ON public.waitlist_entries USING btree (s
 CREATE INDEX waitlist_entries_of_member ON public.waitlist_entries USING btree (studio_id, member_id, created_at DESC, id DESC);
 
 CREATE UNIQUE INDEX waitlist_entries_one_waiting ON public.waitlist_entries USING btree (studio_id, class_id, member_id) WHERE (status = 'waiting'::text);
+
+CREATE TRIGGER add_secret AFTER INSERT ON public.studios FOR EACH ROW EXECUTE FUNCTION public.add_studio_secret();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
@@ -888,6 +908,9 @@ ALTER TABLE ONLY public.room_spots
 
 ALTER TABLE ONLY public.rooms
     ADD CONSTRAINT rooms_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.studio_secrets
+    ADD CONSTRAINT studio_secrets_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.waitlist_entries
     ADD CONSTRAINT waitlist_entries_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);

@@ -48,8 +48,8 @@ async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
     sender = runtime.settings.mail_from or default_sender(url)
     try:
         await _deliver(url, sender, mail)
-    except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-        # The reason without the addresses that servers like to repeat in it.
+    except Exception as error:
+        # Whatever it is, the other mails go on. The reason is kept without the addresses that servers repeat in it.
         problem = f"{type(error).__name__} {getattr(error, 'code', '')}".strip()
         again = await mailing.settle_failed(runtime.database, mail, problem, for_good=_is_final(error))
         log.warning("mail not sent", mail_id=str(mail.id), problem=problem, attempts=mail.attempts, again=again)

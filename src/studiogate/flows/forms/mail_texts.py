@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
-from email.policy import SMTP
+from email.policy import SMTP, SMTPUTF8
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,12 +71,13 @@ def _shown(field: Mapping[str, Any], value: Any) -> str:
 
 def message(content: MailContent, mail_id: UUID, sender: str, now: datetime) -> EmailMessage:
     """Ready to be sent. The id is the same at every try, so that a mail that arrives twice is seen to be one."""
-    mail = EmailMessage(policy=SMTP)
+    ascii_only = (content.recipient + content.submitter_email + sender).isascii()
+    mail = EmailMessage(policy=SMTP if ascii_only else SMTPUTF8)
     mail["Subject"] = _line(_subject(content))[:MAX_SUBJECT]
-    mail["From"] = Address(display_name=_line(content.studio), addr_spec=sender)
-    mail["To"] = Address(addr_spec=content.recipient)
+    mail["From"] = _address(sender, content.studio)
+    mail["To"] = _address(content.recipient)
     if content.kind == "notification":
-        mail["Reply-To"] = Address(_line(content.submitter_name or ""), addr_spec=content.submitter_email)
+        mail["Reply-To"] = _address(content.submitter_email, content.submitter_name or "")
     mail["Date"] = format_datetime(now)
     mail["Message-ID"] = f"<{mail_id}@{sender.rpartition('@')[2]}>"
     mail["Auto-Submitted"] = "auto-generated"
@@ -84,6 +85,11 @@ def message(content: MailContent, mail_id: UUID, sender: str, now: datetime) -> 
     mail.set_content(_TEMPLATES.get_template(f"{content.kind}.txt").render(values))
     mail.add_alternative(_TEMPLATES.get_template(f"{content.kind}.html").render(values), subtype="html")
     return mail
+
+
+def _address(email: str, name: str = "") -> Address:
+    local_part, _, domain = email.rpartition("@")
+    return Address(_line(name), local_part, domain)
 
 
 def _subject(content: MailContent) -> str:

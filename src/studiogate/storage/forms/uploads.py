@@ -17,10 +17,6 @@ INSERT = """
         select u.id, 'form_upload' as object, u.filename, u.size, u.content_type from made u
     ) w"""
 
-STUDIOS_WITH_FORGOTTEN = """
-    select distinct studio_id from form_uploads
-    where submission_id is null and created_at <= clock_timestamp() - interval '24 hours'"""
-
 FORGET = """
     delete from form_uploads where (studio_id, id) in (
         select studio_id, id from form_uploads
@@ -57,11 +53,6 @@ async def insert_upload(connection: Connection, access: Access, made: NewUpload)
         made.stored_name,
     )
     return wire
-
-
-async def studios_with_forgotten_uploads(connection: Connection) -> list[UUID]:
-    """Housekeeping's own question over all studios."""
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_FORGOTTEN)]
 
 
 async def forget_uploads(connection: Connection, access: Access, at_most: int) -> list[str]:
