@@ -13,7 +13,7 @@ from tests.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
-MOMENT = 0.2  # minutes: more than a request takes, less than matters
+MOMENT = 0.5  # minutes: more than a few requests take, less than matters
 
 
 async def test_a_confirmed_booking(studio: BookingStudio) -> None:

@@ -66,7 +66,7 @@ async def test_the_receipt_of_a_standard_cancellation(studio: BookingStudio) -> 
     ]
 
 
-@pytest.mark.parametrize(("minutes", "kind"), [(WINDOW + 2 * SECOND, "standard"), (WINDOW - SECOND / 1000, "late")])
+@pytest.mark.parametrize(("minutes", "kind"), [(WINDOW + 30 * SECOND, "standard"), (WINDOW - SECOND / 1000, "late")])
 async def test_the_cutoff(studio: BookingStudio, minutes: float, kind: str) -> None:
     class_id = await studio.new_class()
     booking = await studio.booked(class_id, await studio.new_member())
@@ -208,7 +208,7 @@ async def test_others_late_cancels_and_those_on_time_do_not_count(studio: Bookin
     assert (await studio.cancelled(booking["id"]))["cancellation_type"] == "graced"
 
 
-@pytest.mark.parametrize(("minutes", "kind"), [(14.9, "graced"), (15.1, "late")])
+@pytest.mark.parametrize(("minutes", "kind"), [(14.5, "graced"), (15.5, "late")])
 async def test_the_grace_after_a_promotion(studio: BookingStudio, minutes: float, kind: str) -> None:
     policy = {**FEE, "free_late_cancels": 1}
     class_id, (first,) = await studio.full_class(3 * HOUR, policy=policy)

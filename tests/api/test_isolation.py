@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -73,7 +74,7 @@ class Holder:
             return number // 2 == self.place
         return number == self.place or (kind in ("product", "price") and number == 2)
 
-    @property
+    @cached_property
     def ids(self) -> set[str]:
         seen = {
             str(row_id)
@@ -83,7 +84,7 @@ class Holder:
         }
         return seen | {str(self.studio.studio_id)}
 
-    @property
+    @cached_property
     def places(self) -> set[str]:
         return {"place-0", "place-1", "place-none"} if self.place is None else {f"place-{self.place}"}
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 
 from studiogate.cli.main import main
@@ -46,17 +47,23 @@ class Keyboard:
     def studio(self, build: Build) -> Any:
         """A new studio with what ``build`` makes in it."""
 
-        async def work() -> Any:
+        made = []
+
+        async def work() -> None:
             async for door in open_door(self._url):
                 studio = await Hall(door).new_studio()
-                return studio.id, await build(studio)
+                made.append((studio.id, await build(studio)))
 
-        return run(work())
+        run(work())
+        return made[0]
 
     def look(self, query: str, *values: Any) -> Any:
         async def work() -> Any:
-            async for door in open_door(self._url):
-                return await door.connection.fetchval(query, *values)
+            connection = await asyncpg.connect(self._url)
+            try:
+                return await connection.fetchval(query, *values)
+            finally:
+                await connection.close()
 
         return run(work())
 

@@ -190,7 +190,7 @@ class Held:
         return self
 
     async def all_wait(self) -> bool:
-        return await _counted(self._arena, "wait_event_type = 'Lock'", lambda count: count == self._size)
+        return await _counted(self._arena, "wait_event_type = 'Lock'", lambda count: count == self._size, LOCK_SECONDS)
 
     async def let_go(self) -> list[Call]:
         await self._transaction.rollback()
@@ -209,7 +209,8 @@ class Held:
 async def drained(arena: Arena, service: Service, accepted: int = 4) -> list[str]:
     """SIGTERM under load: whatever was accepted is answered, whatever was not has left no trace; nobody new is let in;
     all processes end well within the drain limit."""
-    load = Load(arena, await arena.add_classes(4, 8), await arena.add_members(20))
+    # Many classes, so that the load itself hardly ever waits for a lock.
+    load = Load(arena, await arena.add_classes(40, 8), await arena.add_members(60))
     async with arena.crowd(CLIENTS) as crowd:
         working = asyncio.create_task(_send_until_refused(crowd, load))
         await load.reach(ANSWERS_BEFORE)

@@ -123,7 +123,6 @@ async def test_waiters_are_served_in_their_order(pool: Database) -> None:
     assert served == list(range(10))
 
 
-@pytest.mark.xfail(strict=True, reason="an idle connection can be snatched before the waiter wakes; patch proposed")
 async def test_a_newcomer_does_not_overtake_who_waits(pool: Database) -> None:
     """Also not one that arrives in the very moment of the release, such as the one that has just released."""
     held = [await pool.acquire() for _ in range(2)]
@@ -142,7 +141,6 @@ async def test_a_newcomer_does_not_overtake_who_waits(pool: Database) -> None:
     assert served == ["waiter", "newcomer"]
 
 
-@pytest.mark.xfail(strict=False, reason="as above: busy tasks starve who waits, who then gets a 503; patch proposed")
 async def test_who_waits_is_not_starved_by_a_busy_one(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks that use the pool again and again leave room for one that asks once."""
     monkeypatch.setattr(database, "ACQUIRE_SECONDS", 0.5)
