@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -364,6 +365,12 @@ def test_every_code_in_its_order_has_a_scenario() -> None:
     order = ORDER.split()
     assert [str(code) for code in Code if str(code) in order] == order
     assert [code for code in order if not any(name.startswith(code) for name in SCENARIOS)] == []
+
+
+def test_the_guide_explains_every_code_in_its_order() -> None:
+    guide = (Path(__file__).parents[2] / "docs/guides/booking.md").read_text()
+    rows = [line.split("`")[1] for line in guide.splitlines() if line.startswith("| `")]
+    assert [row for row in rows if row in ORDER.split()] == ORDER.split()
 
 
 # What is not found is not a refusal of the booking, and is not remembered.

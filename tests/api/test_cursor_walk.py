@@ -39,7 +39,8 @@ FILL = """
     select '{studio}'::uuid, gen_random_uuid(), c.id, m.id, c.location_id, c.start_time, c.end_time, 'confirmed',
            m.created_at
     from (select *, row_number() over (order by id) as n from classes where studio_id = '{studio}') c
-    join (select *, row_number() over (order by id) as n from members where studio_id = '{studio}') m using (n)"""
+    join (select *, row_number() over (order by id) as n from members where studio_id = '{studio}') m using (n)
+    on conflict do nothing"""
 
 # What the writers do: each statement takes the studio and a random number, and touches other rows every time.
 INSERT = {
@@ -68,7 +69,7 @@ CHANGE = {
     "classes": "status = case when status = 'cancelled' then 'scheduled' else 'cancelled' end",
     "members": "role = case when role = 'member' then 'user' else 'member' end, email = null",
     "leads": "status = case when status = 'new' then 'lost' else 'new' end, metadata = metadata || '{\"a\": 1}'",
-    "bookings": "status = case when status = 'cancelled' then 'confirmed' else 'cancelled' end",
+    "bookings": "status = case status when 'confirmed' then 'checked_in' else 'cancelled' end, class_spot_id = null",
 }
 UPDATE = "update {0} set {1} where studio_id = $1 and id in (select id from {0} where studio_id = $1 {2} limit 5)"
 

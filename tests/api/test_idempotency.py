@@ -470,6 +470,20 @@ async def test_a_first_that_still_runs(studio: BookingStudio) -> None:
     assert (await studio.post(body, "key-0001")).code == "idempotency_key_reused"
 
 
+async def test_a_class_that_stays_locked(studio: BookingStudio) -> None:
+    """503 leaves no trace: the same key gets its one effect afterwards."""
+    body = await a_request(studio)
+    async with second_connection(studio) as connection, connection.transaction():
+        await connection.execute("select from classes where id = $1 for update", UUID(body["class_id"]))
+        answer = await studio.post(body, "key-0001")
+    assert (answer.status, answer.code) == (503, "overloaded")
+    assert answer.json()["error"]["retryable"] is True
+    assert int(dict(answer.headers)[b"retry-after"]) >= 1
+    assert await studio.rows("idempotency_keys") == []
+    again = await studio.post(body, "key-0001")
+    assert (again.status, is_replay(again), await bookings(studio)) == (201, False, 1)
+
+
 async def test_the_sweep_does_not_forget_a_key_that_is_claimed_anew(studio: BookingStudio) -> None:
     """An expired key is used again while the sweep is at it: its new result must be there afterwards."""
     body = await a_request(studio)
