@@ -189,7 +189,9 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(("field_key", "content", "filename"), HOSTILE, ids=[each[2] + str(n) for n, each in enumerate(HOSTILE)])
+@pytest.mark.parametrize(
+    ("field_key", "content", "filename"), HOSTILE, ids=[each[2] + str(n) for n, each in enumerate(HOSTILE)]
+)
 async def test_hostile_files_leave_nothing(world: World, field_key: str, content: bytes, filename: str) -> None:
     before = world.files
     await world.refused(await world.upload(content, field_key, filename), "file")

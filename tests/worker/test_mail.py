@@ -54,7 +54,7 @@ class Postman:
     recipients: list[str] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
 
-    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802  aiosmtpd names it
         answer = self.answers.pop(0) if self.answers else "250 OK"
         if answer.startswith("250"):
             parsed = email.message_from_bytes(envelope.content, policy=email.policy.default)

@@ -96,10 +96,11 @@ CANCEL = """
     ), entry as (
         update waitlist_entries set status = $8, position = null
         where studio_id = $1 and booking_id = $2 and status in ('waiting', 'offered')
-        returning id
     ), counted as (
         update classes set booked_count = booked_count - $7::boolean::integer,
-                           waitlist_count = waitlist_count - (select count(*) from entry)
+                           waitlist_count = waitlist_count - (
+                               select count(*) from waitlist_entries
+                               where studio_id = $1 and booking_id = $2 and status = 'waiting')
         where studio_id = $1 and id = $3
     ), repaid as (
         update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
