@@ -23,11 +23,13 @@ class Watched:
     origin: str
     asked: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
+    allowed: list[str] = field(default_factory=list)
     # A refusal that a test provokes is a line in the browser's console too.
     expected: tuple[str, ...] = ("the server responded with a status of 4",)
 
     def outside(self) -> list[str]:
-        return [url for url in self.asked if not url.startswith((self.origin + "/", "data:", "about:"))]
+        own = (self.origin + "/", "data:", "about:", *self.allowed)
+        return [url for url in self.asked if not url.startswith(own)]
 
     def unexpected(self) -> list[str]:
         return [text for text in self.complaints if not any(each in text for each in self.expected)]

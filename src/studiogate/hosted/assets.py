@@ -22,9 +22,8 @@ FOREVER: Header = (b"cache-control", b"public, max-age=31536000, immutable")
 _STATIC = Path(__file__).parent / "static"
 _CONTENT_TYPES = {".css": b"text/css; charset=utf-8", ".js": b"text/javascript; charset=utf-8"}
 _THEME = re.compile(r"/f/assets/theme-1/([0-9a-f]{6})\.css", re.ASCII)
-_TEMPLATE = """:root{{--accent:{0};--on-accent:{1};--accent-ink:{2};--accent-soft:{3};--page:{4}}}
-@media (prefers-color-scheme:dark){{:root{{--accent:{5};--on-accent:{6};--accent-ink:{7};--accent-soft:{8};--page:{9}}}}}
-"""
+_VARIABLES = "--accent:{};--on-accent:{};--accent-ink:{};--accent-soft:{};--page:{}"
+_TEMPLATE = f":root{{{{{_VARIABLES}}}}}\n@media (prefers-color-scheme:dark){{{{:root{{{{{_VARIABLES}}}}}}}}}\n"
 
 
 class _Asset(NamedTuple):

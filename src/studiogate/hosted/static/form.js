@@ -156,7 +156,9 @@
     const body = new URLSearchParams();
     for (const [name, value] of data) if (typeof value === "string" && name !== "shown") body.append(name, value);
     body.set("action", action);
-    const response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } });
+    // The buttons are named "action" and so hide the form's own property of that name.
+    const address = form.getAttribute("action");
+    const response = await fetch(address, { method: "POST", body, headers: { Accept: "application/json" } });
     return response.json();
   }
 
