@@ -80,6 +80,8 @@ class Ours:
         self.tree = RouteTree(PREFIX, ROUTES)
         for route in ROUTES:
             monkeypatch.setattr(route, "endpoint", self._note)
+            # What no type can tell is ours alone.
+            monkeypatch.setattr(route, "_own_faults", None)
         monkeypatch.setattr(execution, "_faulty", self._refused)
 
     async def _note(self, **values: Any) -> Answer:

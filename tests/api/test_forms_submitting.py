@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from studiogate.storage.forms import submitting as storage
 from tests.api.asgi import Told, assert_refused
 from tests.api.conftest import open_door
 from tests.api.people import Partner, locs, partner_of
@@ -162,6 +163,17 @@ async def test_a_full_form_under_concurrency(partner: Partner) -> None:
     told = await asyncio.gather(*(submit(partner, form) for _ in range(20)))
     assert sorted(each.status for each in told) == [201] * 5 + [409] * 15
     assert_refused(await submit(partner, form), "form_not_accepting_submissions")
+
+
+async def test_without_the_lock_it_overfills(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of the check: the race is real, and the test above would see it."""
+    monkeypatch.setattr(storage, "LOCK_FORM", storage.FIND_FORM)
+    for _ in range(10):
+        form = await new_form(partner, {"max_submissions": 1})
+        told = await asyncio.gather(*(submit(partner, form) for _ in range(10)))
+        if sum(each.status == 201 for each in told) > 1:
+            return
+    raise AssertionError("never overfilled: the test of the full form proves nothing")
 
 
 async def test_once_an_email_under_concurrency(partner: Partner) -> None:

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from studiogate.storage import leads as storage
 from tests.api.asgi import Told, assert_refused
 from tests.api.conftest import Door, open_door
 from tests.api.people import Partner, locs, partner_of
@@ -111,6 +112,19 @@ async def test_32_at_once_in_8_spellings_make_one_lead(partner: Partner) -> None
     assert sum(each["created"] for each in results) == 1
     lead = await partner.get(f"/leads/{results[0]['id']}")
     assert lead["metadata"] == {f"n{number}": number for number in range(32)}
+
+
+async def test_without_the_lead_s_lock_metadata_is_lost(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of the check: without the row lock two who fill in the same lead forget one another."""
+    monkeypatch.setattr(storage, "LOCK_BY_EMAIL", storage.LOCK_BY_EMAIL.replace("for no key update", ""))
+    for attempt in range(10):
+        email = f"mutant{attempt}@example.com"
+        made = await create(partner, email)
+        told = [partner.post("/leads", {"email": email, "metadata": {f"n{number}": 1}}) for number in range(10)]
+        await asyncio.gather(*told)
+        if len((await partner.get(f"/leads/{made['id']}"))["metadata"]) < 10:
+            return
+    raise AssertionError("nothing was ever lost: the test of 32 at once proves nothing")
 
 
 async def test_two_studios_have_leads_of_their_own(partner: Partner) -> None:
