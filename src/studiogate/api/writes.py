@@ -45,6 +45,9 @@ async def write(
 
     identity = Once(key, _fingerprint(caller, parameters)) if key is not None else None
     done = await once.execute(caller.runtime.database, caller.access, identity, work, render, visible)
+    if not done.replayed:
+        # Committed: its events get their places in the log now, not only when the worker next looks.
+        caller.runtime.sequencer.kick(caller.access.studio_id)
     return Answer(done.status, done.body, (REPLAYED,) if done.replayed else _retry_after(done.status, done.body))
 
 

@@ -14,6 +14,7 @@ from studiogate.domain.bookings import (
     plan_promotions,
     seats_open_to_newcomers,
 )
+from studiogate.flows.bookings import announcing
 from studiogate.storage.bookings import recording
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
@@ -42,7 +43,9 @@ async def record_steps(
         else:
             await recording.record_skip(connection, access, step.entry.id, step.verdict.skip_reason)
     if promoted:
-        await recording.renumber(connection, access, class_.id)
+        renumbered = await recording.renumber(connection, access, class_.id)
+        await announcing.promoted(connection, access, promoted)
+        await announcing.moved_up(connection, access, renumbered)
     return promoted
 
 
