@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 SOURCES := src tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test lint format lock clean
+.PHONY: help install up test lint format schema lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -47,6 +47,9 @@ lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, the migrations
 format: $(VENV)/dev.stamp ## let ruff mend what it can
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+schema: $(VENV)/dev.stamp ## write storage/schema.sql anew after a migration
+	$(BIN)/python -m studiogate.cli.schema_dump
 
 lock: $(BIN)/python ## resolve the newest versions into requirements/*.txt
 	@$(PIP) install uv

@@ -108,9 +108,9 @@ def test_json_that_is_not_allowed_is_a_fault_and_the_reading_goes_on(data: bytes
 
 def test_the_line_of_a_broken_file() -> None:
     lines = json.dumps({"members": [{"id": n} for n in range(9)]}, indent=1).split("\n")
-    lines[17] = lines[17].replace(":", "=")
+    lines[18] = lines[18].replace(":", "=")
     for size in (5, 1 << 20):
-        assert read("\n".join(lines).encode(), size)[1] == ["line 18"]
+        assert read("\n".join(lines).encode(), size)[1] == ["line 19"]
 
 
 def test_null_sections_a_byte_order_mark_and_pairs_of_surrogates_are_fine() -> None:

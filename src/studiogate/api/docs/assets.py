@@ -10,9 +10,9 @@ from studiogate.api.errors import Answer
 
 _HERE = Path(__file__).parent
 _FILES = (
-    _HERE / "assets" / "docs.css",
-    _HERE / "assets" / "reference.css",
-    _HERE / "assets" / "reference.js",
+    _HERE / "static" / "docs.css",
+    _HERE / "static" / "reference.css",
+    _HERE / "static" / "reference.js",
     _HERE / "vendor" / "swagger-ui" / "swagger-ui.css",
     _HERE / "vendor" / "swagger-ui" / "swagger-ui-bundle.js",
 )

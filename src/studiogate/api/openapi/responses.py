@@ -1,7 +1,6 @@
 """Responses: their headers, and the refusals with an example of every code."""
 
 from collections.abc import Iterable, Mapping
-from http import HTTPStatus
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
@@ -28,6 +27,21 @@ HEADERS: Mapping[str, dict[str, Any]] = {
     "Retry-After": _header("Seconds to wait before the next try.", 1),
     "WWW-Authenticate": _header("How to authenticate.", AUTHENTICATE[1].decode(), always=True),
     "Idempotent-Replayed": _header("`true` where this is the first result again.", "true"),
+}
+# Our own names: the standard library's differ from one Python to the next.
+_PHRASES = {
+    "400": "Bad request",
+    "401": "Unauthorized",
+    "403": "Forbidden",
+    "404": "Not found",
+    "405": "Method not allowed",
+    "409": "Conflict",
+    "413": "Content too large",
+    "415": "Unsupported media type",
+    "422": "Unprocessable content",
+    "429": "Too many requests",
+    "500": "Internal server error",
+    "503": "Service unavailable",
 }
 _ALWAYS = ("X-Request-Id", "API-Version", "RateLimit-Policy", "RateLimit")
 
@@ -74,7 +88,7 @@ def _reference(status: str) -> dict[str, Any]:
 
 
 def _name(status: str) -> str:
-    return HTTPStatus(int(status)).phrase.title().replace(" ", "")
+    return _PHRASES[status].title().replace(" ", "")
 
 
 def _response(status: str, codes: list[Code]) -> dict[str, Any]:
@@ -85,7 +99,7 @@ def _response(status: str, codes: list[Code]) -> dict[str, Any]:
         "examples": {code.value: {"$ref": "#/components/examples/" + code.value} for code in codes},
     }
     return {
-        "description": f"{HTTPStatus(int(status)).phrase}: {links}.",
+        "description": f"{_PHRASES[status]}: {links}.",
         "headers": headers(*_further_headers(status, codes)),
         "content": {"application/json": content},
     }

@@ -1,0 +1,45 @@
+"""Writes storage/schema.sql: the schema as a whole, for readers and for the test that compares it (`make schema`)."""
+
+import asyncio
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from studiogate.storage import migrate
+from studiogate.storage.database import connect
+from studiogate.storage.embedded import EmbeddedPostgres
+
+TARGET = Path(migrate.__file__).with_name("schema.sql")
+HEADER = "-- Made by `make schema` from the migrations. Not applied to anything: migrations are.\n\n"
+
+
+async def _migrate(dsn: str) -> None:
+    connection = await connect(dsn)
+    try:
+        await migrate.migrate(connection)
+    finally:
+        await connection.close()
+
+
+def _readable(dump: str) -> str:
+    """Without psql's commands, session settings and comments."""
+    kept = [line for line in dump.splitlines() if not line.startswith(("--", "SET ", "\\", "SELECT pg_catalog"))]
+    return HEADER + re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip() + "\n"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        postgres = EmbeddedPostgres(Path(folder))
+        postgres.start()
+        try:
+            asyncio.run(_migrate(postgres.dsn()))
+            command = [postgres.bin("pg_dump"), "--schema-only", "--no-owner", "--dbname", postgres.dsn()]
+            dump = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603  the wheel's own
+            TARGET.write_text(_readable(dump.stdout))
+        finally:
+            postgres.stop()
+
+
+if __name__ == "__main__":
+    main()

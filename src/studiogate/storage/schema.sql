@@ -1,0 +1,839 @@
+-- Made by `make schema` from the migrations. Not applied to anything: migrations are.
+
+CREATE FUNCTION public.touch_updated_at() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- The moment of the change, not of the transaction's start: a reader that asks for what changed since its
+    -- last visit then misses as little as a clock allows.
+    new.updated_at := clock_timestamp();
+    return new;
+end
+$$;
+
+CREATE TABLE public.booking_cancellations (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    booking_id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    cancelled_at timestamp with time zone NOT NULL,
+    cancellation_type text NOT NULL,
+    late boolean NOT NULL,
+    graced_for_promotion boolean NOT NULL,
+    credits_forfeited integer NOT NULL,
+    credits_returned integer NOT NULL,
+    purchase_id uuid,
+    receipt json NOT NULL,
+    CONSTRAINT booking_cancellations_cancellation_type_check CHECK ((cancellation_type = ANY (ARRAY['standard'::text, 'late'::text, 'graced'::text, 'studio'::text, 'class_cancelled'::text, 'waitlist_left'::text]))),
+    CONSTRAINT booking_cancellations_credits_forfeited_check CHECK ((credits_forfeited = ANY (ARRAY[0, 1]))),
+    CONSTRAINT booking_cancellations_credits_returned_check CHECK ((credits_returned = ANY (ARRAY[0, 1]))),
+    CONSTRAINT booking_cancellations_once CHECK (((credits_forfeited + credits_returned) <= 1))
+);
+
+CREATE TABLE public.bookings (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    class_id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    location_id uuid,
+    start_time timestamp with time zone NOT NULL,
+    end_time timestamp with time zone NOT NULL,
+    status text NOT NULL,
+    booking_source text,
+    class_spot_id uuid,
+    membership_id uuid,
+    credits_taken integer DEFAULT 0 NOT NULL,
+    policy jsonb,
+    promoted_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT bookings_credits_taken_check CHECK ((credits_taken = ANY (ARRAY[0, 1]))),
+    CONSTRAINT bookings_status_check CHECK ((status = ANY (ARRAY['waitlisted'::text, 'confirmed'::text, 'checked_in'::text, 'no_show'::text, 'cancelled'::text])))
+);
+
+CREATE TABLE public.class_types (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    name text NOT NULL,
+    description text,
+    beginner_safe boolean,
+    recovery boolean,
+    policy jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT class_types_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
+);
+
+CREATE TABLE public.classes (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    title text NOT NULL,
+    description text,
+    class_type_id uuid,
+    location_id uuid,
+    room_id uuid,
+    instructor_id uuid,
+    start_time timestamp with time zone NOT NULL,
+    end_time timestamp with time zone NOT NULL,
+    capacity integer NOT NULL,
+    booked_count integer DEFAULT 0 NOT NULL,
+    waitlist_count integer DEFAULT 0 NOT NULL,
+    allow_waitlist boolean DEFAULT true NOT NULL,
+    spot_selection_mode text,
+    status text DEFAULT 'scheduled'::text NOT NULL,
+    visible boolean DEFAULT true NOT NULL,
+    policy jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT classes_calendar CHECK (((start_time >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (start_time < '2200-01-01 00:00:00+00'::timestamp with time zone))),
+    CONSTRAINT classes_capacity_check CHECK ((capacity >= 0)),
+    CONSTRAINT classes_duration CHECK (((end_time > start_time) AND (end_time <= (start_time + '7 days'::interval)))),
+    CONSTRAINT classes_never_oversold CHECK (((booked_count >= 0) AND (booked_count <= capacity))),
+    CONSTRAINT classes_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text)),
+    CONSTRAINT classes_spot_selection_mode_check CHECK ((spot_selection_mode = ANY (ARRAY['optional'::text, 'required'::text]))),
+    CONSTRAINT classes_status_check CHECK ((status = ANY (ARRAY['scheduled'::text, 'cancelled'::text]))),
+    CONSTRAINT classes_waitlist_count_check CHECK ((waitlist_count >= 0))
+);
+
+CREATE TABLE public.credential_secrets (
+    studio_id uuid NOT NULL,
+    credential_id text NOT NULL,
+    secret_hash bytea NOT NULL,
+    expires_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT credential_secrets_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+);
+
+CREATE TABLE public.credentials (
+    studio_id uuid NOT NULL,
+    id text NOT NULL,
+    name text NOT NULL,
+    scopes text[] NOT NULL,
+    location_ids uuid[],
+    expires_at timestamp with time zone,
+    rate_limit integer,
+    created_by text NOT NULL,
+    last_used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT credentials_id_check CHECK ((id ~ '^[0-9A-Za-z]{8}$'::text)),
+    CONSTRAINT credentials_location_ids_check CHECK ((cardinality(location_ids) > 0)),
+    CONSTRAINT credentials_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT credentials_rate_limit_check CHECK ((rate_limit > 0)),
+    CONSTRAINT credentials_scopes_check CHECK ((cardinality(scopes) > 0))
+);
+
+CREATE TABLE public.credit_ledger (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    membership_id uuid NOT NULL,
+    booking_id uuid NOT NULL,
+    delta integer NOT NULL,
+    reason text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT credit_ledger_delta_check CHECK ((delta = ANY (ARRAY['-1'::integer, 0, 1]))),
+    CONSTRAINT credit_ledger_delta_of_reason CHECK ((delta =
+CASE reason
+    WHEN 'returned'::text THEN 1
+    WHEN 'forfeited'::text THEN 0
+    ELSE '-1'::integer
+END)),
+    CONSTRAINT credit_ledger_reason_check CHECK ((reason = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text])))
+);
+
+CREATE TABLE public.form_submissions (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    form_id uuid NOT NULL,
+    form_version integer NOT NULL,
+    submitter_name text,
+    submitter_email text NOT NULL,
+    data jsonb DEFAULT '{}'::jsonb NOT NULL,
+    consents jsonb DEFAULT '[]'::jsonb NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    member_id uuid,
+    lead_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT form_submissions_consents_check CHECK ((jsonb_typeof(consents) = 'array'::text)),
+    CONSTRAINT form_submissions_data_check CHECK ((jsonb_typeof(data) = 'object'::text)),
+    CONSTRAINT form_submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'confirmed'::text, 'rejected'::text, 'spam'::text])))
+);
+
+CREATE TABLE public.form_versions (
+    studio_id uuid NOT NULL,
+    form_id uuid NOT NULL,
+    version integer NOT NULL,
+    fields json NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.forms (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    title text NOT NULL,
+    slug text NOT NULL,
+    description text,
+    fields json DEFAULT '[]'::json NOT NULL,
+    settings json DEFAULT '{}'::json NOT NULL,
+    status text DEFAULT 'draft'::text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT forms_fields_check CHECK ((json_typeof(fields) = 'array'::text)),
+    CONSTRAINT forms_settings_check CHECK ((json_typeof(settings) = 'object'::text)),
+    CONSTRAINT forms_slug_check CHECK ((slug ~ '^[a-z0-9](-?[a-z0-9])*$'::text)),
+    CONSTRAINT forms_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'published'::text, 'archived'::text]))),
+    CONSTRAINT forms_title_check CHECK ((title <> ''::text)),
+    CONSTRAINT forms_version_check CHECK ((version >= 1))
+);
+
+CREATE TABLE public.idempotency_keys (
+    studio_id uuid NOT NULL,
+    credential_id text NOT NULL,
+    key text NOT NULL,
+    fingerprint bytea NOT NULL,
+    status smallint,
+    body bytea,
+    completed_at timestamp with time zone,
+    CONSTRAINT idempotency_keys_key_check CHECK (((length(key) >= 8) AND (length(key) <= 120)))
+);
+
+CREATE TABLE public.instructors (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    name text NOT NULL,
+    tagline text DEFAULT ''::text NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.leads (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    email text NOT NULL,
+    first_name text DEFAULT ''::text NOT NULL,
+    last_name text DEFAULT ''::text NOT NULL,
+    phone text,
+    source text,
+    status text DEFAULT 'new'::text NOT NULL,
+    lifecycle_stage text DEFAULT 'lead'::text,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    staff_notes text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT leads_email_check CHECK ((email <> ''::text)),
+    CONSTRAINT leads_lifecycle_stage_check CHECK ((lifecycle_stage = ANY (ARRAY['lead'::text, 'trial'::text, 'member'::text, 'former_member'::text]))),
+    CONSTRAINT leads_metadata_check CHECK ((jsonb_typeof(metadata) = 'object'::text)),
+    CONSTRAINT leads_status_check CHECK ((status = ANY (ARRAY['new'::text, 'contacted'::text, 'qualified'::text, 'unqualified'::text, 'converted'::text, 'lost'::text])))
+);
+
+CREATE TABLE public.locations (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    name text NOT NULL,
+    city text NOT NULL,
+    state text NOT NULL,
+    timezone text NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    is_primary boolean DEFAULT false NOT NULL,
+    policy jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT locations_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
+);
+
+CREATE TABLE public.members (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    first_name text NOT NULL,
+    last_name text NOT NULL,
+    name text GENERATED ALWAYS AS (btrim(((first_name || ' '::text) || last_name))) STORED NOT NULL,
+    email text,
+    phone text,
+    role text DEFAULT 'member'::text NOT NULL,
+    membership_type text,
+    membership_start_date timestamp with time zone,
+    membership_end_date timestamp with time zone,
+    suspended boolean DEFAULT false NOT NULL,
+    staff_notes text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT members_email_check CHECK ((email <> ''::text)),
+    CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['member'::text, 'user'::text, 'lead'::text])))
+);
+
+CREATE TABLE public.memberships (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    product_id uuid NOT NULL,
+    status text NOT NULL,
+    auto_renew boolean DEFAULT false NOT NULL,
+    state_version integer DEFAULT 1 NOT NULL,
+    started_at timestamp with time zone,
+    current_period_start timestamp with time zone,
+    current_period_end timestamp with time zone,
+    paused_at timestamp with time zone,
+    pause_starts_at timestamp with time zone,
+    pause_ends_at timestamp with time zone,
+    pause_reason text,
+    cancel_at_period_end boolean DEFAULT false NOT NULL,
+    cancel_at timestamp with time zone,
+    cancelled_at timestamp with time zone,
+    cancellation_reason text,
+    ended_at timestamp with time zone,
+    credits_granted integer,
+    credits_remaining integer,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT memberships_credits_granted_check CHECK ((credits_granted >= 0)),
+    CONSTRAINT memberships_credits_never_negative CHECK ((credits_remaining >= 0)),
+    CONSTRAINT memberships_state_version_check CHECK ((state_version >= 1)),
+    CONSTRAINT memberships_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'active'::text, 'paused'::text, 'past_due'::text, 'cancelled'::text, 'expired'::text])))
+);
+
+CREATE TABLE public.price_locations (
+    studio_id uuid NOT NULL,
+    price_id uuid NOT NULL,
+    location_id uuid NOT NULL
+);
+
+CREATE TABLE public.prices (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    product_id uuid NOT NULL,
+    amount numeric NOT NULL,
+    currency text NOT NULL,
+    price_type text NOT NULL,
+    "interval" text,
+    "default" boolean DEFAULT false NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT prices_amount_check CHECK ((amount >= (0)::numeric)),
+    CONSTRAINT prices_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT prices_interval_check CHECK (("interval" = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
+    CONSTRAINT prices_interval_when_recurring CHECK ((("interval" IS NOT NULL) = (price_type = 'recurring'::text))),
+    CONSTRAINT prices_price_type_check CHECK ((price_type = ANY (ARRAY['one_time'::text, 'recurring'::text])))
+);
+
+CREATE TABLE public.product_class_types (
+    studio_id uuid NOT NULL,
+    product_id uuid NOT NULL,
+    class_type_id uuid NOT NULL
+);
+
+CREATE TABLE public.product_locations (
+    studio_id uuid NOT NULL,
+    product_id uuid NOT NULL,
+    location_id uuid NOT NULL
+);
+
+CREATE TABLE public.products (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    key text NOT NULL,
+    name text NOT NULL,
+    product_type text NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    client_visible boolean DEFAULT true NOT NULL,
+    credits_granted integer,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT products_credits_granted_check CHECK ((credits_granted >= 0)),
+    CONSTRAINT products_key_check CHECK ((key <> ''::text))
+);
+
+CREATE TABLE public.purchases (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    product_id uuid,
+    product_key text NOT NULL,
+    product_type text NOT NULL,
+    quantity integer DEFAULT 1 NOT NULL,
+    amount_total numeric,
+    currency text,
+    refunded_amount numeric,
+    status text,
+    location_id uuid,
+    booking_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT purchases_amount_total_check CHECK ((amount_total >= (0)::numeric)),
+    CONSTRAINT purchases_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT purchases_quantity_check CHECK ((quantity >= 1)),
+    CONSTRAINT purchases_refunded_amount_check CHECK ((refunded_amount >= (0)::numeric)),
+    CONSTRAINT purchases_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text, 'cancelled'::text, 'partially_refunded'::text, 'refunded'::text])))
+);
+
+CREATE TABLE public.room_spots (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    room_id uuid NOT NULL,
+    label text NOT NULL,
+    x double precision,
+    y double precision,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.rooms (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    location_id uuid NOT NULL,
+    name text NOT NULL,
+    capacity integer NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT rooms_capacity_check CHECK ((capacity >= 0))
+);
+
+CREATE TABLE public.schema_migrations (
+    version text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.studios (
+    studio_id uuid NOT NULL,
+    name text NOT NULL,
+    slug text NOT NULL,
+    timezone text NOT NULL,
+    logo_url text,
+    primary_color text,
+    currency text NOT NULL,
+    country text NOT NULL,
+    test boolean DEFAULT false NOT NULL,
+    policy jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT studios_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
+    CONSTRAINT studios_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT studios_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT studios_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text)),
+    CONSTRAINT studios_slug_check CHECK ((slug ~ '^[a-z0-9](-?[a-z0-9])*$'::text))
+);
+
+CREATE TABLE public.waitlist_entries (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    class_id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    booking_id uuid NOT NULL,
+    location_id uuid,
+    "position" integer,
+    status text NOT NULL,
+    promoted_at timestamp with time zone,
+    skip_reason text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT waitlist_entries_position_check CHECK (("position" >= 1)),
+    CONSTRAINT waitlist_entries_position_while_waiting CHECK (((status = 'waiting'::text) = ("position" IS NOT NULL))),
+    CONSTRAINT waitlist_entries_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'offered'::text, 'converted'::text, 'expired'::text, 'cancelled'::text])))
+);
+
+ALTER TABLE ONLY public.booking_cancellations
+    ADD CONSTRAINT booking_cancellations_booking_key UNIQUE (studio_id, booking_id);
+
+ALTER TABLE ONLY public.booking_cancellations
+    ADD CONSTRAINT booking_cancellations_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.bookings
+    ADD CONSTRAINT bookings_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.class_types
+    ADD CONSTRAINT class_types_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.classes
+    ADD CONSTRAINT classes_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.credential_secrets
+    ADD CONSTRAINT credential_secrets_pkey PRIMARY KEY (studio_id, credential_id, secret_hash);
+
+ALTER TABLE ONLY public.credentials
+    ADD CONSTRAINT credentials_id_key UNIQUE (id);
+
+ALTER TABLE ONLY public.credentials
+    ADD CONSTRAINT credentials_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.credit_ledger
+    ADD CONSTRAINT credit_ledger_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.form_submissions
+    ADD CONSTRAINT form_submissions_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.form_versions
+    ADD CONSTRAINT form_versions_pkey PRIMARY KEY (studio_id, form_id, version);
+
+ALTER TABLE ONLY public.forms
+    ADD CONSTRAINT forms_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.forms
+    ADD CONSTRAINT forms_slug_key UNIQUE (studio_id, slug);
+
+ALTER TABLE ONLY public.idempotency_keys
+    ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (studio_id, credential_id, key);
+
+ALTER TABLE ONLY public.instructors
+    ADD CONSTRAINT instructors_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.leads
+    ADD CONSTRAINT leads_email_key UNIQUE (studio_id, email);
+
+ALTER TABLE ONLY public.leads
+    ADD CONSTRAINT leads_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.locations
+    ADD CONSTRAINT locations_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.members
+    ADD CONSTRAINT members_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.price_locations
+    ADD CONSTRAINT price_locations_pkey PRIMARY KEY (studio_id, price_id, location_id);
+
+ALTER TABLE ONLY public.prices
+    ADD CONSTRAINT prices_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.product_class_types
+    ADD CONSTRAINT product_class_types_pkey PRIMARY KEY (studio_id, product_id, class_type_id);
+
+ALTER TABLE ONLY public.product_locations
+    ADD CONSTRAINT product_locations_pkey PRIMARY KEY (studio_id, product_id, location_id);
+
+ALTER TABLE ONLY public.products
+    ADD CONSTRAINT products_key_key UNIQUE (studio_id, key);
+
+ALTER TABLE ONLY public.products
+    ADD CONSTRAINT products_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.purchases
+    ADD CONSTRAINT purchases_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.room_spots
+    ADD CONSTRAINT room_spots_label_key UNIQUE (studio_id, room_id, label);
+
+ALTER TABLE ONLY public.room_spots
+    ADD CONSTRAINT room_spots_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.rooms
+    ADD CONSTRAINT rooms_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.schema_migrations
+    ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY public.studios
+    ADD CONSTRAINT studios_pkey PRIMARY KEY (studio_id);
+
+ALTER TABLE ONLY public.studios
+    ADD CONSTRAINT studios_slug_key UNIQUE (slug);
+
+ALTER TABLE ONLY public.waitlist_entries
+    ADD CONSTRAINT waitlist_entries_booking_key UNIQUE (studio_id, booking_id);
+
+ALTER TABLE ONLY public.waitlist_entries
+    ADD CONSTRAINT waitlist_entries_pkey PRIMARY KEY (studio_id, id);
+
+CREATE INDEX booking_cancellations_late ON public.booking_cancellations USING btree (studio_id, member_id, cancelled_at) WHERE (late AND (NOT graced_for_promotion));
+
+CREATE INDEX bookings_by_location ON public.bookings USING btree (studio_id, location_id, status, created_at DESC, id DESC);
+
+CREATE INDEX bookings_by_status ON public.bookings USING btree (studio_id, status, created_at DESC, id DESC);
+
+CREATE INDEX bookings_changed ON public.bookings USING btree (studio_id, updated_at, created_at, id);
+
+CREATE INDEX bookings_list ON public.bookings USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX bookings_of_class ON public.bookings USING btree (studio_id, class_id, created_at DESC, id DESC);
+
+CREATE INDEX bookings_of_member ON public.bookings USING btree (studio_id, member_id, created_at DESC, id DESC);
+
+CREATE INDEX bookings_of_member_by_time ON public.bookings USING btree (studio_id, member_id, start_time) WHERE (status = ANY (ARRAY['confirmed'::text, 'checked_in'::text, 'no_show'::text]));
+
+CREATE UNIQUE INDEX bookings_one_live ON public.bookings USING btree (studio_id, class_id, member_id) WHERE (status <> 'cancelled'::text);
+
+CREATE UNIQUE INDEX bookings_spot_held_once ON public.bookings USING btree (studio_id, class_id, class_spot_id) WHERE ((status <> 'cancelled'::text) AND (class_spot_id IS NOT NULL));
+
+CREATE INDEX class_types_list ON public.class_types USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX classes_by_location ON public.classes USING btree (studio_id, location_id, start_time, id);
+
+CREATE INDEX classes_cancelled ON public.classes USING btree (studio_id, start_time, id) WHERE (status = 'cancelled'::text);
+
+CREATE INDEX classes_cancelled_by_location ON public.classes USING btree (studio_id, location_id, start_time, id) WHERE (status = 'cancelled'::text);
+
+CREATE INDEX classes_changed ON public.classes USING btree (studio_id, updated_at, start_time, id);
+
+CREATE INDEX classes_list ON public.classes USING btree (studio_id, start_time, id);
+
+CREATE INDEX classes_with_waitlist ON public.classes USING btree (studio_id, start_time, id) WHERE (waitlist_count > 0);
+
+CREATE INDEX credit_ledger_of_membership ON public.credit_ledger USING btree (studio_id, membership_id, created_at);
+
+CREATE UNIQUE INDEX credit_ledger_settled_once ON public.credit_ledger USING btree (studio_id, booking_id) WHERE (delta <> '-1'::integer);
+
+CREATE UNIQUE INDEX credit_ledger_taken_once ON public.credit_ledger USING btree (studio_id, booking_id) WHERE (delta = '-1'::integer);
+
+CREATE INDEX form_submissions_by_email ON public.form_submissions USING btree (studio_id, form_id, submitter_email);
+
+CREATE INDEX form_submissions_changed ON public.form_submissions USING btree (studio_id, form_id, updated_at, created_at, id);
+
+CREATE INDEX form_submissions_list ON public.form_submissions USING btree (studio_id, form_id, created_at DESC, id DESC);
+
+CREATE INDEX form_submissions_of_member ON public.form_submissions USING btree (studio_id, member_id, form_id) WHERE (member_id IS NOT NULL);
+
+CREATE INDEX forms_list ON public.forms USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX forms_published ON public.forms USING btree (studio_id, created_at DESC, id DESC) WHERE (status = 'published'::text);
+
+CREATE INDEX idempotency_keys_completed ON public.idempotency_keys USING btree (studio_id, completed_at);
+
+CREATE INDEX instructors_list ON public.instructors USING btree (studio_id, created_at DESC, id DESC) WHERE active;
+
+CREATE INDEX leads_changed ON public.leads USING btree (studio_id, updated_at, created_at, id);
+
+CREATE INDEX leads_list ON public.leads USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX locations_list ON public.locations USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE UNIQUE INDEX locations_one_primary ON public.locations USING btree (studio_id) WHERE is_primary;
+
+CREATE INDEX members_changed ON public.members USING btree (studio_id, updated_at, created_at, id);
+
+CREATE UNIQUE INDEX members_email_key ON public.members USING btree (studio_id, email);
+
+CREATE INDEX members_list ON public.members USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX memberships_of_member ON public.memberships USING btree (studio_id, member_id, created_at DESC, id DESC);
+
+CREATE INDEX memberships_pause_due ON public.memberships USING btree (studio_id, pause_starts_at) WHERE ((status = 'active'::text) AND (pause_starts_at IS NOT NULL));
+
+CREATE INDEX memberships_period_due ON public.memberships USING btree (studio_id, current_period_end) WHERE (status = 'active'::text);
+
+CREATE INDEX memberships_resume_due ON public.memberships USING btree (studio_id, pause_ends_at) WHERE ((status = 'paused'::text) AND (pause_ends_at IS NOT NULL));
+
+CREATE INDEX prices_of_product ON public.prices USING btree (studio_id, product_id, created_at DESC, id DESC);
+
+CREATE INDEX products_list ON public.products USING btree (studio_id, active, created_at DESC, id DESC);
+
+CREATE INDEX purchases_by_location ON public.purchases USING btree (studio_id, location_id, created_at DESC, id DESC);
+
+CREATE INDEX purchases_changed ON public.purchases USING btree (studio_id, updated_at, created_at, id);
+
+CREATE INDEX purchases_list ON public.purchases USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX purchases_of_member ON public.purchases USING btree (studio_id, member_id, created_at DESC, id DESC);
+
+CREATE UNIQUE INDEX purchases_one_fee_a_booking ON public.purchases USING btree (studio_id, booking_id) WHERE (booking_id IS NOT NULL);
+
+CREATE INDEX room_spots_list ON public.room_spots USING btree (studio_id, room_id, created_at DESC, id DESC);
+
+CREATE INDEX rooms_by_location ON public.rooms USING btree (studio_id, location_id, created_at DESC, id DESC);
+
+CREATE INDEX rooms_list ON public.rooms USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX waitlist_entries_by_location ON public.waitlist_entries USING btree (studio_id, location_id, status, created_at DESC, id DESC);
+
+CREATE INDEX waitlist_entries_by_status ON public.waitlist_entries USING btree (studio_id, status, created_at DESC, id DESC);
+
+CREATE INDEX waitlist_entries_changed ON public.waitlist_entries USING btree (studio_id, updated_at, created_at, id);
+
+CREATE INDEX waitlist_entries_list ON public.waitlist_entries USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX waitlist_entries_of_class ON public.waitlist_entries USING btree (studio_id, class_id, created_at DESC, id DESC);
+
+CREATE INDEX waitlist_entries_of_member ON public.waitlist_entries USING btree (studio_id, member_id, created_at DESC, id DESC);
+
+CREATE UNIQUE INDEX waitlist_entries_one_waiting ON public.waitlist_entries USING btree (studio_id, class_id, member_id) WHERE (status = 'waiting'::text);
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.class_types FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.classes FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.credentials FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.form_submissions FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.forms FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.instructors FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.leads FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.locations FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.members FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.memberships FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.prices FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.products FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.purchases FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.room_spots FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.rooms FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.studios FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.waitlist_entries FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+ALTER TABLE ONLY public.booking_cancellations
+    ADD CONSTRAINT booking_cancellations_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
+
+ALTER TABLE ONLY public.booking_cancellations
+    ADD CONSTRAINT booking_cancellations_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
+
+ALTER TABLE ONLY public.booking_cancellations
+    ADD CONSTRAINT booking_cancellations_purchase_fkey FOREIGN KEY (studio_id, purchase_id) REFERENCES public.purchases(studio_id, id);
+
+ALTER TABLE ONLY public.bookings
+    ADD CONSTRAINT bookings_class_fkey FOREIGN KEY (studio_id, class_id) REFERENCES public.classes(studio_id, id);
+
+ALTER TABLE ONLY public.bookings
+    ADD CONSTRAINT bookings_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.bookings
+    ADD CONSTRAINT bookings_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
+
+ALTER TABLE ONLY public.bookings
+    ADD CONSTRAINT bookings_membership_fkey FOREIGN KEY (studio_id, membership_id) REFERENCES public.memberships(studio_id, id);
+
+ALTER TABLE ONLY public.bookings
+    ADD CONSTRAINT bookings_spot_fkey FOREIGN KEY (studio_id, class_spot_id) REFERENCES public.room_spots(studio_id, id);
+
+ALTER TABLE ONLY public.class_types
+    ADD CONSTRAINT class_types_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.classes
+    ADD CONSTRAINT classes_class_type_fkey FOREIGN KEY (studio_id, class_type_id) REFERENCES public.class_types(studio_id, id);
+
+ALTER TABLE ONLY public.classes
+    ADD CONSTRAINT classes_instructor_fkey FOREIGN KEY (studio_id, instructor_id) REFERENCES public.instructors(studio_id, id);
+
+ALTER TABLE ONLY public.classes
+    ADD CONSTRAINT classes_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.classes
+    ADD CONSTRAINT classes_room_fkey FOREIGN KEY (studio_id, room_id) REFERENCES public.rooms(studio_id, id);
+
+ALTER TABLE ONLY public.classes
+    ADD CONSTRAINT classes_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.credential_secrets
+    ADD CONSTRAINT credential_secrets_credential_fkey FOREIGN KEY (studio_id, credential_id) REFERENCES public.credentials(studio_id, id);
+
+ALTER TABLE ONLY public.credentials
+    ADD CONSTRAINT credentials_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.credit_ledger
+    ADD CONSTRAINT credit_ledger_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
+
+ALTER TABLE ONLY public.credit_ledger
+    ADD CONSTRAINT credit_ledger_membership_fkey FOREIGN KEY (studio_id, membership_id) REFERENCES public.memberships(studio_id, id);
+
+ALTER TABLE ONLY public.form_submissions
+    ADD CONSTRAINT form_submissions_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
+
+ALTER TABLE ONLY public.form_submissions
+    ADD CONSTRAINT form_submissions_lead_fkey FOREIGN KEY (studio_id, lead_id) REFERENCES public.leads(studio_id, id);
+
+ALTER TABLE ONLY public.form_submissions
+    ADD CONSTRAINT form_submissions_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
+
+ALTER TABLE ONLY public.form_submissions
+    ADD CONSTRAINT form_submissions_version_fkey FOREIGN KEY (studio_id, form_id, form_version) REFERENCES public.form_versions(studio_id, form_id, version);
+
+ALTER TABLE ONLY public.form_versions
+    ADD CONSTRAINT form_versions_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
+
+ALTER TABLE ONLY public.forms
+    ADD CONSTRAINT forms_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.idempotency_keys
+    ADD CONSTRAINT idempotency_keys_credential_fkey FOREIGN KEY (studio_id, credential_id) REFERENCES public.credentials(studio_id, id);
+
+ALTER TABLE ONLY public.instructors
+    ADD CONSTRAINT instructors_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.leads
+    ADD CONSTRAINT leads_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.locations
+    ADD CONSTRAINT locations_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.members
+    ADD CONSTRAINT members_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
+
+ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);
+
+ALTER TABLE ONLY public.price_locations
+    ADD CONSTRAINT price_locations_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.price_locations
+    ADD CONSTRAINT price_locations_price_fkey FOREIGN KEY (studio_id, price_id) REFERENCES public.prices(studio_id, id);
+
+ALTER TABLE ONLY public.prices
+    ADD CONSTRAINT prices_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);
+
+ALTER TABLE ONLY public.product_class_types
+    ADD CONSTRAINT product_class_types_class_type_fkey FOREIGN KEY (studio_id, class_type_id) REFERENCES public.class_types(studio_id, id);
+
+ALTER TABLE ONLY public.product_class_types
+    ADD CONSTRAINT product_class_types_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);
+
+ALTER TABLE ONLY public.product_locations
+    ADD CONSTRAINT product_locations_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.product_locations
+    ADD CONSTRAINT product_locations_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);
+
+ALTER TABLE ONLY public.products
+    ADD CONSTRAINT products_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.purchases
+    ADD CONSTRAINT purchases_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
+
+ALTER TABLE ONLY public.purchases
+    ADD CONSTRAINT purchases_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.purchases
+    ADD CONSTRAINT purchases_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
+
+ALTER TABLE ONLY public.purchases
+    ADD CONSTRAINT purchases_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);
+
+ALTER TABLE ONLY public.room_spots
+    ADD CONSTRAINT room_spots_room_fkey FOREIGN KEY (studio_id, room_id) REFERENCES public.rooms(studio_id, id);
+
+ALTER TABLE ONLY public.rooms
+    ADD CONSTRAINT rooms_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.waitlist_entries
+    ADD CONSTRAINT waitlist_entries_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
+
+ALTER TABLE ONLY public.waitlist_entries
+    ADD CONSTRAINT waitlist_entries_class_fkey FOREIGN KEY (studio_id, class_id) REFERENCES public.classes(studio_id, id);
+
+ALTER TABLE ONLY public.waitlist_entries
+    ADD CONSTRAINT waitlist_entries_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.waitlist_entries
+    ADD CONSTRAINT waitlist_entries_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);

@@ -1,0 +1,171 @@
+"""Imports beside bookings and beside each other."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from studiogate.flows import studio_file
+from studiogate.storage import invariants
+from studiogate.storage.studio_file import changes
+from tests.studio_files import booking, changed, exported, load, load_well, places, small_studio, uid
+
+pytestmark = pytest.mark.anyio
+
+Connection = asyncpg.Connection
+CLASS = uid("north", "class", 1)
+LOCK_CLASS = "select from classes where id = $1 for no key update"
+
+
+@pytest.fixture
+async def other(database_url: str) -> AsyncIterator[Connection]:
+    connected = await asyncpg.connect(database_url, server_settings={"lock_timeout": "3s"})
+    yield connected
+    await connected.close()
+
+
+async def book(connection: Connection, number: int, member: int) -> None:
+    """What the booking flow does in its transaction, once it has the class's lock."""
+    await connection.execute(
+        """insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status)
+           select studio_id, $1, id, $2, location_id, start_time, end_time, 'confirmed' from classes where id = $3""",
+        uid("north", "booking", number),
+        uid("north", "member", member),
+        CLASS,
+    )
+    await connection.execute("update classes set booked_count = booked_count + 1 where id = $1", CLASS)
+
+
+def with_booking(number: int = 9, member: int = 2) -> dict[str, Any]:
+    return changed(small_studio(), "bookings.6", booking("north", number, 1, member))
+
+
+async def still_waits(task: "asyncio.Task[Any]") -> bool:
+    await asyncio.wait([task], timeout=0.6)
+    return not task.done()
+
+
+async def test_an_import_waits_for_a_running_booking_and_counts_it(connection: Connection, other: Connection) -> None:
+    await load_well(connection, small_studio())
+    async with other.transaction():
+        await other.fetch(LOCK_CLASS, CLASS)
+        importing = asyncio.create_task(load(connection, with_booking()))
+        assert await still_waits(importing)
+        await book(other, 8, 1)
+    outcome = await importing
+    assert places(outcome) == ["bookings[6].class_id"] or places(outcome) == ["classes[1].capacity"]
+    assert await other.fetchval("select booked_count from classes where id = $1", CLASS) == 2
+
+
+async def test_without_the_lock_the_class_would_be_oversold(
+    connection: Connection, other: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check of the check: nothing but the lock makes the import see the booking."""
+    await load_well(connection, small_studio())
+    monkeypatch.setattr(changes, "CLASSES_TO_LOCK", "select $1::uuid")
+    async with other.transaction():
+        await other.fetch(LOCK_CLASS, CLASS)
+        importing = asyncio.create_task(load(connection, with_booking()))
+        assert await still_waits(importing)  # only at its last step, where the counters are written
+        await book(other, 8, 1)
+    # The recount sees the truth, and the table's own constraint is what is left to stop it.
+    outcome = await importing
+    assert "classes_never_oversold" in outcome.faults[0].message
+
+
+async def test_classes_that_the_file_leaves_as_they_are_stay_open(connection: Connection, other: Connection) -> None:
+    """An import of everything, with one change, holds the lock of no other class."""
+    await load_well(connection, small_studio())
+    async with other.transaction():
+        await other.fetch(LOCK_CLASS, CLASS)
+        await other.fetch("select from members for no key update")
+        outcome = await asyncio.wait_for(load(connection, changed(small_studio(), "classes.0.title", "New")), 5)
+        assert outcome.sections["classes"].updated == 1
+
+
+async def test_members_join_while_an_import_runs(connection: Connection, other: Connection) -> None:
+    """Rows that refer to the studio do not wait for the import's lock of it."""
+    await load_well(connection, small_studio())
+    async with connection.transaction():
+        await load(connection, changed(small_studio(), "studio.name", "New"))
+        await other.execute(
+            "insert into members (studio_id, id, first_name, last_name) values ($1, $2, 'A', 'B')",
+            uid("north", "studio"),
+            uid("somebody"),
+        )
+
+
+@pytest.mark.parametrize("exists", [False, True])
+async def test_two_imports_of_one_studio_follow_each_other(
+    connection: Connection, other: Connection, exists: bool
+) -> None:
+    if exists:
+        await load_well(connection, small_studio())
+    documents = [changed(small_studio(), "studio.name", name) for name in ("A", "B")]
+    outcomes = await asyncio.gather(
+        *(load(each, file) for each, file in zip((connection, other), documents, strict=True))
+    )
+    assert [outcome.faults for outcome in outcomes] == [[], []]
+    assert sorted(outcome.sections["members"].created for outcome in outcomes) == ([0, 0] if exists else [0, 4])
+
+
+async def test_a_member_who_joins_with_the_same_email_meanwhile(connection: Connection, other: Connection) -> None:
+    await load_well(connection, small_studio())
+    new = {"id": uid("new"), "first_name": "N", "last_name": "N", "email": "new@example.com"}
+    join = "insert into members (studio_id, id, first_name, last_name, email) values ($1, $2, 'A', 'B', $3)"
+    async with other.transaction():
+        await other.execute(join, uid("north", "studio"), uid("somebody"), "new@example.com")
+        importing = asyncio.create_task(load(connection, changed(small_studio(), "members.4", new)))
+        assert await still_waits(importing)
+    outcome = await importing
+    assert places(outcome) == ["studio"]
+    assert "run the import again" in outcome.faults[0].message
+    assert await connection.fetchval("select count(*) from members where id = $1", uid("new")) == 0
+
+
+async def test_a_deadlock_is_no_crash(connection: Connection, other: Connection) -> None:
+    await load_well(connection, small_studio())
+    await connection.execute("set deadlock_timeout = '100ms'")
+    document = changed(changed(small_studio(), "locations.0.name", "New"), "leads.0.source", "New")
+    async with other.transaction():
+        await other.execute("update leads set source = 'held'")
+        importing = asyncio.create_task(load(connection, document))
+        assert await still_waits(importing)
+        crossing = asyncio.create_task(other.execute("update locations set city = 'crossed'"))
+        outcome = await importing
+        await crossing
+    assert "run the import again" in outcome.faults[0].message
+
+
+@pytest.mark.parametrize("step", ["reading", "checking", "writing"])
+async def test_an_interrupted_import_leaves_nothing(connection: Connection, other: Connection, step: str) -> None:
+    def interrupt(at: str, _done: int, _total: int) -> None:
+        if at == step:
+            raise KeyboardInterrupt
+
+    data = io.BytesIO(json.dumps(small_studio()).encode())
+    with pytest.raises(KeyboardInterrupt):
+        await studio_file.import_studio_file(connection, data, progress=interrupt)
+    assert await other.fetchval("select count(*) from studios") == 0
+    assert not connection.is_in_transaction()
+    await load_well(connection, small_studio())
+
+
+async def test_a_killed_import_leaves_nothing(connection: Connection, other: Connection) -> None:
+    await load_well(connection, small_studio())
+    before = await exported(other)
+    async with other.transaction():
+        await other.execute("update leads set source = 'held'")
+        importing = asyncio.create_task(load(connection, changed(with_booking(), "leads.0.source", "New")))
+        assert await still_waits(importing)
+        connection.terminate()
+        with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError, Exception)):
+            await importing
+        await other.execute("update leads set source = null")
+    assert await exported(other) == before
+    for promise in invariants.PROMISES:
+        assert await invariants.violations(other, promise) == []

@@ -1,0 +1,181 @@
+"""No stored row can reference a row of another studio: read from PostgreSQL's catalog, and tried."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from tests.seed import NOON, Studio, insert, issue_key, seed_studio
+
+pytestmark = pytest.mark.anyio
+
+# The whole list of exceptions. The address of a hosted page names the studio by its slug; a key names its credential.
+WITHOUT_STUDIO = {"schema_migrations"}
+GLOBALLY_UNIQUE = {"studios_slug_key", "credentials_id_key"}
+# Ids that no foreign key checks: an array (who makes a key checks it, and every read compares it inside the studio).
+UNCHECKED_REFERENCES = {("credentials", "location_ids")}
+MUTANTS = 30  # at least that many foreign keys were tried when this was written
+
+TABLES = """
+    select c.relname as name, a.attname is not null as tenanted, coalesce(a.attnotnull, false) as required
+    from pg_class c left join pg_attribute a on a.attrelid = c.oid and a.attname = 'studio_id' and not a.attisdropped
+    where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace"""
+
+UNIQUE = """
+    select i.relname as name, t.relname as table, x.indisprimary as is_primary,
+           array(select coalesce(a.attname::text, '(expression)') from unnest(x.indkey) with ordinality k(number, place)
+                 left join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.number
+                 order by k.place) as columns
+    from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
+    where t.relnamespace = 'public'::regnamespace and x.indisunique"""
+
+FOREIGN = """
+    select c.conname as name, t.relname as table, r.relname as referenced, c.convalidated as validated,
+           array(select a.attname::text from unnest(c.conkey) with ordinality k(number, place)
+                 join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.number order by k.place) as columns,
+           array(select a.attname::text from unnest(c.confkey) with ordinality k(number, place)
+                 join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.number order by k.place) as keys
+    from pg_constraint c join pg_class t on t.oid = c.conrelid join pg_class r on r.oid = c.confrelid
+    where c.contype = 'f' and c.connamespace = 'public'::regnamespace"""
+
+REFERENCES = """
+    select t.relname as table, a.attname as column from pg_attribute a join pg_class t on t.oid = a.attrelid
+    where t.relkind = 'r' and t.relnamespace = 'public'::regnamespace and a.attnum > 0 and not a.attisdropped
+      and a.attname ~ '_ids?$' and a.attname <> 'studio_id'"""
+
+
+@dataclass(frozen=True)
+class Two:
+    connection: Any
+    north: Studio
+    south: Studio
+
+
+@pytest.fixture(scope="module")
+async def two(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Two]:
+    """Two studios with at least one row in every table."""
+    connection = await asyncpg.connect(new_database(), server_settings={"timezone": "UTC"})
+    studios = [await seed_studio(connection, name) for name in ("north", "south")]
+    for studio in studios:
+        await _fill_the_rest(connection, studio)
+    yield Two(connection, *studios)
+    await connection.close()
+
+
+async def _fill_the_rest(connection: Any, studio: Studio) -> None:
+    own = {"studio_id": studio.studio_id}
+    await issue_key(connection, studio)
+    credential = await connection.fetchval("select id from credentials where studio_id = $1", studio.studio_id)
+    await connection.execute(
+        "insert into idempotency_keys (studio_id, credential_id, key, fingerprint) values ($1, $2, 'a-key-of-12', '')",
+        studio.studio_id,
+        credential,
+    )
+    await connection.execute(
+        "insert into product_class_types values ($1, $2, $3)",
+        studio.studio_id,
+        studio.first("product"),
+        studio.first("class_type"),
+    )
+    booking = studio.first("booking")
+    await insert(
+        connection,
+        "booking_cancellations",
+        booking_id=booking,
+        member_id=studio.first("member"),
+        cancelled_at=NOON,
+        cancellation_type="standard",
+        late=False,
+        graced_for_promotion=False,
+        credits_forfeited=0,
+        credits_returned=0,
+        receipt=json.dumps({}),
+        **own,
+    )
+    await insert(
+        connection,
+        "credit_ledger",
+        membership_id=studio.first("membership"),
+        booking_id=booking,
+        delta=-1,
+        reason="booked",
+        **own,
+    )
+
+
+async def test_every_table_belongs_to_studios(two: Two) -> None:
+    rows = await two.connection.fetch(TABLES)
+    assert {row["name"] for row in rows if not row["tenanted"]} == WITHOUT_STUDIO
+    assert {row["name"] for row in rows if row["tenanted"] and not row["required"]} == set(), "null escapes every check"
+
+
+async def test_every_unique_key_starts_with_the_studio(two: Two) -> None:
+    rows = [row for row in await two.connection.fetch(UNIQUE) if row["table"] not in WITHOUT_STUDIO]
+    assert {row["name"] for row in rows if row["columns"][0] != "studio_id"} == GLOBALLY_UNIQUE
+    tables = {row["name"] for row in await two.connection.fetch(TABLES)} - WITHOUT_STUDIO
+    assert {row["table"] for row in rows if row["is_primary"]} == tables, "every table has a primary key"
+
+
+async def test_every_foreign_key_starts_with_the_studio(two: Two) -> None:
+    rows = await two.connection.fetch(FOREIGN)
+    assert len(rows) > MUTANTS
+    for row in rows:
+        assert (row["columns"][0], row["keys"][0]) == ("studio_id", "studio_id"), row["name"]
+        assert row["validated"], row["name"]
+
+
+async def test_every_reference_has_its_foreign_key(two: Two) -> None:
+    checked = {(row["table"], each) for row in await two.connection.fetch(FOREIGN) for each in row["columns"]}
+    named = {(row["table"], row["column"]) for row in await two.connection.fetch(REFERENCES)}
+    assert named - checked == UNCHECKED_REFERENCES
+
+
+async def test_no_row_can_reference_another_studio_s(two: Two) -> None:
+    """Every foreign key, tried: a row of the north pointed at a row of the south."""
+    tried, empty = [], []
+    for row in await two.connection.fetch(FOREIGN):
+        if row["columns"] == ["studio_id"]:
+            continue
+        column, key = row["columns"][1], row["keys"][1]
+        theirs = await two.connection.fetchval(
+            f"select {key} from {row['referenced']} where studio_id = $1 limit 1", two.south.studio_id
+        )
+        place = await two.connection.fetchval(
+            f"select ctid::text from {row['table']} where studio_id = $1 limit 1", two.north.studio_id
+        )
+        if theirs is None or place is None:
+            empty.append(row["name"])
+            continue
+        with pytest.raises(asyncpg.ForeignKeyViolationError):
+            await two.connection.execute(
+                f"update {row['table']} set {column} = $1 where ctid = $2::text::tid", theirs, place
+            )
+        tried.append(row["name"])
+    assert len(tried) >= MUTANTS, f"nothing to try for {empty}"
+
+
+async def test_no_row_can_move_to_another_studio(two: Two) -> None:
+    """A row with a parent in its own studio cannot be given to another one."""
+    for row in await two.connection.fetch(FOREIGN):
+        if row["columns"] == ["studio_id"]:
+            continue
+        moved = f"update {row['table']} set studio_id = $2 where ctid = (select ctid from {row['table']} where "
+        moved += f"studio_id = $1 and {row['columns'][1]} is not null limit 1)"
+        try:
+            status = await two.connection.execute(moved, two.north.studio_id, two.south.studio_id)
+        except asyncpg.ForeignKeyViolationError:
+            continue
+        assert status == "UPDATE 0", row["name"]
+
+
+async def test_the_same_id_in_two_studios_stays_two_rows(connection: Any) -> None:
+    """Ids are unique a studio, not in the world: one studio can neither collide with another nor find out about it."""
+    studios = [await seed_studio(connection, name) for name in ("north", "south")]
+    shared = uuid4()
+    for studio in studios:
+        await insert(connection, "leads", id=shared, studio_id=studio.studio_id, email=f"same@{studio.canary}.example")
+    assert await connection.fetchval("select count(*) from leads where id = $1", shared) == 2
