@@ -76,7 +76,7 @@ def _emit(type_: EventType) -> str:
     alias = resource.alias
     place = f"coalesce({alias}.{resource.located_by}, '{NOWHERE}')" if resource.located_by else "$1"
     return f"""
-        insert into events (studio_id, id, type, resource_id, scopes, place, object, previous_attributes)
+        insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)
         select $1, given.event_id, $2, {alias}.id, array_append({also_needs}, $3), {place},
                (select row_to_json(w) from (select {resource.columns}) w), given.previous_attributes::json
         from unnest($4::uuid[], $5::uuid[], $6::text[]) with ordinality

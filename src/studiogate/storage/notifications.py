@@ -15,6 +15,7 @@ from studiogate.storage.database import CONNECT_SECONDS, UNAVAILABLE, Connection
 from studiogate.storage.events import CHANNEL
 
 AGAIN_SECONDS = 1.0
+MOST_WAITING = 1_000
 SESSION = {"application_name": "studiogate-listener", "timezone": "UTC"}
 log = structlog.get_logger()
 
@@ -58,3 +59,52 @@ class Listener:
 
     def _hear(self, studio_id: object) -> None:
         self._heard(UUID(str(studio_id)))
+
+
+class Bells:
+    """Readers that wait for a studio's next event. It listens from the first one on."""
+
+    def __init__(self, dsn: str) -> None:
+        self._listener = Listener(dsn, self._ring)
+        self._waiting: dict[UUID, set[asyncio.Future[None]]] = {}
+        self._count = 0
+        self._closed = False
+
+    async def wait(self, studio_id: UUID, seconds: float) -> bool:
+        """True after a bell or when the time is up; False, at once, when too many wait or the process is ending."""
+        if self._closed or self._count >= MOST_WAITING:
+            return False
+        self._listener.start()
+        bell = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(studio_id, set()).add(bell)
+        self._count += 1
+        try:
+            async with asyncio.timeout(seconds):
+                await bell
+        except TimeoutError:
+            pass
+        finally:
+            self._leave(studio_id, bell)
+        return not self._closed
+
+    def _leave(self, studio_id: UUID, bell: "asyncio.Future[None]") -> None:
+        self._count -= 1
+        waiting = self._waiting[studio_id]
+        waiting.discard(bell)
+        if not waiting:
+            del self._waiting[studio_id]
+
+    def _ring(self, studio_id: UUID) -> None:
+        for bell in self._waiting.get(studio_id, ()):
+            if not bell.done():
+                bell.set_result(None)
+
+    def send_home(self) -> None:
+        """Nobody waits any longer: the process wants to end."""
+        self._closed = True
+        for studio_id in list(self._waiting):
+            self._ring(studio_id)
+
+    async def close(self) -> None:
+        self.send_home()
+        await self._listener.close()

@@ -9,7 +9,8 @@ create table events (
     id uuid not null,
     sequence bigint check (sequence >= 1),
     type text not null,
-    resource_id uuid not null,
+    -- The resource's own id.
+    subject uuid not null,
     -- All of these a reader must have.
     scopes text[] not null check (cardinality(scopes) > 0),
     -- Where it is visible: the resource's location; the studio's own id where the resource is studio-wide; nil where

@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.events import DAYS_KEPT
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.database import Connection
@@ -118,28 +119,26 @@ async def ring(connection: Connection, access: Access, channel: str) -> None:
     await connection.execute("select pg_notify($1, $2)", channel, str(access.studio_id))
 
 
-async def studios_with_old_deliveries(connection: Connection, days: int) -> list[UUID]:
+async def studios_with_old_deliveries(connection: Connection) -> list[UUID]:
     """Housekeeping's own question over all studios."""
     rows = await connection.fetch(
-        """
+        f"""
         select s.studio_id from studios s where exists (
             select from webhook_deliveries d
-            where d.studio_id = s.studio_id and d.created_at <= now() - make_interval(days => $1))""",
-        days,
+            where d.studio_id = s.studio_id and d.created_at <= now() - interval '{DAYS_KEPT} days')"""
     )
     return [row["studio_id"] for row in rows]
 
 
-async def sweep(connection: Connection, access: Access, days: int, at_most: int) -> int:
+async def sweep(connection: Connection, access: Access, at_most: int) -> int:
     """Forget old deliveries with their attempts, a batch at a time."""
     status: str = await connection.execute(
-        """
+        f"""
         delete from webhook_deliveries where studio_id = $1 and id in (
             select d.id from webhook_deliveries d
-            where d.studio_id = $1 and d.created_at <= now() - make_interval(days => $2)
-            order by d.created_at limit $3)""",
+            where d.studio_id = $1 and d.created_at <= now() - interval '{DAYS_KEPT} days'
+            order by d.created_at limit $2)""",
         access.studio_id,
-        days,
         at_most,
     )
     return int(status.rpartition(" ")[2])
