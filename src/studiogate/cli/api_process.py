@@ -82,7 +82,7 @@ def _leave_with_the_supervisor(lifeline: int) -> None:
 
 async def _end_waiting(server: uvicorn.Server, runtime: Runtime) -> None:
     """Whoever waits for an event is answered when the process wants to end, so that it can drain in time."""
-    while not server.should_exit:
+    while not server.should_exit:  # noqa: ASYNC110  uvicorn has a flag, not an event
         await asyncio.sleep(0.2)
     runtime.bells.send_home()
 

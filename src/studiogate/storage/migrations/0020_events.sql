@@ -90,7 +90,7 @@ create table webhook_attempts (
     number integer not null check (number >= 1),
     attempted_at timestamptz not null,
     duration_ms integer not null,
-    status integer,
+    status integer check (status between 100 and 999),
     error text,
     response text,
     constraint webhook_attempts_pkey primary key (studio_id, delivery_id, number),
