@@ -16,11 +16,11 @@ from studiogate.storage.events import EVENT
 from studiogate.storage.webhooks.deliveries import VISIBLE
 
 # $1 studio, $2 and $3 attempts under way by endpoint in this process, $4 attempts an endpoint may have under way,
-# $5 the claim, $6 the lease. An endpoint that fails gets one at a time: waiting for it costs little then.
+# $5 the claim, $6 the lease. An endpoint that keeps failing gets one at a time: waiting for it costs little then.
 # now(), not clock_timestamp(): a volatile bound could not use the index.
 CLAIM = f"""
     with room as (
-        select e.id, e.enabled, greatest(0, case when e.failing_since is null then $4 else 1 end
+        select e.id, e.enabled, greatest(0, case when e.failing_since <= now() - interval '30 seconds' then 1 else $4 end
             - coalesce((select b.count from unnest($2::uuid[], $3::integer[]) b(id, count) where b.id = e.id), 0)
             ) as places
         from webhook_endpoints e where e.studio_id = $1 and e.deleted_at is null
