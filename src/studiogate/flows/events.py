@@ -6,8 +6,9 @@ from uuid import UUID
 import structlog
 
 from studiogate.domain.access import Access, operator_access
+from studiogate.domain.events import EventType
 from studiogate.storage import events
-from studiogate.storage.database import Database
+from studiogate.storage.database import Connection, Database
 from studiogate.storage.webhooks import deliveries
 
 # Between two rounds for one busy studio, so that many commits share one round.
@@ -33,6 +34,15 @@ async def number_all(database: Database) -> int:
     async with database.connection() as connection:
         studios = await events.studios_with_unnumbered_events(connection)
     return sum([await number_studio(database, operator_access(studio_id)) for studio_id in studios])
+
+
+async def trigger(connection: Connection, access: Access, type_: EventType) -> UUID | None:
+    """A sample event about the newest resource of its kind; None where there is none."""
+    async with connection.transaction():
+        row_id = await events.newest(connection, access, type_)
+        if row_id is not None:
+            await events.emit(connection, access, type_, events.Change(row_id))
+        return row_id
 
 
 class Sequencer:

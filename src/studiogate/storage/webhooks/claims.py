@@ -16,7 +16,7 @@ from studiogate.storage.events import EVENT
 from studiogate.storage.webhooks.deliveries import VISIBLE
 
 # $1 studio, $2 and $3 attempts under way by endpoint in this process, $4 attempts an endpoint may have under way,
-# $5 the claim, $6 the lease. An endpoint that keeps failing gets one at a time: waiting for it costs little then.
+# $5 the claim, $6 the lease. An endpoint that keeps failing gets one at a time: it holds up little then.
 # now(), not clock_timestamp(): a volatile bound could not use the index.
 CLAIM = f"""
     with room as (
