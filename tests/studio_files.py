@@ -189,9 +189,15 @@ async def load_well(connection: Connection, *documents: Document) -> Outcome:
     for document in documents:
         outcome = await load(connection, document)
         assert outcome.faults == []
-    for promise in invariants.PROMISES:
-        assert await invariants.violations(connection, promise) == []
+    await assert_promises_hold(connection)
     return outcome
+
+
+async def assert_promises_hold(connection: Connection) -> None:
+    """But for those that housekeeping keeps: a file may hold a class that began with people who wait."""
+    for promise in invariants.PROMISES:
+        if promise.level == "fault":
+            assert await invariants.violations(connection, promise) == [], promise.name
 
 
 async def exported(connection: Connection, slug: str = "north") -> str:
@@ -206,19 +212,16 @@ def places(outcome: Outcome) -> list[str]:
 
 def totals(outcome: Outcome) -> tuple[int, int, int]:
     """Created, updated and unchanged over all sections."""
-    return total(outcome, "created"), total(outcome, "updated"), total(outcome, "unchanged")
-
-
-def total(outcome: Outcome, what: str) -> int:
-    return sum(getattr(counts, what) for counts in outcome.sections.values())
+    counts = outcome.sections.values()
+    return (
+        sum(each.created for each in counts),
+        sum(each.updated for each in counts),
+        sum(each.unchanged for each in counts),
+    )
 
 
 def updated(outcome: Outcome) -> dict[str, int]:
     return {name: counts.updated for name, counts in outcome.sections.items() if counts.updated}
-
-
-def created(outcome: Outcome) -> dict[str, int]:
-    return {name: counts.created for name, counts in outcome.sections.items() if counts.created}
 
 
 def sections_reversed(document: Document) -> Document:

@@ -77,7 +77,7 @@ def configure_logging(log_format: str) -> None:
 def _where_it_failed(exc_info: Any) -> str:
     """The stack and the exception's type, never its message: PostgreSQL puts rows' values into those."""
     kind, _, trace = exc_info
-    return "".join(traceback.format_tb(trace)) + kind.__name__
+    return f"{''.join(traceback.format_tb(trace))}{kind.__name__}"
 
 
 class AccessLog:

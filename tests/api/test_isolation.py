@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -86,7 +87,7 @@ class Holder:
             return number // 2 == self.place
         return number == self.place or (kind in ("product", "price") and number == 2)
 
-    @property
+    @cached_property
     def ids(self) -> set[str]:
         seen = {
             str(row_id)
@@ -96,7 +97,7 @@ class Holder:
         }
         return seen | {str(self.studio.studio_id)}
 
-    @property
+    @cached_property
     def places(self) -> set[str]:
         return {"place-0", "place-1", "place-none"} if self.place is None else {f"place-{self.place}"}
 
@@ -265,6 +266,9 @@ def questions(world: World, route: LeanRoute) -> Iterator[Question]:
             kind = kind_of(field.alias)
             yield from ((route, own_path, {field.alias: each}) for each in world.ids(kind) + world.others(kind))
     yield from ((route, own_path, query) for query in _plain_filters(world, route))
+    if {"class_id", "member_id"} <= {field.alias for field in route.dependant.query_params}:
+        pairs = itertools.product(world.ids("class"), world.ids("member"))
+        yield from ((route, own_path, {"class_id": one, "member_id": other}) for one, other in pairs)
 
 
 def _plain_filters(world: World, route: LeanRoute) -> Iterator[dict[str, Any]]:
@@ -331,8 +335,8 @@ MUTANTS = [
     (schedule, "CLASS", ["/classes", "/classes/{class_id}"]),
     (schedule, "ROOM", ["/rooms", "/rooms/{room_id}"]),
     (studio_storage, "LOCATION", ["/locations", "/locations/{location_id}"]),
-    (reading, "BOOKING", ["/bookings/{booking_id}"]),
-    (reading, "WAITLIST_ENTRY", ["/waitlist/{waitlist_id}"]),
+    (reading, "BOOKING", ["/bookings", "/bookings/{booking_id}"]),
+    (reading, "WAITLIST_ENTRY", ["/waitlist", "/waitlist/{waitlist_id}"]),
     (purchases, "PURCHASE", ["/purchases", "/purchases/{purchase_id}"]),
     (catalog, "PRODUCT", ["/products", "/products/{product_id}"]),
 ]
@@ -348,18 +352,15 @@ async def test_the_crawl_finds_a_forgotten_restriction(
         assert found, f"{path} without its restriction leaks nothing that the crawl sees"
 
 
-@pytest.mark.parametrize(
-    ("name", "constant", "paths"),
-    [
-        ("CANCELLATION", "b.location_id = any($3)", ["/bookings/{booking_id}/cancellation"]),
-    ],
-)
-async def test_the_crawl_finds_a_forgotten_condition(
-    world: World, monkeypatch: pytest.MonkeyPatch, name: str, constant: str, paths: list[str]
-) -> None:
-    monkeypatch.setattr(reading, name, getattr(reading, name).replace(constant, "true"))
-    found, _ = await crawl(world, world.holders["place-0"], [BY_PATH[path] for path in paths])
-    assert found
+async def test_the_crawl_finds_a_forgotten_condition(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the restriction is not a Resource's: receipts, and the spots of a class."""
+    forgotten = reading.CANCELLATION.replace("b.location_id = any($3)", "true")
+    monkeypatch.setattr(reading, "CANCELLATION", forgotten)
+    monkeypatch.setattr(schedule, "SPOT", replace(schedule.SPOT, permitted=None))
+    monkeypatch.setattr(schedule, "PERMITTED_CLASS_EXISTS", schedule.CLASS_EXISTS)
+    for path in ("/bookings/{booking_id}/cancellation", "/classes/{class_id}/spots"):
+        found, _ = await crawl(world, world.holders["place-0"], [BY_PATH[path]])
+        assert found, path
 
 
 async def test_prices_for_other_places_do_not_show(world: World) -> None:
@@ -471,6 +472,20 @@ async def test_hidden_location_filters_do_not_exist(world: World, name: str, pat
     answers = {await ask(world.door.app, "GET", path, holder.key, query={"location_id": each}) for each in asked}
     assert len(answers) == 1
     assert answers.pop().code == "not_found"
+
+
+async def test_no_conditional_request_finds_out_more(world: World) -> None:
+    """If-None-Match: * asks whether anything is there at all."""
+    holder = world.holders["place-0"]
+    for path, kind in (("/bookings/{}", "booking"), ("/classes/{}", "class"), ("/members/{}", "member")):
+        asked = [uuid4(), *hidden(world, holder, kind)]
+        answers = {
+            await ask(world.door.app, method, path.format(each), holder.key, headers={"If-None-Match": "*"})
+            for method in ("GET", "HEAD")
+            for each in asked
+        }
+        assert {answer.status for answer in answers} == {404}
+        assert len({answer.headers for answer in answers}) == 1
 
 
 # Writes.

@@ -123,7 +123,7 @@ def test_a_wall_clock_is_found(source: str) -> None:
 
 STATEMENT = re.compile(
     r"\bselect\b(?!\s+(a|an|the)\b)[^.]*?\bfrom\s+\w|\binsert\s+into\s+\w|\bupdate\s+\w+(\s+\w+)?\s+set\s+\w+\s*="
-    r"|\bdelete\s+from\s+\w|^\s*(select|create|drop|alter|truncate)\s+(table|index|exists|pg_|now\()",
+    r"|\bdelete\s+from\s+\w|^\s*((create|drop|alter|truncate)\s+(table|index)|select\s+(exists\b|\w+\())",
     re.IGNORECASE | re.DOTALL,
 )
 

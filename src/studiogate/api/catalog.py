@@ -50,9 +50,11 @@ class ProductList(ListEnvelope):
 async def list_products(
     caller: Reader, active: Annotated[Boolean, Query()] = True, cursor: Cursor = None, limit: Limit = LIMIT
 ) -> Answer:
+    """Active ones by default. A price that is limited to locations shows only to keys that may see one of them."""
     return listed(caller, await caller.read(storage.list_products, PageRequest(cursor, limit), active))
 
 
 @routes.get("/products/{product_id}", **operation("Read a product with its permitted prices", Product, *READING))
 async def read_product(caller: Reader, product_id: PathId) -> Answer:
+    """Active or not, with all prices that the key may see."""
     return found(caller, await caller.read(storage.read_product, product_id))

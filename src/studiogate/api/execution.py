@@ -26,6 +26,9 @@ from studiogate.runtime import Runtime
 
 Result = TypeVar("Result")
 _MISSING = object()
+# A megabyte of faults would hold up everybody else while it is written down.
+MAXIMUM_FAULTS = 1000
+LONGEST_NAME = 200
 
 SERVICE_KEY = APIKeyHeader(
     name="X-Service-Key",
@@ -93,7 +96,9 @@ class LeanRoute(APIRoute):
             raise TypeError(f"{endpoint.__name__} must name exactly one scope in its signature")
         self.scope = Scope(scopes[0])
         self._caller_name = plan.dependencies[0].name or "caller"
-        self._path_parameters = [_Parameter(field, "path") for field in plan.path_params]
+        # By their place in the path, whatever their order in the signature.
+        in_path = sorted(plan.path_params, key=lambda field: self.path_format.index("{" + field.alias + "}"))
+        self._path_parameters = [_Parameter(field, "path") for field in in_path]
         self._query_parameters = [_Parameter(field, "query") for field in plan.query_params]
         self._header_parameters = [_Parameter(field, "header") for field in plan.header_params]
         self._body = plan.body_params[0] if plan.body_params else None
@@ -137,9 +142,13 @@ class LeanRoute(APIRoute):
         if isinstance(parsed, Refusal):
             return parsed
         assert field is not None  # noqa: S101  only called for routes with a body
-        value, found = field.validate(parsed, loc=("body",))
-        faults += found
-        values[field.name] = value
+        try:
+            values[field.name] = field._type_adapter.validate_python(parsed, from_attributes=True)
+        except ValidationError as error:
+            if error.error_count() > MAXIMUM_FAULTS:
+                faults.append(_too_many(error.error_count()))
+            else:
+                faults += field.validate(parsed, loc=("body",))[1]
         return None
 
 
@@ -157,7 +166,16 @@ def _take(parameter: _Parameter, given: Any, values: dict[str, Any], faults: lis
         parameter.read(given, values, faults)
 
 
+def _too_many(count: int) -> dict[str, Any]:
+    return {"type": "too_many_faults", "loc": ("body",), "msg": f"Input has {count} faults, too many to list"}
+
+
+def _brief(fault: dict[str, Any]) -> dict[str, Any]:
+    """The name of an unknown member is the caller's own text and can be as long as the body."""
+    return {**fault, "loc": [each[:LONGEST_NAME] if isinstance(each, str) else each for each in fault["loc"]]}
+
+
 def _faulty(faults: list[dict[str, Any]], request_id: str) -> Answer:
     if any(is_cursor_fault(fault) for fault in faults):
         return refused(Refusal(Code.INVALID_CURSOR, param="cursor"), request_id)
-    return invalid(faults, request_id)
+    return invalid([_brief(fault) for fault in faults], request_id)

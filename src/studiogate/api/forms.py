@@ -115,6 +115,7 @@ async def list_forms(
     cursor: Cursor = None,
     limit: Limit = LIMIT_WHERE_ALL_FIT,
 ) -> Answer:
+    """Published forms; with `include_drafts` all of them, for keys that may write forms."""
     refusal = caller.access.refusal_without(Scope.FORMS_WRITE) if include_drafts else None
     if refusal is not None:
         return refused(refusal, caller.request_id)
@@ -123,6 +124,7 @@ async def list_forms(
 
 @routes.get("/forms/{form_id}", **operation("Read a form", Form, *READING))
 async def read_form(caller: Reader, form_id: PathId) -> Answer:
+    """A form that is not published is 404 to a key without `forms:write`."""
     return found(caller, await caller.read(storage.read_form, form_id))
 
 
@@ -136,10 +138,12 @@ async def list_submissions(
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
+    """Newest first, also of forms that are archived by now."""
     page = PageRequest(cursor, limit)
     return listed(caller, await caller.read(storage.list_submissions, page, form_id, updated_after))
 
 
 @routes.get("/forms/{form_id}/submissions/{submission_id}", **operation("Read a submission", FormSubmission, *READING))
 async def read_submission(caller: SubmissionReader, form_id: PathId, submission_id: PathId) -> Answer:
+    """The answers, by the keys of the form as it was at `form_version`."""
     return found(caller, await caller.read(storage.read_submission, form_id, submission_id))

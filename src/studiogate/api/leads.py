@@ -43,9 +43,11 @@ async def list_leads(
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
+    """Newest first. One lead an email address and studio."""
     return listed(caller, await caller.read(storage.list_leads, PageRequest(cursor, limit), email, updated_after))
 
 
 @routes.get("/leads/{lead_id}", **operation("Read a lead", Lead, *READING))
 async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
+    """Without staff notes."""
     return found(caller, await caller.read(storage.read_lead, lead_id))

@@ -1,14 +1,14 @@
 """Rate limits, shared by all workers of a machine.
 
 Each limit is a leaky bucket kept as one number, the "theoretical arrival time" (GCRA), in a small memory-mapped
-table. The kernel's monotonic clock is the same for all processes. Two workers that write one bucket in the same
-microsecond can let one request too many pass; a lock would cost more than that is worth.
+table. The kernel's monotonic clock is the same for all processes. A slot is two aligned 8-byte words, each read and
+written whole (struct would write zeros first, and a worker that reads those forgets the bucket). Two workers that
+write one bucket in the same moment can let a request too many pass; a lock would cost more than that is worth.
 """
 
 import hashlib
 import math
 import mmap
-import struct
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from studiogate import clock
 
 SLOTS = 8192
 PROBES = 8
-_SLOT = struct.Struct("<Qd")
+_SLOT_BYTES = 16  # the digest of the bucket's name, then its arrival time
 
 
 class Limit(NamedTuple):
@@ -61,49 +61,54 @@ class Buckets:
     """The table of buckets: in a file where workers share it, else in this process's own memory."""
 
     def __init__(self, path: Path | None = None) -> None:
-        size = SLOTS * _SLOT.size
+        size = SLOTS * _SLOT_BYTES
         if path is None:
-            self._table = mmap.mmap(-1, size)
+            table = mmap.mmap(-1, size)
         else:
             with path.open("r+b") as file:
-                self._table = mmap.mmap(file.fileno(), size)
-        self._offsets: dict[str, tuple[int, int]] = {}
+                table = mmap.mmap(file.fileno(), size)
+        self._digests = memoryview(table).cast("Q")
+        self._arrivals = memoryview(table).cast("d")
+        self._slots: dict[str, tuple[int, int]] = {}
 
     @staticmethod
     def create(path: Path) -> None:
-        path.write_bytes(bytes(SLOTS * _SLOT.size))
+        path.write_bytes(bytes(SLOTS * _SLOT_BYTES))
 
     def take(self, key: str, limit: Limit, *, cost: int = 1) -> Verdict:
         """Ask for one request; with cost 0 only look."""
         now = clock.monotonic()
-        offset, digest = self._offset(key, now)
+        arrivals, place = self._arrivals, self._slot(key, now) + 1
         interval = 1 / limit.per_second
-        arrival = max(_SLOT.unpack_from(self._table, offset)[1], now)
         full_at = now + limit.burst * interval
-        after = arrival + max(cost, 1) * interval
-        if after > full_at + 1e-9:
-            return Verdict(False, 0, after - full_at)
-        if cost:
-            _SLOT.pack_into(self._table, offset, digest, after)
-        return Verdict(True, int((full_at - after) / interval + 1e-6), 0.0)
+        while True:
+            arrival = arrivals[place]
+            after = max(arrival, now) + max(cost, 1) * interval
+            if after > full_at + 1e-9:
+                return Verdict(False, 0, after - full_at)
+            if cost:
+                if arrivals[place] != arrival:
+                    continue  # another worker was faster: count on top of it
+                arrivals[place] = after
+            return Verdict(True, int((full_at - after) / interval + 1e-6), 0.0)
 
-    def _offset(self, key: str, now: float) -> tuple[int, int]:
+    def _slot(self, key: str, now: float) -> int:
         """The bucket's place. Another worker may have given it to somebody else since: then find it anew."""
-        known = self._offsets.get(key)
-        if known is not None and _SLOT.unpack_from(self._table, known[0])[0] == known[1]:
-            return known
-        if len(self._offsets) >= SLOTS:
-            self._offsets.clear()
-        found = self._offsets[key] = self._find(key, now)
-        return found
+        known = self._slots.get(key)
+        if known is not None and self._digests[known[0]] == known[1]:
+            return known[0]
+        if len(self._slots) >= SLOTS:
+            self._slots.clear()
+        found = self._slots[key] = self._find(key, now)
+        return found[0]
 
     def _find(self, key: str, now: float) -> tuple[int, int]:
         digest = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") or 1
-        places = [(digest + probe) % SLOTS * _SLOT.size for probe in range(PROBES)]
-        kept = {place: _SLOT.unpack_from(self._table, place) for place in places}
-        place = next((place for place, slot in kept.items() if slot[0] == digest), None)
+        places = [(digest + probe) % SLOTS * 2 for probe in range(PROBES)]
+        place = next((place for place in places if self._digests[place] == digest), None)
         if place is None:
             # The one that has been idle longest; a bucket whose time has passed is as good as empty.
-            place = min(places, key=lambda each: float(kept[each][1]))
-            _SLOT.pack_into(self._table, place, digest, now)
+            place = min(places, key=lambda each: self._arrivals[each + 1])
+            self._arrivals[place + 1] = now
+            self._digests[place] = digest
         return place, digest

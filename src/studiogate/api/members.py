@@ -77,11 +77,13 @@ async def list_members(
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
+    """Profiles of members, users and leads with a profile. Find one by `email` before you create one."""
     return listed(caller, await caller.read(storage.list_members, PageRequest(cursor, limit), email, updated_after))
 
 
 @routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))
 async def read_member(caller: Reader, member_id: PathId) -> Answer:
+    """A profile, without staff notes and payment credentials."""
     return found(caller, await caller.read(storage.read_member, member_id))
 
 
@@ -95,10 +97,12 @@ async def list_memberships(
     cursor: Cursor = None,
     limit: Limit = LIMIT_WHERE_ALL_FIT,
 ) -> Answer:
+    """Memberships in every state, newest first."""
     page = PageRequest(cursor, limit)
     return listed(caller, await caller.read(storage.list_memberships, page, member_id, updated_after))
 
 
 @routes.get("/memberships/{membership_id}", **operation("Read a membership", Membership, *READING))
 async def read_membership(caller: Reader, membership_id: PathId) -> Answer:
+    """Status, renewal, pause, cancellation and credits. `state_version` tells whether it changed."""
     return found(caller, await caller.read(storage.read_membership, membership_id))

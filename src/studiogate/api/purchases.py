@@ -47,10 +47,12 @@ async def list_purchases(
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
+    """Read-only history. A restricted key sees purchases at its locations."""
     page = PageRequest(cursor, limit)
     return listed(caller, await caller.read(storage.list_purchases, page, member_id, updated_after))
 
 
 @routes.get("/purchases/{purchase_id}", **operation("Read a purchase", Purchase, *READING))
 async def read_purchase(caller: Reader, purchase_id: PathId) -> Answer:
+    """Amounts are decimal strings; late-cancel fees are purchases too."""
     return found(caller, await caller.read(storage.read_purchase, purchase_id))

@@ -49,8 +49,8 @@ class Request:
         return body if isinstance(body, Refusal) else _strict_json(body)
 
     async def body(self, maximum: int) -> bytes | Refusal:
-        declared = self.headers.get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > maximum:
+        declared = self.headers.get(b"content-length", b"0").lstrip(b"0")
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > maximum):
             return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -103,13 +103,16 @@ def _check(value: Any) -> None:
     """Depth, and text that cannot be stored: U+0000, lone surrogates, numbers beyond all measure."""
     level: list[Any] = [value]
     for _ in range(MAXIMUM_DEPTH):
-        if not level:
-            return
         below: list[Any] = []
         for each in level:
             below += _members(each)
+        if not below:
+            return
         level = below
-    raise ValueError(f"nested deeper than {MAXIMUM_DEPTH} levels")
+    for each in level:
+        if isinstance(each, dict | list):
+            raise ValueError(f"nested deeper than {MAXIMUM_DEPTH} levels")
+        _members(each)
 
 
 def _members(value: Any) -> list[Any]:

@@ -118,6 +118,7 @@ class ClassSpotList(ListEnvelope):
 async def list_rooms(
     caller: Reader, location_id: LocationFilter = None, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
 ) -> Answer:
+    """Rooms at all permitted locations, or at one."""
     return listed(caller, await caller.read(storage.list_rooms, PageRequest(cursor, limit), location_id))
 
 
@@ -128,6 +129,7 @@ async def read_room(caller: Reader, room_id: PathId) -> Answer:
 
 @routes.get("/class-types", **operation("List class types", ClassTypeList, *LISTING))
 async def list_class_types(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
+    """What kinds of classes the studio offers."""
     return listed(caller, await caller.read(storage.list_class_types, PageRequest(cursor, limit)))
 
 
@@ -138,6 +140,7 @@ async def read_class_type(caller: Reader, class_type_id: PathId) -> Answer:
 
 @routes.get("/instructors", **operation("List active instructors", InstructorList, *LISTING))
 async def list_instructors(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
+    """Instructors who are active now."""
     return listed(caller, await caller.read(storage.list_instructors, PageRequest(cursor, limit)))
 
 
@@ -157,6 +160,7 @@ async def list_classes(
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
+    """By start time, earliest first. Availability is for display: the booking write checks it again."""
     if starts_after is not None and starts_before is not None and starts_after > starts_before:
         fault = {
             "loc": ("query", "starts_after"),
@@ -170,6 +174,7 @@ async def list_classes(
 
 @routes.get("/classes/{class_id}", **operation("Read a class", Class, *READING))
 async def read_class(caller: Reader, class_id: PathId) -> Answer:
+    """One class session with its availability at this moment."""
     return found(caller, await caller.read(storage.read_class, class_id))
 
 
@@ -179,4 +184,5 @@ async def read_class(caller: Reader, class_id: PathId) -> Answer:
 async def list_spots(
     caller: Reader, class_id: PathId, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
 ) -> Answer:
+    """Empty where the class does not let members choose. `available` is live; the booking write checks it again."""
     return listed(caller, await caller.read(storage.list_spots, PageRequest(cursor, limit), class_id))

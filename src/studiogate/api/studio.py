@@ -45,14 +45,17 @@ class LocationList(ListEnvelope):
 
 @routes.get("/studio", **operation("Read the studio", Studio))
 async def read_studio(caller: Reader) -> Answer:
+    """The studio that the key belongs to. Its timezone is here: do not infer it from your server."""
     return found(caller, await caller.read(storage.read_studio))
 
 
 @routes.get("/locations", **operation("List locations, active and inactive", LocationList, *LISTING))
 async def list_locations(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
+    """A restricted key sees only its permitted locations."""
     return listed(caller, await caller.read(storage.list_locations, PageRequest(cursor, limit)))
 
 
 @routes.get("/locations/{location_id}", **operation("Read a location", Location, *READING))
 async def read_location(caller: Reader, location_id: PathId) -> Answer:
+    """A location of another studio, or one that the key may not see, is 404."""
     return found(caller, await caller.read(storage.read_location, location_id))

@@ -9,6 +9,7 @@ from pydantic import BaseModel, StringConstraints
 
 from studiogate.api.errors import STATUS, Answer, refused
 from studiogate.api.execution import Caller
+from studiogate.api.params import Text
 from studiogate.domain.refusals import Refusal, RefusalType
 from studiogate.domain.webhooks.secrets import Sealer
 from studiogate.flows import once
@@ -16,7 +17,7 @@ from studiogate.flows.once import Once, Reply
 
 IDEMPOTENCY_KEY_LENGTHS = {"min_length": 8, "max_length": 120}
 IdempotencyKey = Annotated[
-    str,
+    Text,
     Header(
         alias="Idempotency-Key",
         description="Yours, new for each logical operation; repeat it unchanged when you retry.",

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Generator
 from pathlib import Path
 
 import structlog
@@ -33,18 +34,41 @@ def main() -> None:
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    # uvicorn drains on SIGTERM and then raises it again; the second time it shall end nothing.
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    signal.signal(signal.SIGINT, lambda *_: None)
+    ending = _Ending()
     listening = socket.socket(fileno=options.socket)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, listening, options.lifeline, Buckets(options.buckets)))
+        runner.run(_serve(settings, listening, options.lifeline, Buckets(options.buckets), ending))
 
 
-async def _serve(settings: configuration.Settings, listening: socket.socket, lifeline: int, buckets: Buckets) -> None:
+class _Ending:
+    """SIGTERM drains, whenever it comes: also before there is a server to drain."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.server: uvicorn.Server | None = None
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, self._ask)
+
+    def _ask(self, *_: object) -> None:
+        self.asked = True
+        if self.server is not None:
+            self.server.should_exit = True
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals to us: uvicorn would raise them again after draining and end with an error status."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+async def _serve(
+    settings: configuration.Settings, listening: socket.socket, lifeline: int, buckets: Buckets, ending: _Ending
+) -> None:
     runtime = Runtime.open(settings)
     app = PartnerApp(runtime, buckets)
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             app,
             http="httptools",
@@ -58,6 +82,9 @@ async def _serve(settings: configuration.Settings, listening: socket.socket, lif
             backlog=2048,
         )
     )
+    ending.server = server
+    if ending.asked:
+        return
     _leave_with_the_supervisor(lifeline)
     background = [asyncio.create_task(_keep_last_use(app)), asyncio.create_task(_end_waiting(server, runtime))]
     try:

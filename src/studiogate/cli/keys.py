@@ -120,7 +120,8 @@ def rotate(
     data: DataFolder = None,
 ) -> None:
     """Give a key a new secret; the old one works for the overlap."""
-    issued = on_database(data, lambda connection: flow.rotate(connection, credential_id, duration(overlap)))
+    lasting = duration(overlap)
+    issued = on_database(data, lambda connection: flow.rotate(connection, credential_id, lasting))
     if as_json:
         print_json({"id": issued.id, "key": issued.key})
         return

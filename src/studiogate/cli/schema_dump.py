@@ -34,7 +34,7 @@ def main() -> None:
         postgres.start()
         try:
             asyncio.run(_migrate(postgres.dsn()))
-            command = [postgres.bin("pg_dump"), "--schema-only", "--no-owner", "--dbname", postgres.dsn()]
+            command = [str(postgres.bin("pg_dump")), "--schema-only", "--no-owner", "--dbname", postgres.dsn()]
             dump = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603  the wheel's own
             TARGET.write_text(_readable(dump.stdout))
         finally:

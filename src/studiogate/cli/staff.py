@@ -58,6 +58,8 @@ def _explain(kind: str, row_id: UUID, refusal: Refusal) -> str:
     if "booked_count" in refusal.details:
         booked = refusal.details["booked_count"]
         return f"{booked} seats are taken: cancel bookings first, or choose a capacity of {booked} or more."
+    if "undoes" in refusal.details:
+        return f"The {kind} is {refusal.details['is']}, not {refusal.details['undoes']}: there is nothing to take back."
     if "from" in refusal.details:
         return f"The {kind} is {refusal.details['from']} and cannot become {refusal.details['to']}."
     return refusal.message
@@ -97,7 +99,10 @@ def check_in(
     booking_id: RowId, undo: Undo = False, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
     """The member is here."""
-    _mark(data, studio, booking_id, "confirmed" if undo else "checked_in", as_json)
+    if undo:
+        _mark(data, studio, booking_id, "confirmed", as_json, undoes="checked_in")
+    else:
+        _mark(data, studio, booking_id, "checked_in", as_json)
 
 
 @bookings.command("no-show")
@@ -105,11 +110,24 @@ def no_show(
     booking_id: RowId, undo: Undo = False, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
     """The member did not come. Taken back, they are checked in."""
-    _mark(data, studio, booking_id, "checked_in" if undo else "no_show", as_json)
+    if undo:
+        _mark(data, studio, booking_id, "checked_in", as_json, undoes="no_show")
+    else:
+        _mark(data, studio, booking_id, "no_show", as_json)
 
 
-def _mark(data: DataFolder, studio: str | None, booking_id: UUID, status: flow.Mark, as_json: bool) -> None:
-    done = _act(data, studio, "booking", booking_id, lambda c, access: flow.mark(c, access, booking_id, status))
+def _mark(
+    data: DataFolder,
+    studio: str | None,
+    booking_id: UUID,
+    status: flow.Mark,
+    as_json: bool,
+    undoes: flow.Mark | None = None,
+) -> None:
+    async def action(connection: Connection, access: Access) -> flow.Mark | Refusal:
+        return await flow.mark(connection, access, booking_id, status, undoes=undoes)
+
+    done = _act(data, studio, "booking", booking_id, action)
     if as_json:
         print_json({"id": str(booking_id), "status": done})
         return

@@ -58,6 +58,7 @@ class Supervisor:
         self._tick = tick
         self._stop = threading.Event()
         self._children: list[Child] = []
+        self._listening: socket.socket | None = None
         self._run_folder = tempfile.TemporaryDirectory(prefix="studiogate-")
         self._lifeline = os.pipe()
         self._inherited: tuple[int, ...] = (self._lifeline[0],)
@@ -81,6 +82,7 @@ class Supervisor:
             options = ["--socket", str(listening.fileno()), "--buckets", buckets, *self._lifeline_option()]
             self._children.append(Child(f"api-{number}", ["-m", "studiogate.cli.api_process", *options]))
         self._inherited += (listening.fileno(),)
+        self._listening = listening
 
     def add_worker(self) -> None:
         self._children.append(Child("worker", ["-m", "studiogate.cli.worker_process", *self._lifeline_option()]))
@@ -131,6 +133,9 @@ class Supervisor:
         )
 
     def _end_all(self) -> None:
+        if self._listening is not None:
+            # While anybody holds it open, the kernel takes in connections that nobody will serve any more.
+            self._listening.close()
         running = [child.process for child in self._children if child.process is not None]
         for process in running:
             process.terminate()

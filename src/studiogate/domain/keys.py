@@ -108,5 +108,5 @@ def _past(instant: datetime | None, now: datetime) -> bool:
 def credential_access(
     studio_id: UUID, credential_id: str, scopes: Iterable[str], location_ids: Iterable[UUID] | None
 ) -> Access:
-    locations = None if location_ids is None else tuple(sorted(location_ids))
+    locations = None if location_ids is None else tuple(sorted(set(location_ids)))
     return Access(studio_id, credential_id, frozenset(scopes), locations)

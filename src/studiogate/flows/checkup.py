@@ -72,7 +72,7 @@ async def _promises(connection: Connection) -> list[Finding]:
     findings = []
     for promise in invariants.PROMISES:
         violations = await invariants.violations(connection, promise)
-        findings += [Finding("fault", promise.name, violation) for violation in violations]
+        findings += [Finding(promise.level, promise.name, violation) for violation in violations]
         if not violations:
             findings.append(Finding("ok", promise.name, promise.holds))
     return findings

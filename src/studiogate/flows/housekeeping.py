@@ -1,6 +1,6 @@
 """What has to happen because time passes. Each step is small, safe to repeat and safe to run on several machines."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
@@ -8,17 +8,34 @@ from studiogate.domain.bookings import CancellationCause
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.storage import events, housekeeping, idempotency
 from studiogate.storage.bookings import locking, staff
-from studiogate.storage.database import Connection, Database
+from studiogate.storage.database import Connection, Database, DatabaseUnavailableError
 from studiogate.storage.webhooks import deliveries, endpoints
 
 BATCH = 200
+Due = tuple[UUID, UUID]  # a studio and its class
+
+
+async def _for_each(due: Iterable[Due], step: Callable[[UUID, UUID], Awaitable[int]]) -> int:
+    """Do the step for all of them: one class that cannot be done does not keep the others from their turn."""
+    done, failed = 0, []
+    for studio_id, class_id in due:
+        try:
+            done += await step(studio_id, class_id)
+        except DatabaseUnavailableError:
+            raise
+        except Exception as error:
+            error.add_note(f"class {class_id} of studio {studio_id}")
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} classes could not be done, {done} changes made", failed)
+    return done
 
 
 async def expire_waitlists(database: Database) -> int:
     """At class start those who still wait are told that it is over: no charge, no seat."""
     async with database.connection() as connection:
         due = await staff.classes_with_expired_waitlist(connection)
-    return sum([await _expire_waitlist(database, studio_id, class_id) for studio_id, class_id in due])
+    return await _for_each(due, lambda studio_id, class_id: _expire_waitlist(database, studio_id, class_id))
 
 
 async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) -> int:
@@ -29,7 +46,7 @@ async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) 
             return 0
         waiting = await staff.waiting_bookings(connection, access, class_id)
         members = [member_id for _, member_id in waiting]
-        await locking.lock_members(connection, access, class_id, members, with_waiting=False)
+        await locking.lock_members(connection, access, class_id, members)
         for booking_id, _ in waiting:
             cause = CancellationCause.WAITLIST_EXPIRED
             await staff_flow.cancel_with_class(connection, access, situation, booking_id, cause)
@@ -38,16 +55,18 @@ async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) 
 
 async def fill_free_seats(database: Database) -> int:
     """A waiting entry that became eligible again gets the seat that waited for it."""
-    filled, beyond = 0, None
+    due: list[Due] = []
     while True:
         async with database.connection() as connection:
-            due = await staff.classes_with_seat_and_waitlist(connection, beyond, BATCH)
-        for studio_id, class_id in due:
-            async with database.transaction() as connection:
-                filled += await staff_flow.fill_free_seats(connection, operator_access(studio_id), class_id)
-        if len(due) < BATCH:
-            return filled
-        beyond = due[-1]
+            page = await staff.classes_with_seat_and_waitlist(connection, due[-1] if due else None, BATCH)
+        due += page
+        if len(page) < BATCH:
+            return await _for_each(due, lambda studio_id, class_id: _fill_free_seats(database, studio_id, class_id))
+
+
+async def _fill_free_seats(database: Database, studio_id: UUID, class_id: UUID) -> int:
+    async with database.transaction() as connection:
+        return await staff_flow.fill_free_seats(connection, operator_access(studio_id), class_id)
 
 
 async def advance_memberships(database: Database) -> int:

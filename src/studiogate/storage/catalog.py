@@ -25,8 +25,8 @@ PRODUCT = Resource(
         d.id, 'product' as object, d.key, d.name, d.product_type, d.active, d.client_visible, d.credits_granted,
         ({PRICES}) as prices""",
     permitted="""
-        (not exists (select from product_locations o where o.studio_id = d.studio_id and o.product_id = d.id)
-         or exists (select from product_locations o where o.studio_id = d.studio_id and o.product_id = d.id
+        (not exists (select from product_locations o where o.studio_id = $1 and o.product_id = d.id)
+         or exists (select from product_locations o where o.studio_id = $1 and o.product_id = d.id
                     and o.location_id = any({})))""",
     columns_need_locations=True,
 )

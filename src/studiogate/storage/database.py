@@ -65,7 +65,7 @@ class Database:
         self._size = size
         self._open = 0
         self._idle: list[Connection] = []
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[asyncio.Future[Connection | None]] = deque()
 
     def connection(self) -> "Lease":
         """A connection for plain reads, each its own implicit transaction."""
@@ -85,28 +85,35 @@ class Database:
             await self._discard(connection)
 
     async def acquire(self) -> Connection:
-        deadline: float | None = None
-        while True:
-            if (connection := self._take_idle()) is not None:
-                return connection
-            if self._open < self._size:
-                return await self._connect()
-            now = asyncio.get_running_loop().time()
-            deadline = deadline or now + ACQUIRE_SECONDS
-            await self._wait_for_release(deadline - now)
+        if (connection := self._take_idle()) is not None:
+            return connection
+        if self._open < self._size:
+            self._open += 1
+            return await self._connect()
+        return await self._wait_for_turn()
 
     def release(self, connection: Connection) -> None:
         """Take a connection back. One that is closed or still in a transaction is not handed on."""
         if connection.is_closed() or connection.is_in_transaction() or self._size == 0:
             self.drop(connection)
-            return
-        self._idle.append(connection)
-        self._wake_one()
+        else:
+            self._give(connection)
 
     def drop(self, connection: Connection) -> None:
         connection.terminate()
-        self._open -= 1
-        self._wake_one()
+        self._give(None)
+
+    def _give(self, connection: Connection | None) -> None:
+        """Straight to whoever waits longest, so that nobody overtakes; None is the right to open a new one."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(connection)
+                return
+        if connection is None:
+            self._open -= 1
+        else:
+            self._idle.append(connection)
 
     def _take_idle(self) -> Connection | None:
         while self._idle:
@@ -117,35 +124,28 @@ class Database:
         return None
 
     async def _connect(self) -> Connection:
-        self._open += 1
+        """On a place that is counted already."""
         try:
             return await asyncpg.connect(self._dsn, timeout=CONNECT_SECONDS, server_settings=SESSION)
         except BaseException as error:
-            self._open -= 1
-            self._wake_one()
+            self._give(None)
             if isinstance(error, (*UNAVAILABLE, asyncpg.PostgresError)):
                 raise DatabaseUnavailableError(str(error)) from error
             raise
 
-    async def _wait_for_release(self, seconds: float) -> None:
-        turn = asyncio.get_running_loop().create_future()
+    async def _wait_for_turn(self) -> Connection:
+        turn: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
-            async with asyncio.timeout(seconds):
-                await turn
+            async with asyncio.timeout(ACQUIRE_SECONDS):
+                connection = await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
-                self._wake_one()  # our turn came at the moment we gave up: it is the next one's
+                self._give(turn.result())  # our turn came at the moment we gave up: it is the next one's
             if isinstance(error, TimeoutError):
                 raise OverloadedError from None
             raise
-
-    def _wake_one(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
+        return await self._connect() if connection is None else connection
 
     async def _discard(self, connection: Connection) -> None:
         self._open -= 1

@@ -28,10 +28,13 @@ REMEMBER = """
     update idempotency_keys set status = $4, body = $5, completed_at = clock_timestamp()
     where studio_id = $1 and credential_id = $2 and key = $3"""
 
+# A key that is being claimed anew is locked and passed over. The age is asked twice: a delete that had to wait for a
+# row looks at the fresh row again but not at its subquery, and would forget a result of this very moment.
 SWEEP = f"""
-    delete from idempotency_keys where (studio_id, credential_id, key) in (
-        select studio_id, credential_id, key from idempotency_keys
-        where studio_id = $1 and completed_at <= clock_timestamp() - {KEPT} limit $2)"""
+    delete from idempotency_keys where studio_id = $1 and completed_at <= clock_timestamp() - {KEPT}
+        and (credential_id, key) in (
+            select credential_id, key from idempotency_keys
+            where studio_id = $1 and completed_at <= clock_timestamp() - {KEPT} limit $2 for update skip locked)"""
 
 
 class StillRunningError(Exception):

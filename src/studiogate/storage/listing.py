@@ -241,33 +241,44 @@ class _PageStatement:
             from {self.resource.table} {self.alias} where {where}),"""
 
     def _source(self) -> str:
-        """The rows, at most limit + 1 from every range and arm."""
-        arms = " union all ".join(self._arm(arm) for arm in self._arms())
+        """The rows, at most limit + 1 from every range.
+
+        What changed since an instant is all rows made since, read along the list's own index, and the older ones that
+        were touched since. In another order than that of creation the two cannot be told apart: there the index is
+        walked and filtered.
+        """
+        if self.updated_after is None:
+            return self._along_the_index([])
+        made, touched = f"{self.alias}.created_at", f"{self.alias}.updated_at >= {self.updated_after}"
+        if self.resource.order != "created_at":
+            return self._along_the_index([touched])
+        since = self._along_the_index([f"{made} >= {self.updated_after}", touched])
+        return f"{since} union all {self._among_the_changes([f'{made} < {self.updated_after}', touched])}"
+
+    def _along_the_index(self, conditions: list[str]) -> str:
+        """In the list's order from the first row on, each range for itself, ended by the limit."""
+        arm = self._rows(
+            [*conditions, *(f"{self.alias}.{column} = {name}.value" for name, column, _, _ in self.ranges)]
+        )
+        limited = f"({arm} order by {self._ordered()} limit {self.limit}::integer + 1)"
         if not self.ranges:
-            return arms
+            return limited
         unnested = " cross join ".join(
             f"unnest({place}::{type_}[]) {name}(value)" for name, _, type_, place in self.ranges
         )
-        return f"select arm.* from {unnested} cross join lateral ({arms}) arm"
+        return f"(select arm.* from {unnested} cross join lateral {limited} arm)"
 
-    def _arms(self) -> list[list[str]]:
-        """What changed since an instant: all rows made since, and the older ones that were touched since.
+    def _among_the_changes(self, conditions: list[str]) -> str:
+        """Exactly the changed rows, all ranges at once. The fence (offset 0) keeps the planner from walking the whole
+        list in its order and filtering, which is what it would do for the sake of the limit."""
+        ranges = [f"{self.alias}.{column} = any({place}::{type_}[])" for _, column, type_, place in self.ranges]
+        changed = self._rows([*conditions, *ranges])
+        order = self.order.format("")
+        return f"(select * from ({changed} offset 0) changed order by {order} limit {self.limit}::integer + 1)"
 
-        The first arm runs along the list's own index and ends at the limit; the second reads exactly the changes.
-        """
-        if self.updated_after is None:
-            return [[]]
-        touched = f"{self.alias}.updated_at >= {self.updated_after}"
-        if self.resource.order != "created_at":
-            return [[touched]]
-        made = f"{self.alias}.created_at"
-        return [[f"{made} >= {self.updated_after}", touched], [f"{made} < {self.updated_after}", touched]]
-
-    def _arm(self, conditions: list[str]) -> str:
-        where = [*self.scope, *self.filters, *conditions, *self._beyond_the_cursor()]
-        where += [f"{self.alias}.{column} = {name}.value" for name, column, _, _ in self.ranges]
-        return f"""(select {self.alias}.* from {self.resource.table} {self.alias}
-            where {" and ".join(where)} order by {self._ordered()} limit {self.limit}::integer + 1)"""
+    def _rows(self, conditions: list[str]) -> str:
+        where = " and ".join([*self.scope, *self.filters, *conditions, *self._beyond_the_cursor()])
+        return f"select {self.alias}.* from {self.resource.table} {self.alias} where {where}"
 
     def _beyond_the_cursor(self) -> list[str]:
         if self.cursor_id is None:

@@ -67,12 +67,14 @@ async def list_bookings(
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
+    """Newest first. Filters combine; an unknown class or member gives an empty list."""
     wanted = storage.BookingFilters(class_id, member_id, status, updated_after)
     return listed(caller, await caller.read(storage.list_bookings, PageRequest(cursor, limit), wanted))
 
 
 @routes.get("/bookings/{booking_id}", **operation("Read a booking", Booking, *READING))
 async def read_booking(caller: Reader, booking_id: PathId) -> Answer:
+    """Visible when its class is at a permitted location."""
     return found(caller, await caller.read(storage.read_booking, booking_id))
 
 
@@ -86,10 +88,12 @@ async def list_waitlist(
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
+    """Newest first. `position` is set while an entry waits."""
     wanted = storage.BookingFilters(class_id, member_id, status, updated_after)
     return listed(caller, await caller.read(storage.list_waitlist, PageRequest(cursor, limit), wanted))
 
 
 @routes.get("/waitlist/{waitlist_id}", **operation("Read a waitlist entry", WaitlistEntry, *READING))
 async def read_waitlist_entry(caller: Reader, waitlist_id: PathId) -> Answer:
+    """Position, status, and whether it became a booking."""
     return found(caller, await caller.read(storage.read_waitlist_entry, waitlist_id))

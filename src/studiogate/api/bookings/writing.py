@@ -126,6 +126,7 @@ class BookingCancellation(Wire):
     **operation("Book a class", Booking, *WRITING, *READING, *IDEMPOTENT, *BOOKING_REFUSALS, status_code=201),
 )
 async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: PartnerBookingCreate) -> Answer:
+    """Runs every rule. With `join_waitlist` a full class answers with a waitlisted booking."""
     wanted = body.wanted()
     return await write(
         caller,
@@ -142,6 +143,7 @@ async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: 
     **operation("Ask what booking would answer now", BookingValidation, *WRITING, *READING),
 )
 async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer:
+    """The same rules without any effect and without a key. The answer can change until you book."""
     validation = await caller.read(flow.validate, body.wanted())
     if isinstance(validation, Refusal):
         return refused(validation, caller.request_id)
@@ -163,6 +165,10 @@ async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer
 async def cancel_booking(
     caller: Canceller, booking_id: PathId, idempotency_key: IdempotencyKey, reason: Reason = None
 ) -> Answer:
+    """Applies the policy frozen on the booking: it may charge a fee or forfeit a credit. Use a new key
+
+    for each cancellation.
+    """
     return await write(
         caller,
         idempotency_key,
@@ -185,6 +191,7 @@ async def cancel_booking(
     ),
 )
 async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
+    """The receipt that cancelling at this moment would give; nothing happens."""
     preview = await caller.read(cancelling.preview, booking_id)
     if isinstance(preview, Refusal):
         return refused(preview, caller.request_id)
@@ -196,4 +203,5 @@ async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
     **operation("Read the receipt of a cancelled booking", BookingCancellation, *READING),
 )
 async def read_cancellation(caller: Reader, booking_id: PathId) -> Answer:
+    """Exactly what the cancellation answered."""
     return found(caller, await caller.read(reading.read_cancellation, booking_id))

@@ -4,8 +4,11 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 
 
 def instant_text(instant: datetime) -> str:
-    """An instant as it leaves the house: ISO 8601 in UTC with ``+00:00``, as PostgreSQL's own JSON writes it."""
-    return instant.astimezone(UTC).isoformat()
+    """An instant as it leaves the house: ISO 8601 in UTC with ``+00:00`` and no needless zeros, to the letter as
+    PostgreSQL's own JSON writes it."""
+    seconds, _, fraction = instant.astimezone(UTC).isoformat().removesuffix("+00:00").partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{seconds}.{fraction}+00:00" if fraction else f"{seconds}+00:00"
 
 
 def minutes_before(start: datetime, minutes: int) -> datetime:

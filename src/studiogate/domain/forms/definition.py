@@ -45,7 +45,7 @@ class RuleOp(StrEnum):
     IS_NOT_EMPTY = "is_not_empty"
 
 
-WITH_OPTIONS = frozenset({FieldType.SELECT, FieldType.CHECKBOX_GROUP})
+WITH_OPTIONS = (FieldType.SELECT, FieldType.CHECKBOX_GROUP)
 
 
 def definition_faults(fields: object) -> list[DefinitionFault]:

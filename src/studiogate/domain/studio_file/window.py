@@ -56,6 +56,7 @@ class Window:
         self._position = 0
         self._line = 1
         self._ended = False
+        self._begun = False
 
     def peek(self) -> str:
         """The next character that is no white space; "" at the end of the file."""
@@ -70,6 +71,7 @@ class Window:
         if self.peek() != character:
             raise self.broken(f"{character} is expected")
         self._position += 1
+        self._begun = True
 
     def value(self) -> tuple[Any, str | None]:
         """The next value, or why it is refused; the window then stands behind it."""
@@ -93,7 +95,7 @@ class Window:
 
     def broken(self, message: str) -> BrokenFileError:
         if not self._text[self._position :].strip() and self._ended:
-            message = "the file ends in the middle" if self._text else "the file is empty"
+            message = "the file ends in the middle" if self._begun else "the file is empty"
         return BrokenFileError(self._line + self._text.count("\n", 0, self._position), message)
 
     def _decode(self, decoder: json.JSONDecoder) -> tuple[Any, int]:
@@ -106,8 +108,9 @@ class Window:
             except RecursionError:
                 raise self.broken("a value is nested too deeply") from None
             else:
-                # A number at the very end may go on in what is not read yet.
-                if end < len(self._text) or self._ended:
+                # A number near the end may go on in what is not read yet.
+                closed = self._text[self._position] in '{["'
+                if closed or self._ended or end < len(self._text) - TOKEN:
                     return value, end
             if len(self._text) - self._position > LONGEST_VALUE:
                 raise self.broken(f"a value is longer than {LONGEST_VALUE >> 20} MiB, or its end is missing")

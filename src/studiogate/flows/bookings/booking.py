@@ -10,7 +10,7 @@ from studiogate.domain.bookings import Attempt, BookingDecision, BookingRequest,
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import promotion
-from studiogate.storage.bookings import facts, locking, recording
+from studiogate.storage.bookings import locking, recording
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
 from studiogate.storage.events import Change, emit
@@ -36,12 +36,11 @@ async def book(connection: Connection, access: Access, wanted: WantedBooking) ->
     situation = await locking.lock_class(connection, access, wanted.class_id)
     if situation is None:
         return NOT_FOUND
-    waiting = situation.has_seat_and_waitlist
-    await locking.lock_members(connection, access, wanted.class_id, [wanted.member_id], with_waiting=waiting)
-    people = await facts.look_at_people(connection, access, situation, [wanted.member_id], with_waiting=waiting)
+    seats = situation.class_.available_count
+    people = await promotion.look_at_people(connection, access, situation, [wanted.member_id], seats=seats)
     if wanted.member_id not in people.members:
         return NOT_FOUND
-    if waiting:
+    if people.waiting:
         # Those who wait come first, also before a newcomer who arrives while a seat happens to be free.
         situation, people = await promotion.promote(connection, access, situation, people)
     decision = decide_booking(_attempt(situation, people, wanted))
@@ -70,10 +69,11 @@ async def validate(connection: Connection, access: Access, wanted: WantedBooking
     situation = await locking.find_class(connection, access, wanted.class_id)
     if situation is None:
         return NOT_FOUND
-    waiting = situation.has_seat_and_waitlist
-    people = await facts.look_at_people(connection, access, situation, [wanted.member_id], with_waiting=waiting)
+    seats = situation.class_.available_count
+    people = await promotion.look_at_people(connection, access, situation, [wanted.member_id], seats=seats, lock=False)
     if wanted.member_id not in people.members:
         return NOT_FOUND
+    situation, people = promotion.foresee(situation, people)
     return _validation(decide_booking(_attempt(situation, people, wanted)))
 
 

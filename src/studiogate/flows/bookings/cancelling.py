@@ -34,9 +34,8 @@ async def cancel(connection: Connection, access: Access, booking_id: str, reason
     if found is None:
         return NOT_FOUND
     situation, member_id = found
-    waiting = situation.class_.waitlist_count > 0
-    await locking.lock_members(connection, access, situation.class_.id, [member_id], with_waiting=waiting)
-    people = await facts.look_at_people(connection, access, situation, [member_id], with_waiting=waiting)
+    seats = situation.class_.available_count + 1
+    people = await promotion.look_at_people(connection, access, situation, [member_id], seats=seats)
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
     decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER, people.now)
     if isinstance(decided, Refusal):
@@ -51,8 +50,8 @@ async def preview(connection: Connection, access: Access, booking_id: str) -> st
     if found is None:
         return NOT_FOUND
     situation, member_id = found
-    waiting = situation.class_.waitlist_count > 0
-    people = await facts.look_at_people(connection, access, situation, [member_id], with_waiting=waiting)
+    seats = situation.class_.available_count + 1
+    people = await promotion.look_at_people(connection, access, situation, [member_id], seats=seats, lock=False)
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
     decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER, people.now)
     if isinstance(decided, Refusal):

@@ -2,22 +2,61 @@
 
 from dataclasses import replace
 from datetime import datetime
+from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import (
+    BookingStatus,
     ClassFacts,
+    LiveBooking,
+    MemberFacts,
+    MembershipFacts,
     Promote,
     PromotionStep,
     SpotFacts,
     WaitingEntry,
     eligible_waiting,
     plan_promotions,
+    promotion_is_open,
     seats_open_to_newcomers,
 )
 from studiogate.flows.bookings import announcing
-from studiogate.storage.bookings import recording
+from studiogate.storage.bookings import facts, locking, recording
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
+
+
+async def look_at_people(
+    connection: Connection,
+    access: Access,
+    situation: ClassSituation,
+    member_ids: list[UUID],
+    *,
+    seats: int,
+    lock: bool = True,
+) -> PeopleSituation:
+    """The members, and as many of those who wait as it takes to know whose the free ``seats`` are.
+
+    The first hundred nearly always say it. Where they leave a seat over, all who wait are looked at: a newcomer must
+    not overtake somebody further down. Their locks are then taken in two goes, out of the order; should that end in a
+    deadlock, PostgreSQL breaks it and the whole is done again.
+    """
+    waiting = situation.class_.waitlist_count if seats > 0 else 0
+    depth = min(waiting, facts.WAITING_LOOKED_AT)
+    while True:
+        if lock:
+            await locking.lock_members(connection, access, situation.class_.id, member_ids, depth=depth)
+        people = await facts.look_at_people(connection, access, situation, member_ids, depth=depth)
+        if depth == waiting or not _leaves_seats_over(situation, people, seats):
+            return people
+        depth = waiting
+
+
+def _leaves_seats_over(situation: ClassSituation, people: PeopleSituation, seats: int) -> bool:
+    class_ = replace(situation.class_, booked_count=situation.class_.capacity - seats)
+    if not promotion_is_open(class_, situation.policy, people.now):
+        return False
+    return eligible_waiting(class_, people.waiting, people.spots, people.now) < seats
 
 
 async def promote(
@@ -26,10 +65,14 @@ async def promote(
     """Give free seats to eligible entries in join order; return what the class and its people are then."""
     class_ = situation.class_
     steps = plan_promotions(class_, situation.policy, people.waiting, people.spots, people.now)
-    promoted = await record_steps(connection, access, class_, steps, people.now)
-    if not promoted:
-        return situation, people
-    return _after(situation, people, promoted)
+    return _after(situation, people, await record_steps(connection, access, class_, steps, people.now))
+
+
+def foresee(situation: ClassSituation, people: PeopleSituation) -> tuple[ClassSituation, PeopleSituation]:
+    """What ``promote`` would leave behind, without any effect."""
+    steps = plan_promotions(situation.class_, situation.policy, people.waiting, people.spots, people.now)
+    verdicts = ((step.entry, step.verdict) for step in steps)
+    return _after(situation, people, [(entry, verdict) for entry, verdict in verdicts if isinstance(verdict, Promote)])
 
 
 async def record_steps(
@@ -62,7 +105,22 @@ def _after(
     )
     waiting = tuple(entry for entry in people.waiting if entry.id not in seated)
     spots = tuple(SpotFacts(spot.id, spot.label, spot.held or spot.id in taken) for spot in people.spots)
-    return replace(situation, class_=class_), replace(people, waiting=waiting, spots=spots)
+    members = dict(people.members)
+    for entry, verdict in promoted:
+        if entry.member.id in members:
+            members[entry.member.id] = _seated(members[entry.member.id], entry, verdict)
+    return replace(situation, class_=class_), replace(people, members=members, waiting=waiting, spots=spots)
+
+
+def _seated(member: MemberFacts, entry: WaitingEntry, verdict: Promote) -> MemberFacts:
+    live = LiveBooking(entry.booking_id, BookingStatus.CONFIRMED)
+    return replace(member, live_booking=live, memberships=tuple(_paid(each, verdict) for each in member.memberships))
+
+
+def _paid(membership: MembershipFacts, verdict: Promote) -> MembershipFacts:
+    if membership.id != verdict.membership_id or membership.credits_remaining is None:
+        return membership
+    return replace(membership, credits_remaining=membership.credits_remaining - verdict.credits_taken)
 
 
 def open_seats(situation: ClassSituation, people: PeopleSituation) -> int:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import (
+    SEAT_HOLDING,
     BookingStatus,
     Cancellation,
     CancellationAttempt,
@@ -51,7 +52,7 @@ async def cancel_class(connection: Connection, access: Access, class_id: UUID) -
             return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
         bookings = await staff.live_bookings(connection, access, class_id)
         members = [member_id for _, member_id in bookings]
-        await locking.lock_members(connection, access, class_id, members, with_waiting=False)
+        await locking.lock_members(connection, access, class_id, members)
         returned = 0
         for booking_id, _ in bookings:
             returned += await cancel_with_class(
@@ -108,23 +109,34 @@ async def fill_free_seats(connection: Connection, access: Access, class_id: UUID
     situation = await locking.lock_class(connection, access, class_id)
     if situation is None or not situation.has_seat_and_waitlist:
         return 0
-    await locking.lock_members(connection, access, class_id, [], with_waiting=True)
-    people = await facts.look_at_people(connection, access, situation, [], with_waiting=True)
+    seats = situation.class_.available_count
+    people = await promotion.look_at_people(connection, access, situation, [], seats=seats)
     after, _ = await promotion.promote(connection, access, situation, people)
     return after.class_.booked_count - situation.class_.booked_count
 
 
-async def mark(connection: Connection, access: Access, booking_id: UUID, status: Mark) -> Mark | Refusal:
-    """Check in, mark as no-show, or take that back."""
+async def mark(
+    connection: Connection, access: Access, booking_id: UUID, status: Mark, *, undoes: Mark | None = None
+) -> Mark | Refusal:
+    """Check in, mark as no-show, or take that back; ``undoes`` is what is taken back."""
     async with connection.transaction():
         found = await locking.lock_class_of_booking(connection, access, booking_id)
         if found is None:
             return NOT_FOUND
         situation, _ = found
         held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
-        refusal = booking_transition_refusal(held.booking.status, BookingStatus(status))
+        refusal = _mark_refusal(held.booking.status, status, undoes)
         if refusal is not None:
             return refusal
         await staff.set_booking_status(connection, access, booking_id, status)
         await announcing.marked(connection, access, booking_id, held.booking.status)
         return status
+
+
+def _mark_refusal(current: BookingStatus, target: Mark, undoes: Mark | None) -> Refusal | None:
+    """Only who has a seat is marked: who waits becomes confirmed by promotion, which takes the seat and the credit."""
+    if current not in SEAT_HOLDING:
+        return Refusal(Code.INVALID_TRANSITION, {"from": str(current), "to": target})
+    if undoes is not None and current != undoes:
+        return Refusal(Code.INVALID_TRANSITION, {"is": str(current), "undoes": undoes})
+    return booking_transition_refusal(current, BookingStatus(target))

@@ -24,8 +24,7 @@ from studiogate.domain.bookings import (
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
 from studiogate.storage.database import Connection, Record
 
-# How many waiting entries a transaction looks at for a free seat. More than that many in a row who are not
-# eligible is beyond belief; the sweep goes on where this ends.
+# How many waiting entries a transaction looks at for a free seat at first.
 WAITING_LOOKED_AT = 100
 
 # A class with its four levels of policy. What its own row says is fresh even after waiting for the lock.
@@ -70,12 +69,13 @@ MEMBERS = f"""
                exists (select from bookings b
                 where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2
                   and b.status in ('confirmed', 'checked_in')
-                  and b.start_time < $7 and b.start_time > $6::timestamptz - interval '7 days' and b.end_time > $6) as overlapping,
+                  and b.start_time < $7 and b.start_time > $6::timestamptz - interval '7 days'
+                  and b.end_time > $6) as overlapping,
                array(select distinct f.form_id from form_submissions f
                      where f.studio_id = $1 and f.member_id = m.id
                        and f.status in ('pending', 'confirmed')) as submitted_forms
         from members m
-        where m.studio_id = $1 and (m.id = any($3::uuid[]) or m.id in (select member_id from waiting))
+        where m.studio_id = $1 and m.id = any($3::uuid[] || array(select member_id from waiting))
     )
     select json_build_object(
         'members', (select coalesce(json_agg(facts), '[]') from facts),
@@ -154,12 +154,12 @@ def class_situation(row: Record) -> ClassSituation:
 
 
 async def look_at_people(
-    connection: Connection, access: Access, situation: ClassSituation, member_ids: list[UUID], *, with_waiting: bool
+    connection: Connection, access: Access, situation: ClassSituation, member_ids: list[UUID], *, depth: int
 ) -> PeopleSituation:
+    """The members by name, and the first ``depth`` of those who wait."""
     class_ = situation.class_
     day = local_day_bounds(class_.start_time, situation.timezone)
     times = (class_.start_time, class_.end_time)
-    depth = WAITING_LOOKED_AT if with_waiting else 0
     text = await connection.fetchval(MEMBERS, access.studio_id, class_.id, member_ids, *day, *times, depth)
     row = json.loads(text)
     raw_members = {UUID(each["id"]): each for each in row["members"]}

@@ -7,13 +7,7 @@ are looked at in the next statement. ``no key update`` is enough, and lets forei
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage.bookings.facts import (
-    CLASS_COLUMNS,
-    CLASS_SOURCES,
-    WAITING_LOOKED_AT,
-    ClassSituation,
-    class_situation,
-)
+from studiogate.storage.bookings.facts import CLASS_COLUMNS, CLASS_SOURCES, ClassSituation, class_situation
 from studiogate.storage.database import Connection
 
 PERMITTED = "($3::uuid[] is null or c.location_id = any($3))"
@@ -66,8 +60,8 @@ async def find_class_of_booking(
 
 
 async def lock_members(
-    connection: Connection, access: Access, class_id: UUID, member_ids: list[UUID], *, with_waiting: bool
+    connection: Connection, access: Access, class_id: UUID, member_ids: list[UUID], *, depth: int = 0
 ) -> None:
-    """All at once and by id: whoever needs several members takes them in the same order as everybody else."""
-    depth = WAITING_LOOKED_AT if with_waiting else 0
+    """The members by name and the first ``depth`` of those who wait, all at once and by id: whoever needs several
+    takes them in the same order as everybody else."""
     await connection.fetch(LOCK_MEMBERS, access.studio_id, member_ids, class_id, depth)

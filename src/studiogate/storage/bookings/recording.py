@@ -103,7 +103,8 @@ CANCEL = """
         returning w.id, before.status, before.position
     ), counted as (
         update classes set booked_count = booked_count - $7::boolean::integer,
-                           waitlist_count = waitlist_count - (select count(*) from entry)
+                           waitlist_count = waitlist_count - (
+                               select count(*) from before where status = 'waiting')
         where studio_id = $1 and id = $3
     ), repaid as (
         update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1

@@ -5,7 +5,7 @@
     changes     which of them differ from what is kept, and the locks that hold the rest still
     checks      references, ids and values that must be unique
     seats       classes and bookings as they would be afterwards: nothing oversold, nothing held twice
-    applying    one statement a table
+    applying    what differs into the tables, a few statements each
     bookings    the waitlist, the counters and the copies that follow from bookings and classes
     exporting   the same rows back, in the file's own format
 

@@ -1,4 +1,4 @@
-"""The changes into the tables, one statement a table."""
+"""The changes into the tables: a few statements each, however many rows there are."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -39,16 +39,22 @@ async def apply_studio(connection: Connection, access: Access, values: Mapping[s
     """``created``, ``updated`` or ``unchanged``."""
     names = ", ".join(STUDIO_COLUMNS)
     places = ", ".join(f"${number}" for number in range(2, len(STUDIO_COLUMNS) + 2))
-    assigned = ", ".join(f"{name} = excluded.{name}" for name in STUDIO_COLUMNS)
-    kept = ", ".join(f"studios.{name}" for name in STUDIO_COLUMNS)
-    given = ", ".join(f"excluded.{name}" for name in STUDIO_COLUMNS)
-    existed = await connection.fetchval("select true from studios where studio_id = $1", access.studio_id)
-    statement = f"""
-        insert into studios (studio_id, {names}) values ($1, {places})
-        on conflict (studio_id) do update set {assigned} where ({kept}) is distinct from ({given})
-        returning true"""
-    written = await connection.fetchval(statement, access.studio_id, *(values[name] for name in STUDIO_COLUMNS))
-    return "unchanged" if not written else "updated" if existed else "created"
+    given = [access.studio_id, *(values[name] for name in STUDIO_COLUMNS)]
+    if not await connection.fetchval("select true from studios where studio_id = $1", access.studio_id):
+        await connection.execute(f"insert into studios (studio_id, {names}) values ($1, {places})", *given)
+        return "created"
+    slug, others = given.pop(2), ", ".join(name for name in STUDIO_COLUMNS if name != "slug")
+    places = ", ".join(f"${number}" for number in range(2, len(given) + 1))
+    written = await connection.fetchval(
+        f"""update studios set ({others}) = ({places})
+            where studio_id = $1 and ({others}) is distinct from ({places}) returning true""",
+        *given,
+    )
+    # By itself, for the reason given at _update.
+    renamed = await connection.fetchval(
+        "update studios set slug = $2 where studio_id = $1 and slug <> $2 returning true", access.studio_id, slug
+    )
+    return "updated" if written or renamed else "unchanged"
 
 
 async def slug_taken(connection: Connection, access: Access, slug: str) -> bool:
@@ -66,7 +72,8 @@ def _statements(table: Table) -> list[str]:
     vacating = [_vacate(table, column, value) for column, value in table.vacated.items()]
     limits = [statement for each in table.limits for statement in _replace(table, each)]
     versions = [NEW_FORM_VERSIONS] if table.name == "forms" else []
-    return [*vacating, _upsert(table), *limits, *versions]
+    claiming = [_claim(table)] if table.keys else []
+    return [*vacating, _update(table), *claiming, _insert(table), *limits, *versions]
 
 
 def _vacate(table: Table, column: str, value: str) -> str:
@@ -75,20 +82,34 @@ def _vacate(table: Table, column: str, value: str) -> str:
         where t.studio_id = $1 and c.existing and t.id = c.id and t.{column} is distinct from c.{column}"""
 
 
-def _upsert(table: Table) -> str:
-    columns = table.stored
-    names = ", ".join(column.quoted for column in columns)
-    made = {f'"{name}"': value for name, value in table.at_creation.items()}
-    assigned = {column.quoted: f"excluded.{column.quoted}" for column in columns}
+def _update(table: Table) -> str:
+    """Before the insert: what kept rows give up, new ones may take.
+
+    Neither ``on conflict do update`` nor all columns at once: a statement that names a unique column locks its rows
+    as if that column changed, and would hold up everybody who refers to them.
+    """
+    assigned = {column.quoted: f"c.{column.quoted}" for column in table.stored if column not in table.keys}
     assigned |= {f'"{name}"': value for name, value in table.at_change.items()}
-    kept = ", ".join(column.compared.format(f"{table.name}.{column.quoted}") for column in columns)
-    given = ", ".join(column.compared.format(f"excluded.{column.quoted}") for column in columns)
     return f"""
-        insert into {table.name} (studio_id, id, {", ".join([names, *made])})
-        select $1, c.id, {", ".join([*(f"c.{column.quoted}" for column in columns), *made.values()])}
-        from {table.change} c order by {table.order}
-        on conflict (studio_id, id) do update set {", ".join(f"{name} = {value}" for name, value in assigned.items())}
-        where ({kept}) is distinct from ({given})"""
+        update {table.name} t set {", ".join(f"{name} = {value}" for name, value in assigned.items())}
+        from {table.change} c where t.studio_id = $1 and c.existing and t.id = c.id"""
+
+
+def _claim(table: Table) -> str:
+    """The unique columns, of the rows where they change; all of those are vacant by now."""
+    assigned = ", ".join(f"{column.quoted} = c.{column.quoted}" for column in table.keys)
+    kept, given = (", ".join(f"{row}.{column.quoted}" for column in table.keys) for row in "tc")
+    return f"""
+        update {table.name} t set {assigned} from {table.change} c
+        where t.studio_id = $1 and c.existing and t.id = c.id and ({kept}) is distinct from ({given})"""
+
+
+def _insert(table: Table) -> str:
+    filled = {column.quoted: f"c.{column.quoted}" for column in table.stored}
+    filled |= {f'"{name}"': value for name, value in table.at_creation.items()}
+    return f"""
+        insert into {table.name} (studio_id, id, {", ".join(filled)})
+        select $1, c.id, {", ".join(filled.values())} from {table.change} c where not c.existing"""
 
 
 def _replace(table: Table, limits: Limits) -> tuple[str, str]:

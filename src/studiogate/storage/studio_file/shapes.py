@@ -59,9 +59,8 @@ class Table:
     joins: str = ""
     # Columns that are set once, when the row is made, as expressions over c (the changed row).
     at_creation: Mapping[str, str] = field(default_factory=dict)
-    # Columns that every change touches.
+    # Columns that a change of a kept row touches, as expressions over c and t (the row as it is kept).
     at_change: Mapping[str, str] = field(default_factory=dict)
-    order: str = "id"
 
     @property
     def title(self) -> str:
@@ -79,6 +78,12 @@ class Table:
     @property
     def stored(self) -> tuple[Column, ...]:
         return tuple(column for column in self.columns if column.stored)
+
+    @property
+    def keys(self) -> tuple[Column, ...]:
+        """The columns of unique constraints, beside the id."""
+        named = {name for unique in self.uniques for name in unique.columns}
+        return tuple(column for column in self.stored if column.name in named)
 
     @property
     def kept(self) -> str:

@@ -60,7 +60,7 @@ FORMS = Table(
     ),
     uniques=(Unique(("slug",)),),
     vacated={"slug": "c.id::text"},
-    at_change={"version": "forms.version + 1"},
+    at_change={"version": "t.version + 1"},
 )
 PRODUCTS = Table(
     "products",
@@ -140,7 +140,7 @@ MEMBERSHIPS = Table(
     joins="""
         left join stage_products d on d.id = s.product_id
         left join products p on p.studio_id = $1 and p.id = s.product_id""",
-    at_change={"state_version": "greatest(excluded.state_version, memberships.state_version + 1)"},
+    at_change={"state_version": "greatest(c.state_version, t.state_version + 1)"},
 )
 CLASSES = Table(
     "classes",
@@ -162,7 +162,7 @@ CLASSES = Table(
         "instructor_id": "instructors",
     },
     # Bookings of the same file may bring the count down to a lower capacity: it is counted again at the end.
-    at_change={"booked_count": "least(classes.booked_count, excluded.capacity)"},
+    at_change={"booked_count": "least(t.booked_count, c.capacity)"},
 )
 _SOURCE = "coalesce(s.booking_source, case when t.id is null then 'import' else t.booking_source end)"
 _OF_CLASS = "(select k.{0} from classes k where k.studio_id = $1 and k.id = c.class_id)"
@@ -179,8 +179,6 @@ BOOKINGS = Table(
     {"class_id": "classes", "member_id": "members", "membership_id": "memberships", "class_spot_id": "room_spots"},
     vacated={"class_spot_id": "null"},
     at_creation={each: _OF_CLASS.format(each) for each in ("location_id", "start_time", "end_time")},
-    # A member who cancelled and booked again: the seat is given up before it is taken.
-    order="(c.status = 'cancelled') desc, id",
 )
 PURCHASES = Table(
     "purchases",

@@ -1,0 +1,513 @@
+"""One key, one effect: replays byte for byte, other parameters, what is remembered and for how long."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from studiogate.domain.access import Access
+from studiogate.flows import housekeeping
+from studiogate.flows import keys as key_flow
+from studiogate.flows.bookings import staff
+from studiogate.storage import idempotency
+from tests import booking_studio
+from tests.api.conftest import PREFIX, open_door
+from tests.api.direct import Answered, ask
+from tests.booking_studio import BookingStudio, Hall, issue_key, wire_body
+
+pytestmark = pytest.mark.anyio
+hall, studio = booking_studio.hall, booking_studio.studio
+HOURS_24 = timedelta(hours=24)
+
+
+def is_replay(answer: Answered) -> bool:
+    return dict(answer.headers).get(b"idempotent-replayed") == b"true"
+
+
+def assert_replay(answer: Answered, first: Answered) -> None:
+    assert is_replay(answer)
+    assert not is_replay(first)
+    assert (answer.status, answer.body) == (first.status, first.body)
+
+
+async def a_request(studio: BookingStudio, **columns: Any) -> dict[str, Any]:
+    return wire_body(await studio.new_class(**columns), await studio.new_member())
+
+
+async def bookings(studio: BookingStudio) -> int:
+    return len(await studio.rows("bookings"))
+
+
+# The header.
+
+
+@pytest.mark.parametrize(
+    ("length", "good"), [(None, False), (0, False), (7, False), (8, True), (120, True), (121, False)]
+)
+async def test_the_header_is_required_on_both_writes(studio: BookingStudio, length: int | None, good: bool) -> None:
+    headers = {} if length is None else {"Idempotency-Key": "k" * length}
+    body = await a_request(studio)
+    booked = await studio.ask("POST", "/bookings", body=body, headers=headers)
+    booking = booked.json() if good else await studio.booked(UUID(body["class_id"]), UUID(body["member_id"]))
+    cancelled = await studio.ask(
+        "DELETE", f"/bookings/{booking['id']}", headers=headers and {"Idempotency-Key": "c" * (length or 0)}
+    )
+    assert (booked.status, cancelled.status) == ((201, 200) if good else (422, 422))
+    if not good:
+        for answer in (booked, cancelled):
+            assert answer.code == "validation_error"
+            assert [fault["loc"] for fault in answer.json()["detail"]] == [["header", "Idempotency-Key"]]
+
+
+async def test_header_and_body_faults_are_listed_together(studio: BookingStudio) -> None:
+    answer = await studio.ask("POST", "/bookings", body={"class_id": "x"}, headers={"Idempotency-Key": "short"})
+    places = [fault["loc"] for fault in answer.json()["detail"]]
+    assert places == [["header", "Idempotency-Key"], ["body", "class_id"], ["body", "member_id"]]
+
+
+async def test_a_key_may_hold_any_character_that_a_header_can(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    key = "schlüssel/ÿ;=:,'\"\\ {}"
+    first = await studio.post(body, key)
+    assert first.status == 201, first.body
+    assert_replay(await studio.post(body, key), first)
+
+
+async def test_a_nul_is_refused(studio: BookingStudio) -> None:
+    assert (await studio.post(await a_request(studio), "nul\x00nul-nul")).status == 422
+
+
+# Replays.
+
+
+async def confirmed(studio: BookingStudio) -> dict[str, Any]:
+    return await a_request(studio)
+
+
+async def waitlisted(studio: BookingStudio) -> dict[str, Any]:
+    class_id, _ = await studio.full_class()
+    return wire_body(class_id, await studio.new_member(), join_waitlist=True)
+
+
+async def refused(studio: BookingStudio) -> dict[str, Any]:
+    class_id, _ = await studio.full_class()
+    return wire_body(class_id, await studio.new_member())
+
+
+STATUS = {confirmed: 201, waitlisted: 201, refused: 409}
+
+
+@pytest.mark.parametrize("kind", STATUS)
+async def test_a_booking_is_replayed(studio: BookingStudio, kind: Callable[..., Awaitable[dict[str, Any]]]) -> None:
+    body = await kind(studio)
+    first = await studio.post(body, "key-0001", headers={"X-Request-Id": "first"})
+    assert first.status == STATUS[kind]
+    before = await studio.snapshot()
+    for number in range(3):
+        again = await studio.post(body, "key-0001", headers={"X-Request-Id": f"again-{number}"})
+        assert_replay(again, first)
+        assert dict(again.headers)[b"x-request-id"] == f"again-{number}".encode()
+    assert await studio.snapshot() == before
+
+
+async def test_a_cancellation_is_replayed(studio: BookingStudio) -> None:
+    class_id = await studio.new_class(60, policy={"late_action": "fee_and_forfeit", "late_fee_amount": "3.00"})
+    booking = await studio.booked(class_id, await studio.new_member())
+    first = await studio.cancel(booking["id"], "cancel-0001", reason="ill")
+    assert_replay(await studio.cancel(booking["id"], "cancel-0001", reason="ill"), first)
+    assert len(await studio.rows("purchases")) == 1
+    refusal = await studio.cancel(booking["id"], "cancel-0002")
+    assert refusal.code == "booking_already_cancelled"
+    assert_replay(await studio.cancel(booking["id"], "cancel-0002"), refusal)
+
+
+async def test_a_replay_outlives_what_it_was_about(studio: BookingStudio) -> None:
+    """Cancelled, the class edited, then cancelled as well, and begun."""
+    body = await a_request(studio)
+    class_id = UUID(body["class_id"])
+    first = await studio.post(body, "key-0001")
+    receipt = await studio.cancel(first.json()["id"], "cancel-0001")
+    assert_replay(await studio.post(body, "key-0001"), first)
+    await studio.change("classes", class_id, title="Other", capacity=0, visible=False)
+    assert_replay(await studio.post(body, "key-0001"), first)
+    await studio.staff(staff.cancel_class, class_id)
+    await studio.move(class_id, -60)
+    assert_replay(await studio.post(body, "key-0001"), first)
+    assert_replay(await studio.cancel(first.json()["id"], "cancel-0001"), receipt)
+    assert await bookings(studio) == 1
+
+
+async def test_a_replay_outlives_a_restart(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    async for other in open_door(str(studio.door.app._runtime.settings.database_url)):
+        again = await ask(
+            other.app, "POST", "/bookings", studio.key, body=body, headers={"Idempotency-Key": "key-0001"}
+        )
+        assert_replay(again, first)
+
+
+async def test_a_replay_outlives_a_rotation(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    rotated = await key_flow.rotate(studio.door.connection, studio.key.split("_")[2], timedelta(0))
+    studio.door.app.authenticator._cache.clear()
+    assert (await studio.post(body, "key-0001")).status == 401
+    assert_replay(await studio.post(body, "key-0001", key=rotated.key), first)
+
+
+async def test_a_refusal_stays_a_refusal(studio: BookingStudio) -> None:
+    """The class has seats now, but this key was told no; a new key gets one."""
+    body = await refused(studio)
+    first = await studio.post(body, "key-0001")
+    await studio.staff(staff.change_capacity, UUID(body["class_id"]), 5)
+    assert_replay(await studio.post(body, "key-0001"), first)
+    assert (await studio.post(body, "key-0002")).status == 201
+
+
+# The same parameters in another dress.
+
+
+async def test_what_is_the_same_request(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    class_id, member_id = body["class_id"], body["member_id"]
+    dresses = [
+        json.dumps({"member_id": member_id, "class_id": class_id}),
+        json.dumps(body, indent=4) + "\n",
+        json.dumps({**body, "join_waitlist": False, "class_spot_id": None}),
+        json.dumps({"class_id": class_id.upper(), "member_id": member_id.upper()}),
+        json.dumps({"\u0063lass_id": class_id, "member_id": member_id}).replace("class_id", "\\u0063lass_id"),
+    ]
+    headers = {"X-Service-Key": studio.key, "Idempotency-Key": "key-0001"}
+    for media_type, dress in zip(("application/json", "application/json; charset=utf-8") * 3, dresses, strict=False):
+        again = await studio.door.client.post(
+            f"{PREFIX}/bookings", content=dress, headers={**headers, "Content-Type": media_type}
+        )
+        assert (again.status_code, again.content) == (201, first.body), dress
+        assert again.headers["idempotent-replayed"] == "true"
+
+
+async def test_the_same_cancellation(studio: BookingStudio) -> None:
+    booking = await studio.booked(await studio.new_class(), await studio.new_member())
+    first = await studio.cancel(booking["id"], "cancel-0001", reason="ill")
+    assert_replay(await studio.cancel(booking["id"].upper(), "cancel-0001", reason="ill"), first)
+    headers = {"X-Service-Key": studio.key, "Idempotency-Key": "cancel-0001"}
+    escaped = await studio.door.client.delete(f"{PREFIX}/bookings/{booking['id']}?reason=%69ll", headers=headers)
+    assert escaped.content == first.body
+
+
+# Other parameters.
+
+
+async def test_an_altered_request(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    other_class, other_member = await studio.new_class(), await studio.new_member()
+    before = await studio.snapshot()
+    altered = [
+        {**body, "class_id": str(other_class)},
+        {**body, "member_id": str(other_member)},
+        {**body, "join_waitlist": True},
+        {**body, "class_spot_id": str(uuid4())},
+        {**body, "class_id": str(uuid4())},
+    ]
+    for each in altered:
+        answer = await studio.post(each, "key-0001")
+        error = answer.json()["error"]
+        assert (answer.status, error["type"], error["code"]) == (409, "idempotency_error", "idempotency_key_reused")
+        assert (error["retryable"], is_replay(answer)) == (False, False)
+    assert await studio.snapshot() == before
+    assert_replay(await studio.post(body, "key-0001"), first)
+
+
+async def test_a_key_of_another_operation(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    booking = first.json()
+    assert (await studio.cancel(booking["id"], "key-0001")).code == "idempotency_key_reused"
+    assert await studio.status(booking) == "confirmed"
+    receipt = await studio.cancel(booking["id"], "cancel-0001")
+    for other in ({"reason": "ill"}, {"reason": "Ill"}):
+        assert (await studio.cancel(booking["id"], "cancel-0001", **other)).code == "idempotency_key_reused"
+    assert (await studio.post(body, "cancel-0001")).code == "idempotency_key_reused"
+    assert_replay(await studio.cancel(booking["id"], "cancel-0001"), receipt)
+
+
+async def test_keys_of_two_credentials_never_meet(studio: BookingStudio, hall: Hall) -> None:
+    other_key = await issue_key(studio.door.connection, studio.studio)
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    other_body = await a_request(studio)
+    second = await studio.post(other_body, "key-0001", key=other_key)
+    assert (second.status, is_replay(second)) == (201, False)
+    refusal = await studio.post(body, "key-0002", key=other_key)
+    assert refusal.json()["error"]["details"]["booking_id"] == first.json()["id"]
+    elsewhere = await hall.new_studio()
+    third = await elsewhere.post(body, "key-0001")
+    assert third.status == 404, "the class is another studio's, and so is the key"
+    assert_replay(await studio.post(body, "key-0001"), first)
+
+
+# What is not remembered.
+
+
+async def test_what_is_not_found_or_faulty_leaves_the_key_free(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    for answer, status in (
+        (await studio.post({**body, "class_id": str(uuid4())}, "key-0001"), 404),
+        (await studio.post({**body, "member_id": str(uuid4())}, "key-0001"), 404),
+        (await studio.post({**body, "class_id": "x"}, "key-0001"), 422),
+        (await studio.cancel(uuid4(), "key-0001"), 404),
+        (await studio.post(body, "key-0001", headers={"Content-Type": "text/plain"}), 415),
+        (await studio.post(body, "key-0001", headers={"API-Version": "1"}), 400),
+        (await studio.post(body, "key-0001", key="sgk_live_nonsense"), 401),
+    ):
+        assert answer.status == status
+    assert await studio.rows("idempotency_keys") == []
+    assert (await studio.post(body, "key-0001")).status == 201
+
+
+async def test_another_conflict_is_not_remembered(studio: BookingStudio) -> None:
+    booking = await studio.booked(await studio.new_class(), await studio.new_member())
+    await studio.staff(staff.mark, UUID(booking["id"]), "checked_in")
+    assert (await studio.cancel(booking["id"], "cancel-0001")).code == "invalid_transition"
+    await studio.staff(staff.mark, UUID(booking["id"]), "confirmed")
+    assert (await studio.cancel(booking["id"], "cancel-0001")).status == 200
+
+
+async def test_validating_needs_and_keeps_no_key(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    answer = await studio.ask("POST", "/bookings/validate", body=body, headers={"Idempotency-Key": "key-0001"})
+    assert answer.status == 200
+    assert await studio.rows("idempotency_keys") == []
+
+
+# Checked again before a replay.
+
+
+async def narrow(studio: BookingStudio, **columns: Any) -> None:
+    """As an operator would: felt as soon as the door's cache is."""
+    for name, value in columns.items():
+        await studio.sql(f"update credentials set {name} = $2 where studio_id = $1", value)
+    studio.door.app.authenticator._cache.clear()
+
+
+async def test_a_replay_checks_the_scope_again(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    await narrow(studio, scopes=["bookings:read"])
+    assert (await studio.post(body, "key-0001")).status == 403
+    assert (await studio.cancel(first.json()["id"], "key-0001")).status == 403
+    await narrow(studio, scopes=["bookings:write"])
+    assert_replay(await studio.post(body, "key-0001"), first)
+
+
+async def test_a_replay_checks_the_location_again(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    receipt = await studio.cancel(first.json()["id"], "cancel-0001")
+    refusal = await studio.cancel(first.json()["id"], "cancel-0002")
+    await narrow(studio, location_ids=[studio.other_location])
+    unknown = await studio.post({**body, "class_id": str(uuid4())}, "key-0009")
+    for answer in (
+        await studio.post(body, "key-0001"),
+        await studio.cancel(first.json()["id"], "cancel-0001"),
+        await studio.cancel(first.json()["id"], "cancel-0002"),
+    ):
+        assert (answer.status, answer.body, is_replay(answer)) == (404, unknown.body, False)
+    await narrow(studio, location_ids=[studio.location])
+    assert_replay(await studio.post(body, "key-0001"), first)
+    assert_replay(await studio.cancel(first.json()["id"], "cancel-0001"), receipt)
+    assert_replay(await studio.cancel(first.json()["id"], "cancel-0002"), refusal)
+
+
+async def test_a_revoked_or_expired_key_replays_nothing(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    await studio.post(body, "key-0001")
+    await narrow(studio, expires_at=await studio.now() - timedelta(seconds=1))
+    assert (await studio.post(body, "key-0001")).code == "expired_api_key"
+    await narrow(studio, expires_at=None, revoked_at=await studio.now())
+    assert (await studio.post(body, "key-0001")).code == "revoked_api_key"
+
+
+# 24 hours, by the database's clock.
+
+
+async def age(studio: BookingStudio, by: timedelta) -> None:
+    completed = await studio.now() - by
+    await studio.sql("update idempotency_keys set completed_at = $2 where studio_id = $1", completed)
+
+
+async def test_remembered_for_24_hours(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    await age(studio, HOURS_24 - timedelta(minutes=1))
+    assert_replay(await studio.post(body, "key-0001"), first)
+    assert (await studio.post({**body, "join_waitlist": True}, "key-0001")).code == "idempotency_key_reused"
+    await age(studio, HOURS_24 + timedelta(minutes=1))
+    again = await studio.post(body, "key-0001")
+    assert (again.code, is_replay(again)) == ("already_booked", False), "a new first result"
+    assert_replay(await studio.post(body, "key-0001"), again)
+
+
+async def test_an_expired_key_is_free_for_other_parameters(studio: BookingStudio) -> None:
+    await studio.post(await a_request(studio), "key-0001")
+    await age(studio, HOURS_24 + timedelta(minutes=1))
+    unknown = await studio.post(wire_body(uuid4(), uuid4()), "key-0001")
+    assert unknown.status == 404
+    (kept,) = await studio.rows("idempotency_keys")
+    assert kept["status"] == 201, "what is not remembered does not touch what was"
+    other = await a_request(studio)
+    second = await studio.post(other, "key-0001")
+    assert second.status == 201
+    assert_replay(await studio.post(other, "key-0001"), second)
+
+
+async def test_the_sweep_forgets_only_what_has_expired(studio: BookingStudio) -> None:
+    await studio.post(await a_request(studio), "old-key-0001")
+    await age(studio, HOURS_24 + timedelta(minutes=1))
+    fresh = await a_request(studio)
+    first = await studio.post(fresh, "new-key-0001")
+    young = await a_request(studio)
+    await studio.post(young, "young-key-0001")
+    await studio.sql(
+        "update idempotency_keys set completed_at = $2 where studio_id = $1 and key = 'young-key-0001'",
+        await studio.now() - HOURS_24 + timedelta(minutes=1),
+    )
+    await housekeeping.forget_expired_keys(studio.database)
+    kept = {row["key"] for row in await studio.rows("idempotency_keys")}
+    assert kept == {"new-key-0001", "young-key-0001"}
+    assert_replay(await studio.post(fresh, "new-key-0001"), first)
+
+
+# Two at once.
+
+
+@asynccontextmanager
+async def second_connection(studio: BookingStudio) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    connection = await asyncpg.connect(str(studio.door.app._runtime.settings.database_url))
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def partner_access(studio: BookingStudio) -> Access:
+    return Access(studio.id, studio.key.split("_")[2], frozenset(), None)
+
+
+async def waits_for_a_lock(studio: BookingStudio) -> None:
+    """Until some request stands in front of a lock."""
+    statement = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    async with asyncio.timeout(5):
+        while not await studio.door.connection.fetchval(statement):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_twins_get_the_same_bytes(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    answers = await asyncio.gather(*(studio.post(body, "key-0001") for _ in range(8)))
+    assert {answer.status for answer in answers} == {201}
+    assert len({answer.body for answer in answers}) == 1
+    assert sorted(is_replay(answer) for answer in answers) == [False] + [True] * 7
+    assert await bookings(studio) == 1
+
+
+async def test_twins_with_other_parameters(studio: BookingStudio) -> None:
+    bodies = [await a_request(studio) for _ in range(4)]
+    answers = await asyncio.gather(*(studio.post(body, "key-0001") for body in bodies))
+    assert sorted(answer.status for answer in answers) == [201, 409, 409, 409]
+    assert {answer.code for answer in answers} == {None, "idempotency_key_reused"}
+    assert await bookings(studio) == 1
+
+
+async def test_the_second_waits_for_the_first(studio: BookingStudio) -> None:
+    """The first stands in front of the class's lock; its twin waits for it, not for the class."""
+    body = await a_request(studio)
+    async with second_connection(studio) as connection, connection.transaction():
+        await connection.execute("select from classes where id = $1 for update", UUID(body["class_id"]))
+        first = asyncio.create_task(studio.post(body, "key-0001"))
+        await waits_for_a_lock(studio)
+        second = asyncio.create_task(studio.post(body, "key-0001"))
+        await asyncio.sleep(0.1)
+        assert not first.done()
+        assert not second.done()
+    assert_replay(await second, await first)
+    assert (await first).status == 201
+
+
+async def test_a_first_that_failed_leaves_the_place_to_the_second(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    async with second_connection(studio) as connection:
+        running = connection.transaction()
+        await running.start()
+        assert await idempotency.claim(connection, partner_access(studio), "key-0001", b"other") is None
+        second = asyncio.create_task(studio.post(body, "key-0001"))
+        await waits_for_a_lock(studio)
+        await running.rollback()
+    answer = await second
+    assert (answer.status, is_replay(answer)) == (201, False)
+
+
+async def test_a_first_that_still_runs(studio: BookingStudio) -> None:
+    body = await a_request(studio)
+    async with second_connection(studio) as connection, connection.transaction():
+        assert await idempotency.claim(connection, partner_access(studio), "key-0001", b"other") is None
+        other, answer = await asyncio.gather(studio.post(body, "key-0002"), studio.post(body, "key-0001"))
+        assert other.status == 201, "other keys do not wait"
+        error = answer.json()["error"]
+        assert (answer.status, error["type"], error["code"]) == (409, "idempotency_error", "idempotency_in_progress")
+        assert error["retryable"] is True
+        assert int(dict(answer.headers)[b"retry-after"]) >= 1
+        await idempotency.remember(connection, partner_access(studio), "key-0001", 201, b"{}")
+    assert (await studio.post(body, "key-0001")).code == "idempotency_key_reused"
+
+
+async def test_a_class_that_stays_locked(studio: BookingStudio) -> None:
+    """503 leaves no trace: the same key gets its one effect afterwards."""
+    body = await a_request(studio)
+    async with second_connection(studio) as connection, connection.transaction():
+        await connection.execute("select from classes where id = $1 for update", UUID(body["class_id"]))
+        answer = await studio.post(body, "key-0001")
+    assert (answer.status, answer.code) == (503, "overloaded")
+    assert answer.json()["error"]["retryable"] is True
+    assert int(dict(answer.headers)[b"retry-after"]) >= 1
+    assert await studio.rows("idempotency_keys") == []
+    again = await studio.post(body, "key-0001")
+    assert (again.status, is_replay(again), await bookings(studio)) == (201, False, 1)
+
+
+async def test_the_sweep_does_not_forget_a_key_that_is_claimed_anew(studio: BookingStudio) -> None:
+    """An expired key is used again while the sweep is at it: its new result must be there afterwards."""
+    body = await a_request(studio)
+    await studio.post(body, "key-0001")
+    await age(studio, HOURS_24 + timedelta(minutes=1))
+    async with second_connection(studio) as connection:
+        async with connection.transaction():
+            assert await idempotency.claim(connection, partner_access(studio), "key-0001", b"new") is None
+            sweep = asyncio.create_task(housekeeping.forget_expired_keys(studio.database))
+            await asyncio.sleep(0.2)
+            await idempotency.remember(connection, partner_access(studio), "key-0001", 201, b"new")
+        await sweep
+    (kept,) = await studio.rows("idempotency_keys")
+    assert (kept["fingerprint"], kept["body"]) == (b"new", b"new")
+
+
+async def test_twins_of_a_cancellation(studio: BookingStudio) -> None:
+    class_id = await studio.new_class(60, policy={"late_action": "fee", "late_fee_amount": "3.00"})
+    booking = await studio.booked(class_id, await studio.new_member())
+    twins = [studio.cancel(booking["id"], "cancel-0001") for _ in range(4)]
+    others = [studio.cancel(booking["id"]) for _ in range(4)]
+    answers = await asyncio.gather(*twins, *others)
+    assert len({answer.body for answer in answers[:4]}) == 1
+    assert sum(answer.status == 200 and not is_replay(answer) for answer in answers) == 1
+    assert {answer.code for answer in answers} <= {None, "booking_already_cancelled"}
+    assert len(await studio.rows("purchases")) == 1
+    assert await studio.counts(class_id) == (0, 0)

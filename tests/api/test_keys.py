@@ -1,0 +1,366 @@
+"""Keys at the door: what is stored, how they rotate and end, and how soon it is felt."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from studiogate import clock
+from studiogate.api import access
+from studiogate.domain import keys as domain
+from studiogate.flows import keys
+from studiogate.storage import keys as storage
+from tests.api.asgi import Told, ask, assert_refused, post
+from tests.api.conftest import Door, open_door
+from tests.seed import Studio, issue_key, seed_studio
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Time:
+    """The process's clocks, moved by hand."""
+
+    ahead: float = 0.0
+
+
+@pytest.fixture
+def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
+    moved, monotonic, now = Time(), clock.monotonic, clock.now
+    monkeypatch.setattr(clock, "monotonic", lambda: monotonic() + moved.ahead)
+    monkeypatch.setattr(clock, "now", lambda: now() + timedelta(seconds=moved.ahead))
+    return moved
+
+
+@dataclass
+class House:
+    door: Door
+    studio: Studio
+
+    async def key(self, *scopes: str, **options: Any) -> str:
+        return await issue_key(self.door.connection, self.studio, *scopes, **options)
+
+    async def studio_with(self, key: str) -> Told:
+        return await ask(self.door.app, "GET", "/studio", key=key)
+
+
+@pytest.fixture(scope="module")
+async def one_door(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Door]:
+    async for door in open_door(new_database(), rate_limit=0):
+        yield door
+
+
+@pytest.fixture
+async def house(one_door: Door) -> House:
+    """A studio of its own, and a door that has not seen any key yet."""
+    one_door.app.authenticator = access.Authenticator(one_door.app._runtime.database)
+    return House(one_door, await seed_studio(one_door.connection, f"house-{uuid4()}"))
+
+
+def credential_id(key: str) -> str:
+    return key.split("_")[2]
+
+
+# What is stored
+
+
+async def test_the_database_holds_no_secret(house: House) -> None:
+    """Every column of every table, as text and as bytes: neither key nor secret is anywhere in them."""
+    connection = house.door.connection
+    key = await house.key()
+    rotated = (await keys.rotate(connection, credential_id(key), timedelta(hours=1))).key
+    for each in (key, rotated):
+        assert (await house.studio_with(each)).status == 200
+    await house.door.app.authenticator.flush_last_use()
+    body = {"class_id": str(house.studio.first("class")), "member_id": str(house.studio.ids["member"][2])}
+    assert (await post(house.door.app, "/bookings", key, body, ("idempotency-key", "first-one"))).status == 201
+    tables = await connection.fetch("select tablename from pg_tables where schemaname = 'public'")
+    everything = ""
+    for table in tables:
+        rows = await connection.fetch(f'select row_to_json(t)::text as row from "{table["tablename"]}" t')
+        everything += "\n".join(row["row"] for row in rows)
+    assert credential_id(key) in everything
+    assert str(house.studio.studio_id) in everything
+    for each in (key, rotated):
+        secret = each.split("_")[3]
+        for spelled in (each, secret, secret[:43], secret[:43].encode().hex(), secret[:20]):
+            assert spelled not in everything
+    hashes = await connection.fetch("select secret_hash from credential_secrets")
+    assert domain.secret_hash(key.split("_")[3][:43]) in {row["secret_hash"] for row in hashes}
+
+
+async def test_keys_do_not_stay_in_memory(house: House) -> None:
+    key = await house.key()
+    await house.studio_with(key)
+    authenticator = house.door.app.authenticator
+    assert key.split("_")[3][:43] not in repr([authenticator._cache, authenticator._parsed, authenticator._used])
+
+
+@pytest.mark.parametrize("test", [True, False])
+async def test_test_studios_have_test_keys(house: House, test: bool) -> None:
+    studio = await seed_studio(house.door.connection, f"other-{uuid4()}", test=test)
+    key = await issue_key(house.door.connection, studio)
+    kind = "sgk_test_" if test else "sgk_live_"
+    assert key.startswith(kind)
+    rotated = await keys.rotate(house.door.connection, credential_id(key), timedelta(0))
+    assert rotated.key.startswith(kind)
+
+
+# A mistyped key
+
+
+async def test_a_mistyped_key_asks_no_database(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = await house.key()
+    asked = []
+
+    async def find(_connection: object, credential_id: str) -> None:
+        asked.append(credential_id)
+
+    monkeypatch.setattr(access.kept_keys, "find_credential", find)
+    for place in range(len(key)):
+        for letter in "0A_":
+            if key[place] != letter:
+                mistyped = key[:place] + letter + key[place + 1 :]
+                assert_refused(await house.studio_with(mistyped), "invalid_api_key")
+    assert asked == []
+    assert_refused(await house.studio_with(key), "invalid_api_key")
+    assert asked == [credential_id(key)]
+
+
+# Expiry, revocation, narrowing
+
+
+async def test_expiry(house: House, time_: Time) -> None:
+    """To the moment, also while the credential is still cached."""
+    key = await house.key(expires_at=clock.now() + timedelta(seconds=60))
+    assert (await house.studio_with(key)).status == 200
+    time_.ahead = 59
+    assert (await house.studio_with(key)).status == 200
+    time_.ahead = 60.5
+    assert_refused(await house.studio_with(key), "expired_api_key")
+
+
+async def test_revocation_is_felt_within_5_seconds(house: House, time_: Time) -> None:
+    key = await house.key()
+    assert (await house.studio_with(key)).status == 200
+    await keys.revoke(house.door.connection, credential_id(key))
+    time_.ahead = 5.0
+    assert_refused(await house.studio_with(key), "revoked_api_key")
+
+
+async def test_a_busy_key_is_looked_up_again_all_the_same(house: House, time_: Time) -> None:
+    """Requests without a pause do not keep an old credential alive."""
+    key = await house.key()
+    assert (await house.studio_with(key)).status == 200
+    await keys.revoke(house.door.connection, credential_id(key))
+    answers = []
+    for step in range(25):
+        time_.ahead = step * 0.2
+        answers.append((await house.studio_with(key)).status)
+    assert answers[-1] == 401
+    assert answers == sorted(answers)
+
+
+async def test_narrowing_is_felt_within_5_seconds(house: House, time_: Time) -> None:
+    key = await house.key()
+    connection, first = house.door.connection, house.studio.first("location")
+    assert len((await ask(house.door.app, "GET", "/locations", key=key)).json()["data"]) == 2
+    await connection.execute("update credentials set location_ids = $2 where id = $1", credential_id(key), [first])
+    time_.ahead = 5.0
+    seen = await ask(house.door.app, "GET", "/locations", key=key)
+    assert [each["id"] for each in seen.json()["data"]] == [str(first)]
+    await connection.execute("update credentials set scopes = array['schedule:read'] where id = $1", credential_id(key))
+    time_.ahead = 10.0
+    assert_refused(await ask(house.door.app, "GET", "/locations", key=key), "insufficient_scope")
+    assert (await ask(house.door.app, "GET", "/classes", key=key)).status == 200
+
+
+async def test_a_credential_is_read_once_in_a_while(house: House, time_: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache is what makes a request one statement instead of two."""
+    key = await house.key()
+    asked = []
+    find = storage.find_credential
+
+    async def counted(connection: Any, credential_id: str) -> Any:
+        asked.append(credential_id)
+        return await find(connection, credential_id)
+
+    monkeypatch.setattr(access.kept_keys, "find_credential", counted)
+    for step in range(100):
+        time_.ahead = step * 0.1
+        assert (await house.studio_with(key)).status == 200
+    assert 3 <= len(asked) <= 4
+
+
+async def test_a_deleted_credential_is_unknown(house: House, time_: Time) -> None:
+    key = await house.key()
+    assert (await house.studio_with(key)).status == 200
+    await house.door.connection.execute("delete from credential_secrets where credential_id = $1", credential_id(key))
+    await house.door.connection.execute("delete from credentials where id = $1", credential_id(key))
+    time_.ahead = 5.0
+    assert_refused(await house.studio_with(key), "invalid_api_key")
+
+
+async def test_the_cache_has_a_size(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "CACHE_SIZE", 3)
+    made = [await house.key("studio:read") for _ in range(10)]
+    for key in made * 2:
+        assert (await house.studio_with(key)).status == 200
+    authenticator = house.door.app.authenticator
+    assert len(authenticator._cache) <= 3
+    assert len(authenticator._parsed) <= 3
+    # What does not exist is not kept at all.
+    for _ in range(5):
+        unknown = domain.new_key(domain.new_credential_id(), test=False)
+        assert_refused(await house.studio_with(unknown), "invalid_api_key")
+    assert len(authenticator._cache) <= 3
+
+
+# Rotation
+
+
+@pytest.mark.parametrize("overlap", [timedelta(0), timedelta(hours=24), timedelta(days=7)])
+async def test_rotation(house: House, time_: Time, overlap: timedelta) -> None:
+    old = await house.key()
+    new = (await keys.rotate(house.door.connection, credential_id(old), overlap)).key
+    assert credential_id(new) == credential_id(old)
+    assert new != old
+    if overlap:
+        time_.ahead = overlap.total_seconds() - 30
+        assert {(await house.studio_with(key)).status for key in (old, new)} == {200}
+    time_.ahead = overlap.total_seconds() + 5
+    assert (await house.studio_with(new)).status == 200
+    assert_refused(await house.studio_with(old), "expired_api_key")
+
+
+@pytest.mark.parametrize("overlap", [timedelta(days=8), timedelta(days=7, seconds=1), timedelta(seconds=-1)])
+async def test_overlaps_out_of_bounds(house: House, overlap: timedelta) -> None:
+    key = await house.key()
+    with pytest.raises(keys.KeyProblemError, match="between 0 and 7d"):
+        await keys.rotate(house.door.connection, credential_id(key), overlap)
+    left = "select count(*) from credential_secrets where credential_id = $1"
+    assert await house.door.connection.fetchval(left, credential_id(key)) == 1
+
+
+async def test_rotating_again_does_not_prolong_the_oldest(house: House, time_: Time) -> None:
+    first = await house.key()
+    connection, id_ = house.door.connection, credential_id(first)
+    second = (await keys.rotate(connection, id_, timedelta(hours=1))).key
+    third = (await keys.rotate(connection, id_, timedelta(days=7))).key
+    time_.ahead = 2 * 3600
+    assert_refused(await house.studio_with(first), "expired_api_key")
+    assert {(await house.studio_with(key)).status for key in (second, third)} == {200}
+
+
+async def test_rotation_does_not_outlive_expiry_or_revocation(house: House, time_: Time) -> None:
+    connection = house.door.connection
+    key = await house.key(expires_at=clock.now() + timedelta(hours=1))
+    new = (await keys.rotate(connection, credential_id(key), timedelta(days=7))).key
+    time_.ahead = 2 * 3600
+    for each in (key, new):
+        assert_refused(await house.studio_with(each), "expired_api_key")
+    key = await house.key()
+    new = (await keys.rotate(connection, credential_id(key), timedelta(days=7))).key
+    await keys.revoke(connection, credential_id(key))
+    for each in (key, new):
+        assert_refused(await house.studio_with(each), "revoked_api_key")
+    with pytest.raises(keys.KeyProblemError, match="is revoked"):
+        await keys.rotate(connection, credential_id(key), timedelta(0))
+
+
+@pytest.mark.parametrize(
+    "call", [lambda c: keys.rotate(c, "AAAAAAAA", timedelta(0)), lambda c: keys.revoke(c, "'; --")]
+)
+async def test_unknown_credentials(house: House, call: Any) -> None:
+    with pytest.raises(keys.KeyProblemError, match="There is no key"):
+        await call(house.door.connection)
+
+
+async def test_idempotency_survives_rotation(house: House, time_: Time) -> None:
+    """The namespace is the credential, not the secret: a retry with the new key is a replay."""
+    old = await house.key()
+    new = (await keys.rotate(house.door.connection, credential_id(old), timedelta(0))).key
+    body = {"class_id": str(house.studio.first("class")), "member_id": str(house.studio.ids["member"][2])}
+    first = await post(house.door.app, "/bookings", new, body, ("idempotency-key", "same-key-1"))
+    assert first.status == 201
+    newer = (await keys.rotate(house.door.connection, credential_id(old), timedelta(hours=1))).key
+    time_.ahead = 5.0
+    for key in (new, newer):
+        again = await post(house.door.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
+        assert (again.status, again.body) == (201, first.body)
+        assert again.header("idempotent-replayed") == "true"
+    # Another credential of the same studio: another namespace.
+    stranger = await post(house.door.app, "/bookings", await house.key(), body, ("idempotency-key", "same-key-1"))
+    assert_refused(stranger, "already_booked")
+    assert stranger.header("idempotent-replayed") is None
+
+
+async def test_a_replay_needs_its_scope_again(house: House, time_: Time) -> None:
+    key = await house.key()
+    body = {"class_id": str(house.studio.first("class")), "member_id": str(house.studio.ids["member"][2])}
+    asked = (house.door.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
+    assert (await post(*asked)).status == 201
+    connection, id_ = house.door.connection, credential_id(key)
+    await connection.execute(
+        "update credentials set location_ids = $2 where id = $1", id_, [house.studio.ids["location"][1]]
+    )
+    time_.ahead = 5.0
+    assert_refused(await post(*asked), "not_found")
+    await connection.execute("update credentials set scopes = array['bookings:read'] where id = $1", id_)
+    time_.ahead = 10.0
+    assert_refused(await post(*asked), "insufficient_scope")
+    await keys.revoke(connection, id_)
+    time_.ahead = 15.0
+    assert_refused(await post(*asked), "revoked_api_key")
+
+
+# Last use
+
+
+async def test_last_use_is_noted_in_one_statement(house: House) -> None:
+    connection = house.door.connection
+    await connection.execute("create table noted (id text)")
+    await connection.execute(
+        "create function note() returns trigger language plpgsql as"
+        " $$ begin insert into noted values (new.id); return new; end $$"
+    )
+    await connection.execute("create trigger note before update on credentials for each row execute function note()")
+    used, unused = await house.key(), await house.key()
+    refused = await house.key(expires_at=clock.now() - timedelta(seconds=1))
+    for _ in range(50):
+        await house.studio_with(used)
+    await house.studio_with(refused)
+    await house.studio_with(domain.new_key(credential_id(unused), test=False))
+    assert await connection.fetchval("select count(*) from noted") == 0
+    authenticator = house.door.app.authenticator
+    await authenticator.flush_last_use()
+    await authenticator.flush_last_use()
+    noted = [row["id"] for row in await connection.fetch("select id from noted")]
+    await connection.execute("drop trigger note on credentials; drop table noted; drop function note()")
+    assert noted == [credential_id(used)]
+    last = {row["id"]: row["last_used_at"] for row in await storage.list_credentials(connection, None)}
+    assert abs(clock.now() - last[credential_id(used)]) < timedelta(seconds=60)
+    assert last[credential_id(unused)] is None
+    assert last[credential_id(refused)] is None
+
+
+async def test_last_use_never_goes_back(house: House) -> None:
+    key = await house.key()
+    connection, id_ = house.door.connection, credential_id(key)
+    later = clock.now() + timedelta(days=1)
+    await storage.record_use(connection, {id_: later})
+    await storage.record_use(connection, {id_: clock.now()})
+    assert (await storage.list_credentials(connection, house.studio.studio_id))[0]["last_used_at"] == later
+
+
+async def test_listing_shows_no_secret(house: House) -> None:
+    key = await house.key()
+    rows = [dict(row) for row in await storage.list_credentials(house.door.connection, None)]
+    shown = json.dumps(rows, default=str)
+    assert credential_id(key) in shown
+    assert key.split("_")[3][:43] not in shown
+    assert "hash" not in shown

@@ -1,0 +1,305 @@
+"""What operators see: one line and one count a request, no secrets in either, and no series of an attacker's making."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+import structlog
+
+from studiogate import telemetry
+from studiogate.api.limits import Buckets
+from studiogate.storage.database import DatabaseUnavailableError
+from tests.api.asgi import PREFIX, ask, post
+from tests.api.conftest import Door
+from tests.conftest import run
+from tests.seed import Studio, issue_key, seed_studio
+
+pytestmark = pytest.mark.anyio
+
+EMAIL = "sam.secret@example.com"
+SERIES = re.compile(r'^studiogate_requests_total\{method="([^"]*)",route="([^"]*)",status="(\d+)"\} ([\d.e+]+)$', re.M)
+
+
+class Log:
+    """The access log, on a pipe instead of standard output."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, template: str) -> None:
+        self._reading, writing = os.pipe()
+        os.set_blocking(self._reading, False)
+        monkeypatch.setattr(telemetry.access_log, "_file_descriptor", writing)
+        monkeypatch.setattr(telemetry.access_log, "_template", template)
+
+    def text(self) -> str:
+        try:
+            return os.read(self._reading, 1_000_000).decode()
+        except BlockingIOError:
+            return ""
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text().splitlines()]
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    return Log(monkeypatch, telemetry._JSON_LINE)
+
+
+# The log
+
+
+async def test_one_line_a_request(shared_door: Door, key: str, log: Log) -> None:
+    for method, path, sent, route, status in (
+        ("GET", "/studio", key, "/partner/v1/studio", 200),
+        ("GET", "/classes/not-an-id", key, "/partner/v1/classes/{class_id}", 422),
+        ("GET", "/nothing", key, "none", 404),
+        ("PUT", "/studio", key, "/partner/v1/studio", 405),
+        ("GET", "/studio", None, "/partner/v1/studio", 401),
+        ("OPTIONS", "/studio", None, "/partner/v1/studio", 204),
+        ("HEAD", "/studio", key, "/partner/v1/studio", 200),
+        ("GET", "//livez", None, "/livez", 200),
+        ("GET", "//elsewhere", None, "none", 404),
+        ("BREW", "/studio", key, "/partner/v1/studio", 405),
+    ):
+        told = await ask(shared_door.app, method, path, key=sent)
+        (line,) = log.lines()
+        assert line["event"] == "request"
+        assert line["method"] == (method if method != "BREW" else "other")
+        assert (line["route"], line["status"]) == (route, status)
+        assert line["key_id"] == (key.split("_")[2] if sent else "")
+        assert line["request_id"] == told.header("x-request-id")
+        assert line["milliseconds"] >= 0
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", line["timestamp"])
+
+
+@pytest.mark.parametrize("form", [telemetry._JSON_LINE, telemetry._CONSOLE_LINE], ids=["json", "console"])
+async def test_no_secrets_and_no_people(
+    shared_door: Door, studios: list[Studio], key: str, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    log = Log(monkeypatch, form)
+    member = studios[0].first("member")
+    forged = key[:-1] + ("a" if key[-1] != "a" else "b")
+    for sent in (key, forged):
+        await ask(shared_door.app, "GET", f"/leads?email={EMAIL}", key=sent)
+        await ask(shared_door.app, "GET", f"/members/{member}", key=sent)
+        await ask(shared_door.app, "GET", f"/members/{EMAIL}", key=sent)
+        await ask(
+            shared_door.app, "GET", f"/{EMAIL}?{key}", key=sent, headers=[("user-agent", EMAIL), ("cookie", EMAIL)]
+        )
+        await post(shared_door.app, "/bookings", sent, {"class_id": EMAIL, EMAIL: EMAIL}, ("idempotency-key", EMAIL))
+        await ask(shared_door.app, "GET", "/studio", key=sent, headers=[("x-request-id", EMAIL)])
+    text = log.text()
+    assert text.count("\n") == 12
+    for secret in (key.split("_")[3], key, forged, EMAIL, EMAIL.split("@")[0], str(member), "?"):
+        assert secret not in text
+
+
+@pytest.mark.parametrize("own", ['x","level":"error', "x\nGET /", "\x1b[31m", "{0}", "%s", "x" * 200])
+async def test_a_line_cannot_be_forged(shared_door: Door, key: str, log: Log, own: str) -> None:
+    await ask(shared_door.app, "GET", f"/{own}", key=key, headers=[("x-request-id", own.encode())])
+    await ask(shared_door.app, own, "/studio", key=key)
+    lines = log.lines()
+    assert len(lines) == 2
+    assert [line["level"] for line in lines] == ["info", "info"]
+
+
+async def test_a_failure_is_told_without_its_values(
+    shared_door: Door, key: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The stack yes, the message no: PostgreSQL puts rows into its messages."""
+
+    async def fail(_key: object) -> None:
+        raise RuntimeError(f"Key (email)=({EMAIL}) already exists")
+
+    configured = structlog.get_config()
+    try:
+        telemetry.configure_logging("json")
+        monkeypatch.setattr("studiogate.api.app.log", structlog.get_logger())
+        monkeypatch.setattr(shared_door.app.authenticator, "authenticate", fail)
+        told = await ask(shared_door.app, "GET", "/studio", key=key)
+    finally:
+        structlog.configure(**configured)
+        telemetry.access_log._file_descriptor = None
+    written = capfd.readouterr().out
+    assert told.status == 500
+    assert "RuntimeError" in written
+    assert told.header("x-request-id") in written
+    assert EMAIL not in written
+    assert key not in written
+
+
+# The metrics
+
+
+def counted() -> dict[tuple[str, str, str], float]:
+    text = telemetry.metrics_text().decode()
+    return {(method, route, status): float(value) for method, route, status, value in SERIES.findall(text)}
+
+
+async def test_requests_are_counted(shared_door: Door, key: str) -> None:
+    before = counted()
+    for _ in range(3):
+        await ask(shared_door.app, "GET", "/studio", key=key)
+    await ask(shared_door.app, "GET", "/studio?x=1", key=None)
+    after = counted()
+    ok, refused = ("GET", "/partner/v1/studio", "200"), ("GET", "/partner/v1/studio", "401")
+    assert after[ok] - before.get(ok, 0) == 3
+    assert after[refused] - before.get(refused, 0) == 1
+
+
+async def test_an_attacker_makes_no_series(shared_door: Door, studios: list[Studio], key: str) -> None:
+    """Whatever paths, methods, ids, codes and keys come: after the first of each kind, no new series."""
+
+    async def attack(word: str) -> None:
+        for method in ("GET", "POST", word, word.lower()):
+            for path in (
+                f"/{word}",
+                f"/classes/{word}",
+                f"/{word}/x",
+                f"//{word}",
+                "/studio",
+                f"/classes?{word}={word}",
+            ):
+                for sent in (key, word, None):
+                    await ask(
+                        shared_door.app, method, path, key=sent, headers=[("x-request-id", word), ("user-agent", word)]
+                    )
+
+    await attack("FIRST")
+    before = set(re.findall(r"^\w+(?:\{.*?\})?(?= )", telemetry.metrics_text().decode(), re.M))
+    for number in range(10):
+        await attack(f"NEXT{number}")
+    after = set(re.findall(r"^\w+(?:\{.*?\})?(?= )", telemetry.metrics_text().decode(), re.M))
+    assert after == before
+
+
+async def test_metrics_name_no_secret(shared_door: Door, studios: list[Studio], key: str) -> None:
+    await ask(shared_door.app, "GET", f"/leads?email={EMAIL}", key=key)
+    told = await ask(shared_door.app, "GET", "//metrics")
+    assert told.status == 200
+    assert (
+        told.header(
+            "content-type",
+        )
+        == telemetry.METRICS_CONTENT_TYPE
+    )
+    text = told.body.decode()
+    for secret in (key, key.split("_")[2], EMAIL, studios[0].canary, str(studios[0].studio_id)):
+        assert secret not in text
+
+
+async def test_readiness(shared_door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await ask(shared_door.app, "GET", "//readyz")).json() == {"status": "ok"}
+    assert (await ask(shared_door.app, "GET", "//livez")).json() == {"status": "ok"}
+
+    class Gone:
+        def connection(self) -> None:
+            raise DatabaseUnavailableError("host=secret")
+
+    runtime = shared_door.app._runtime
+    monkeypatch.setattr(shared_door.app._pages, "_runtime", type(runtime)(runtime.settings, Gone()))  # type: ignore[arg-type]
+    told = await ask(shared_door.app, "GET", "//readyz")
+    assert told.status == 503
+    assert told.header("retry-after")
+    assert "secret" not in told.body.decode()
+    assert (await ask(shared_door.app, "GET", "//livez")).status == 200
+
+
+# Two real processes
+
+
+@pytest.fixture(scope="module")
+def processes(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, ...]]:
+    """Two API processes as the supervisor starts them, each on a port of its own, with one table of buckets."""
+    folder, url = tmp_path_factory.mktemp("processes"), new_database()
+
+    async def prepare() -> str:
+        connection = await asyncpg.connect(url)
+        try:
+            return await issue_key(connection, await seed_studio(connection), rate_limit=10)
+        finally:
+            await connection.close()
+
+    key = run(prepare())
+    Buckets.create(folder / "buckets")
+    (folder / "metrics").mkdir()
+    environment = {
+        **os.environ,
+        "STUDIOGATE_DATABASE_URL": url,
+        "STUDIOGATE_LOG_FORMAT": "json",
+        "PROMETHEUS_MULTIPROC_DIR": str(folder / "metrics"),
+    }
+    lifeline = os.pipe()
+    started, ports, logs = [], [], []
+    for number in range(2):
+        listening = socket.create_server(("127.0.0.1", 0))
+        listening.set_inheritable(True)
+        ports.append(listening.getsockname()[1])
+        logs.append(folder / f"log-{number}")
+        options = ["--socket", listening.fileno(), "--lifeline", lifeline[0], "--buckets", folder / "buckets"]
+        with logs[-1].open("wb") as output:
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "studiogate.cli.api_process", *map(str, options)],
+                    env=environment,
+                    pass_fds=(listening.fileno(), lifeline[0]),
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                )
+            )
+        listening.close()
+    try:
+        yield ports, logs, key
+    finally:
+        for process in started:
+            process.send_signal(signal.SIGTERM)
+        statuses = [process.wait(30) for process in started]
+        for descriptor in lifeline:
+            os.close(descriptor)
+        assert statuses == [0, 0]
+
+
+def fetch(port: int, path: str, key: str | None = None) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path, headers={"X-Service-Key": key} if key else {})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_two_processes_add_up(processes: tuple[list[int], list[Path], str]) -> None:
+    """Any of them tells the sum; each writes its own lines; the rate limit is one."""
+    ports, logs, key = processes
+    for number, port in enumerate(ports):
+        for _ in range(3 + number):
+            assert fetch(port, f"{PREFIX}/studio?email={EMAIL}", key)[0] == 200
+    for port in ports:
+        found = {(m, r, s): float(v) for m, r, s, v in SERIES.findall(fetch(port, "/metrics")[1])}
+        assert found[("GET", "/partner/v1/studio", "200")] == 7
+    statuses: list[int] = []
+    started = time.monotonic()
+    while 429 not in statuses and time.monotonic() - started < 20:
+        statuses += [fetch(port, f"{PREFIX}/studio", key)[0] for port in ports]
+    taken = statuses.count(200)
+    assert taken <= 20 + 10 * (time.monotonic() - started) + 5
+    for number, path in enumerate(logs):
+        text = path.read_text()
+        lines = [json.loads(line) for line in text.splitlines()]
+        requests = [line for line in lines if line["event"] == "request"]
+        assert requests == lines
+        assert sum(line["route"] == "/partner/v1/studio" for line in requests[: 3 + number]) == 3 + number
+        assert {line["key_id"] for line in requests if "studio" in line["route"]} == {key.split("_")[2]}
+        assert key not in text
+        assert EMAIL not in text

@@ -1,0 +1,239 @@
+"""The keyboard as a person uses it: real commands, real processes."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+COMMAND = [sys.executable, "-m", "studiogate"]
+
+
+def environment(**settings: str) -> dict[str, str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("STUDIOGATE_")}
+    return {**clean, "COLUMNS": "200", **{f"STUDIOGATE_{name}": value for name, value in settings.items()}}
+
+
+def run(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*COMMAND, *arguments], env=environment(**settings), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def answer_of(port: int, path: str, key: str | None = None) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path, headers={"X-Service-Key": key} if key else {})
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response.status, json.loads(body) if body.startswith(b"{") else body.decode()
+
+
+class Service:
+    """`studiogate up` on a folder of its own, as a person starts it."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.log = folder.parent / f"{folder.name}.log"
+        with self.log.open("w") as output:
+            self.process = subprocess.Popen(
+                [*COMMAND, "up", "--port", "0", "--data", str(folder), "--workers", "2", *arguments],
+                env=environment(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.text = self._wait_for("Ctrl-C stops it.")
+        self.port = int(re.search(r"http://127\.0\.0\.1:(\d+)/partner/v1", self.text)[1])  # type: ignore[index]
+
+    def _wait_for(self, words: str) -> str:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            text = self.log.read_text()
+            if words in text:
+                return text
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise AssertionError(f"`up` did not come up:\n{self.log.read_text()}")
+
+    @property
+    def key(self) -> str:
+        return re.search(r"Demo key:\s+(sgk_test_\w+)", self.text)[1]  # type: ignore[index]
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(40)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    started = Service(tmp_path_factory.mktemp("service") / "data")
+    yield started
+    started.stop()
+
+
+def test_up_prints_a_key_and_a_request_that_works(service: Service) -> None:
+    command = re.search(r"curl -s -H 'X-Service-Key: (\S+)' '(\S+)'", service.text)
+    assert command is not None
+    assert command[1] == service.key
+    path = command[2].split(str(service.port), 1)[1]
+    status, body = answer_of(service.port, path, service.key)
+    assert status == 200
+    assert len(body["data"]) == 2
+    assert answer_of(service.port, "/docs")[0] == 200
+    assert answer_of(service.port, "/readyz") == (200, {"status": "ok"})
+
+
+def test_the_demo_studio_is_alive(service: Service) -> None:
+    _, upcoming = answer_of(service.port, "/partner/v1/classes?status=scheduled&limit=200", service.key)
+    assert any(each["available_count"] == 0 and each["waitlist_count"] > 0 for each in upcoming["data"])
+    assert any(each["available_count"] > 0 for each in upcoming["data"])
+    assert len(answer_of(service.port, "/partner/v1/locations", service.key)[1]["data"]) >= 2
+
+
+def test_commands_work_while_up_runs(service: Service) -> None:
+    data = ["--data", str(service.folder)]
+    made = run("key", "create", "--studio", "demo", "--name", "Aggregator", "--scope", "schedule:read", "--json", *data)
+    assert made.returncode == 0, made.stderr
+    issued = json.loads(made.stdout)
+    assert sorted(issued) == ["id", "key", "location_ids", "name", "scopes"]
+    assert answer_of(service.port, "/partner/v1/classes?limit=1", issued["key"])[0] == 200
+    assert answer_of(service.port, "/partner/v1/members", issued["key"])[0] == 403
+    rotated = run("key", "rotate", issued["id"], "--overlap", "0m", "--json", *data)
+    assert rotated.returncode == 0, rotated.stderr
+    assert answer_of(service.port, "/partner/v1/classes?limit=1", json.loads(rotated.stdout)["key"])[0] in (200, 401)
+    listed = json.loads(run("key", "list", "--json", *data).stdout)
+    assert {"Aggregator", "Demo"} <= {each["name"] for each in listed}
+    assert run("key", "revoke", issued["id"], *data).returncode == 0
+    doctor = run("doctor", "--json", *data)
+    assert doctor.returncode == 0, doctor.stdout
+    assert {finding["level"] for finding in json.loads(doctor.stdout)} <= {"ok", "warning"}
+
+
+def test_metrics_add_up_over_the_workers(service: Service) -> None:
+    for _ in range(10):
+        answer_of(service.port, "/partner/v1/rooms", service.key)
+    pattern = r'studiogate_requests_total\{method="GET",route="/partner/v1/rooms",status="200"\} ([\d.]+)'
+    _, text = answer_of(service.port, "/metrics")
+    assert float(re.search(pattern, text)[1]) == 10  # type: ignore[index]
+
+
+def test_no_secret_and_nobody_in_the_log(service: Service) -> None:
+    answer_of(service.port, "/partner/v1/members?email=robin.castellanos@example.com", service.key)
+    lines = service.log.read_text()
+    requests = [line for line in lines.splitlines() if "/partner/v1/members" in line]
+    assert requests
+    assert not any(service.key in line or "castellanos" in line for line in requests)
+
+
+def test_export_can_be_imported_and_changes_nothing(service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "demo.json"
+    data = ["--data", str(service.folder)]
+    assert run("export", "--studio", "demo", "-o", str(file), *data).returncode == 0
+    imported = run("import", str(file), "--json", *data)
+    assert imported.returncode == 0, imported.stdout + imported.stderr
+    assert '"created": 0' in imported.stdout
+    assert not re.search(r'"(created|updated)": [1-9]', imported.stdout)
+
+
+def test_ctrl_c_stops_everything_and_a_second_start_finds_the_same_studio(tmp_path: Path) -> None:
+    first = Service(tmp_path / "data")
+    family = psutil.Process(first.process.pid).children(recursive=True)
+    assert family
+    key = first.key
+    assert first.stop() == 0
+    assert "Stopped." in first.log.read_text()
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert not alive
+    assert not (tmp_path / "data" / "postgres" / "postmaster.pid").exists()
+    second = Service(tmp_path / "data")
+    try:
+        assert second.key == key
+        assert answer_of(second.port, "/partner/v1/studio", key)[0] == 200
+    finally:
+        assert second.stop(signal.SIGTERM) == 0
+
+
+def test_kill_9_of_up_leaves_nothing_running_and_the_next_start_works(tmp_path: Path) -> None:
+    first = Service(tmp_path / "data")
+    workers = [each for each in psutil.Process(first.process.pid).children() if "_process" in " ".join(each.cmdline())]
+    first.process.kill()
+    first.process.wait()
+    _, alive = psutil.wait_procs(workers, timeout=30)
+    assert not alive, "API processes outlived their supervisor"
+    second = Service(tmp_path / "data")
+    try:
+        assert answer_of(second.port, "/partner/v1/studio", second.key)[0] == 200
+    finally:
+        assert second.stop() == 0
+
+
+def test_serve_and_migrate_on_a_configured_server(server_url: str, tmp_path: Path) -> None:
+    empty = run("serve", "--port", "0", DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert empty.returncode == 1
+    assert empty.stderr.startswith("error:")
+
+
+def test_serve_refuses_a_database_that_is_not_migrated(tmp_path: Path) -> None:
+    data = ["--data", str(tmp_path / "data")]
+    refused = run("serve", "--port", "0", *data)
+    assert refused.returncode == 1
+    assert "studiogate migrate" in refused.stderr
+    dry = json.loads(run("migrate", "--dry-run", "--json", *data).stdout)
+    assert dry["migrations"]
+    assert "studiogate migrate" in run("key", "list", *data).stderr
+    assert run("migrate", *data).returncode == 0
+    assert json.loads(run("migrate", "--json", *data).stdout)["migrations"] == []
+    assert "There is no studio" in run("key", "create", "--studio", "x", "--name", "n", "--all-scopes", *data).stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("PORT", "http"),
+        ("PORT", "70000"),
+        ("WORKERS", "0"),
+        ("LOG_FORMAT", "xml"),
+        ("RATE_LIMIT", "fast"),
+        ("DATABASE_URL", "mysql://localhost"),
+        ("WEBHOOK_ALLOW_CIDRS", "10.0.0.0/99"),
+        ("PUBLIC_URL", "not a url"),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(setting: str, value: str) -> None:
+    refused = run("up", **{setting: value})
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
+    assert f"STUDIOGATE_{setting}" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["key", "create", "--studio", "demo", "--name", "x"],
+        ["key", "create", "--studio", "demo", "--name", "x", "--scope", "everything"],
+        ["key", "create", "--studio", "demo", "--name", "x", "--all-scopes", "--expires", "soon"],
+        ["key", "rotate", "abcdefgh", "--overlap", "tomorrow"],
+        ["class", "capacity", "not-an-id", "3"],
+        ["nonsense"],
+    ],
+)
+def test_wrong_usage_is_exit_status_2(arguments: list[str], tmp_path: Path) -> None:
+    assert run(*arguments, DATA_DIR=str(tmp_path / "data")).returncode == 2
+
+
+def test_a_port_in_use_is_told_at_once(service: Service, tmp_path: Path) -> None:
+    refused = run("up", "--port", str(service.port), "--data", str(tmp_path / "data"))
+    assert refused.returncode == 1
+    assert "--port" in refused.stderr

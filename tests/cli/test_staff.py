@@ -1,0 +1,174 @@
+"""studiogate class … and booking …, as somebody at the keyboard meets them."""
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from studiogate.cli.main import main
+from tests.api.conftest import open_door
+from tests.booking_studio import BookingStudio, Hall
+from tests.conftest import run
+
+Build = Callable[[BookingStudio], Awaitable[Any]]
+
+
+class Said(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Keyboard:
+    """Commands on a database of their own, and a look at what they have done."""
+
+    def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._url, self._monkeypatch, self._capsys = url, monkeypatch, capsys
+        monkeypatch.setenv("STUDIOGATE_DATABASE_URL", url)
+
+    def type(self, *words: object) -> Said:
+        self._monkeypatch.setattr(sys, "argv", ["studiogate", *map(str, words)])
+        status: Any = 0
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+        said = self._capsys.readouterr()
+        return Said(status, said.out, said.err)
+
+    def studio(self, build: Build) -> Any:
+        """A new studio with what ``build`` makes in it."""
+
+        made = []
+
+        async def work() -> None:
+            async for door in open_door(self._url):
+                studio = await Hall(door).new_studio()
+                made.append((studio.id, await build(studio)))
+
+        run(work())
+        return made[0]
+
+    def look(self, query: str, *values: Any) -> Any:
+        async def work() -> Any:
+            connection = await asyncpg.connect(self._url)
+            try:
+                return await connection.fetchval(query, *values)
+            finally:
+                await connection.close()
+
+        return run(work())
+
+
+@pytest.fixture(scope="module")
+def url(new_database: Callable[[], str]) -> str:
+    return new_database()
+
+
+@pytest.fixture
+def keyboard(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Keyboard:
+    return Keyboard(url, monkeypatch, capsys)
+
+
+async def full_with_waitlist(studio: BookingStudio) -> tuple[UUID, UUID, UUID]:
+    """The class, who has the seat, who waits."""
+    class_id, (held,) = await studio.full_class()
+    waiting = await studio.waits(class_id, await studio.new_member())
+    return class_id, UUID(held["id"]), UUID(waiting["id"])
+
+
+BOOKING_STATUS = "select status from bookings where id = $1"
+
+
+def test_cancel_a_class(keyboard: Keyboard) -> None:
+    _, (class_id, held, waiting) = keyboard.studio(full_with_waitlist)
+    said = keyboard.type("class", "cancel", class_id)
+    assert (said.status, said.out) == (0, "Cancelled, with 2 bookings; 1 credits returned.\n")
+    assert [keyboard.look(BOOKING_STATUS, each) for each in (held, waiting)] == ["cancelled", "cancelled"]
+    again = keyboard.type("class", "cancel", class_id)
+    assert (again.status, again.err) == (1, "error: The class is cancelled and cannot become cancelled.\n")
+
+
+def test_cancel_a_class_in_json(keyboard: Keyboard) -> None:
+    _, (class_id, _, _) = keyboard.studio(full_with_waitlist)
+    said = keyboard.type("class", "cancel", class_id, "--json")
+    assert said.json == {"id": str(class_id), "status": "cancelled", "bookings_cancelled": 2, "credits_returned": 1}
+
+
+def test_change_the_capacity(keyboard: Keyboard) -> None:
+    _, (class_id, _, waiting) = keyboard.studio(full_with_waitlist)
+    said = keyboard.type("class", "capacity", class_id, 3)
+    assert (said.status, said.out) == (0, "The capacity is 3 now; 1 promoted from the waitlist.\n")
+    assert keyboard.look(BOOKING_STATUS, waiting) == "confirmed"
+    refused = keyboard.type("class", "capacity", class_id, 1)
+    assert refused.status == 1
+    assert refused.err == "error: 2 seats are taken: cancel bookings first, or choose a capacity of 2 or more.\n"
+    said = keyboard.type("class", "capacity", class_id, 2, "--json")
+    assert said.json == {"id": str(class_id), "capacity": 2, "promoted": 0}
+    assert keyboard.type("class", "capacity", class_id, -1).status == 2
+
+
+def test_check_in_and_no_show(keyboard: Keyboard) -> None:
+    _, (_, held, waiting) = keyboard.studio(full_with_waitlist)
+    steps = [
+        (("check-in",), 0, "The booking is checked_in now.\n"),
+        (("check-in",), 1, "error: The booking is checked_in and cannot become checked_in.\n"),
+        (("no-show",), 1, "error: The booking is checked_in and cannot become no_show.\n"),
+        (("no-show", "--undo"), 1, "error: The booking is checked_in, not no_show: there is nothing to take back.\n"),
+        (("check-in", "--undo"), 0, "The booking is confirmed now.\n"),
+        (
+            ("check-in", "--undo"),
+            1,
+            "error: The booking is confirmed, not checked_in: there is nothing to take back.\n",
+        ),
+        (("no-show", "--undo"), 1, "error: The booking is confirmed, not no_show: there is nothing to take back.\n"),
+        (("no-show",), 0, "The booking is no_show now.\n"),
+        (("no-show", "--undo"), 0, "The booking is checked_in now.\n"),
+    ]
+    for (command, *options), status, text in steps:
+        said = keyboard.type("booking", command, held, *options)
+        assert (said.status, said.out + said.err) == (status, text)
+    assert keyboard.type("booking", "check-in", held, "--undo", "--json").json == {
+        "id": str(held),
+        "status": "confirmed",
+    }
+    # Taking back a check-in must not give a seat to somebody who waits.
+    refused = keyboard.type("booking", "check-in", waiting, "--undo")
+    assert (refused.status, refused.err) == (1, "error: The booking is waitlisted and cannot become confirmed.\n")
+    assert keyboard.look(BOOKING_STATUS, waiting) == "waitlisted"
+
+
+def test_what_is_unknown(keyboard: Keyboard) -> None:
+    unknown = uuid4()
+    assert keyboard.type("class", "cancel", unknown).err == f"error: There is no class {unknown}.\n"
+    assert keyboard.type("booking", "check-in", unknown).err == f"error: There is no booking {unknown}.\n"
+    assert keyboard.type("class", "cancel", unknown, "--studio", "gone").err == "error: There is no studio 'gone'.\n"
+    assert keyboard.type("booking", "no-show", "nonsense").status == 2
+
+
+def test_an_id_of_two_studios_needs_the_studios_name(keyboard: Keyboard) -> None:
+    class_id = uuid4()
+
+    async def build(studio: BookingStudio) -> str:
+        await studio.new_class(id=class_id)
+        return studio.studio.slug
+
+    (first_id, first), (second_id, _) = keyboard.studio(build), keyboard.studio(build)
+    refused = keyboard.type("class", "cancel", class_id)
+    assert (refused.status, "say which with --studio SLUG" in refused.err) == (1, True)
+    assert keyboard.type("class", "cancel", class_id, "--studio", first).status == 0
+    status = "select status from classes where studio_id = $1 and id = $2"
+    assert [keyboard.look(status, each, class_id) for each in (first_id, second_id)] == ["cancelled", "scheduled"]
+
+
+def test_the_doctor_is_content_afterwards(keyboard: Keyboard) -> None:
+    said = keyboard.type("doctor", "--json")
+    assert [each for each in said.json if each["level"] == "fault"] == []

@@ -1,0 +1,128 @@
+"""What time does: waitlists end, seats are filled, memberships move on, keys are forgotten."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from studiogate.flows import housekeeping
+from studiogate.flows.bookings import staff
+from studiogate.worker import sweep
+from tests import booking_studio
+from tests.booking_studio import DAY, BookingStudio, Hall
+
+pytestmark = pytest.mark.anyio
+hall, studio = booking_studio.hall, booking_studio.studio
+
+
+async def changed(studio: BookingStudio, **columns: Any) -> Any:
+    """A membership of the given columns, after housekeeping."""
+    membership = await studio.new_membership(await studio.new_member(membership=False), **columns)
+    await housekeeping.advance_memberships(studio.database)
+    return await studio.row("memberships", membership)
+
+
+async def test_periods_end(studio: BookingStudio) -> None:
+    now = await studio.now()
+    ended = await changed(studio, current_period_end=now)
+    assert (ended["status"], ended["ended_at"], ended["state_version"]) == ("expired", now, 2)
+    cancelled = await changed(studio, current_period_end=now, cancel_at_period_end=True)
+    assert (cancelled["status"], cancelled["cancelled_at"], cancelled["ended_at"]) == ("cancelled", now, now)
+    running = await changed(studio, current_period_end=now + timedelta(minutes=1))
+    assert (running["status"], running["state_version"]) == ("active", 1)
+
+
+async def test_terms_end(studio: BookingStudio) -> None:
+    now = await studio.now()
+    ended = await changed(studio, cancel_at=now, current_period_end=now + timedelta(days=9))
+    assert (ended["status"], ended["cancelled_at"], ended["ended_at"]) == ("cancelled", now, now)
+
+
+async def test_pauses_begin_and_end(studio: BookingStudio) -> None:
+    now = await studio.now()
+    tomorrow, yesterday = now + timedelta(days=1), now - timedelta(days=1)
+    begun = await changed(studio, pause_starts_at=yesterday, pause_ends_at=tomorrow)
+    assert (begun["status"], begun["paused_at"], begun["state_version"]) == ("paused", yesterday, 2)
+    open_end = await changed(studio, pause_starts_at=yesterday)
+    assert open_end["status"] == "paused"
+    over = await changed(studio, status="paused", pause_starts_at=yesterday, pause_ends_at=now)
+    assert (over["status"], over["paused_at"], over["pause_starts_at"]) == ("active", None, None)
+    to_come = await changed(studio, pause_starts_at=tomorrow)
+    assert to_come["status"] == "active"
+    both = await changed(studio, status="paused", pause_ends_at=now, current_period_end=now)
+    assert both["status"] == "expired"
+
+
+async def test_memberships_are_advanced_once(studio: BookingStudio) -> None:
+    await changed(studio, current_period_end=await studio.now())
+    before = await studio.snapshot()
+    await housekeeping.advance_memberships(studio.database)
+    assert await studio.snapshot() == before
+
+
+async def test_a_pause_that_ends_gives_the_seat_that_waited(studio: BookingStudio) -> None:
+    """All steps of one sweep together."""
+    class_id, (first,) = await studio.full_class()
+    waiting = await studio.waits(class_id, await studio.new_member())
+    member = UUID(waiting["member_id"])
+    await studio.sql("update memberships set status = 'paused' where studio_id = $1 and member_id = $2", member)
+    await studio.cancelled(first["id"])
+    assert (await studio.entry(waiting))["skip_reason"] == "membership_paused"
+    await studio.sql("update memberships set pause_ends_at = now() where studio_id = $1 and member_id = $2", member)
+    done = await sweep.sweep_once(studio.door.app._runtime)
+    assert set(done) == set(housekeeping.STEPS)
+    assert await studio.status(waiting) == "confirmed"
+
+
+async def test_classes_to_come_beyond_a_page_are_filled(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "BATCH", 2)
+    waiting = []
+    for number in range(5):
+        class_id = await studio.new_class(2 * DAY + 61 * number, capacity=0)
+        waiting.append(await studio.waits(class_id, await studio.new_member()))
+        await studio.change("classes", class_id, capacity=1)
+    await housekeeping.fill_free_seats(studio.database)
+    assert [await studio.status(booking) for booking in waiting] == ["confirmed"] * 5
+
+
+async def test_one_class_that_cannot_be_done_does_not_stop_the_others(hall: Hall) -> None:
+    """A hand in the database broke one waitlist of three; the sweep says so and does the other two."""
+    studio = await hall.new_studio()
+    classes = [await studio.full_class() for _ in range(3)]
+    waiting = [await studio.waits(class_id, await studio.new_member()) for class_id, _ in classes]
+    await studio.change("bookings", UUID(waiting[1]["id"]), status="no_show")
+    for class_id, _ in classes:
+        await studio.move(class_id, -1)
+    with pytest.raises(ExceptionGroup) as told:
+        await housekeeping.expire_waitlists(studio.database)
+    assert str(classes[1][0]) in str(told.value.exceptions[0].__notes__)
+    assert [await studio.status(booking) for booking in waiting] == ["cancelled", "no_show", "cancelled"]
+    done = await sweep.sweep_once(studio.door.app._runtime)
+    assert set(housekeeping.STEPS) - set(done) == {"expired waitlist entries"}, "told, and the other steps go on"
+    assert {finding.subject for finding in await studio.findings()} >= {"waitlist entries"}
+    await studio.change("bookings", UUID(waiting[1]["id"]), status="waitlisted")
+    await housekeeping.expire_waitlists(studio.database)
+    assert await studio.findings() == []
+
+
+async def test_an_entry_with_an_offer_leaves_without_being_counted_twice(hall: Hall) -> None:
+    """Nothing makes offers yet; one that is there ends with its class and does not spoil the count."""
+    studio = await hall.new_studio()
+    class_id, _ = await studio.full_class()
+    offered = await studio.waits(class_id, await studio.new_member())
+    waiting = await studio.waits(class_id, await studio.new_member())
+    entry = UUID((await studio.entry(offered))["id"])
+    await studio.change("waitlist_entries", entry, status="offered", position=None)
+    await studio.change("waitlist_entries", UUID((await studio.entry(waiting))["id"]), position=1)
+    await studio.change("classes", class_id, waitlist_count=1)
+    await studio.staff(staff.cancel_class, class_id)
+    assert await studio.counts(class_id) == (0, 0)
+    assert (await studio.row("waitlist_entries", entry))["status"] == "expired"
+    assert await studio.findings() == []
+
+
+async def test_a_sweep_of_nothing(hall: Hall) -> None:
+    """On a quiet database nothing is done, nothing fails; twice as well."""
+    await sweep.sweep_once(hall.door.app._runtime)
+    assert await sweep.sweep_once(hall.door.app._runtime) == dict.fromkeys(housekeeping.STEPS, 0)

@@ -1,0 +1,168 @@
+"""Concurrent partners over raw keep-alive connections, who write down everything they sent and got.
+
+A call's status is None while nobody knows what became of it: the connection was cut, or nothing came in time. A partner
+settles that as the contract says, by repeating the request with its key until there is an answer.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from bench import load
+
+PREFIX = "/partner/v1"
+PATIENCE = 20.0
+SETTLE_SECONDS = 60.0
+PAUSE = 0.05
+
+
+class Request(NamedTuple):
+    """One logical operation: whoever repeats it repeats all of this."""
+
+    method: str
+    path: str
+    key: str
+    body: bytes = b""
+
+
+def booking(class_id: UUID, member_id: UUID, key: str | None = None, **more: Any) -> Request:
+    body = {"class_id": str(class_id), "member_id": str(member_id), **more}
+    return Request("POST", f"{PREFIX}/bookings", key or f"book-{uuid4().hex}", json.dumps(body).encode())
+
+
+def cancellation(booking_id: UUID | str, key: str | None = None) -> Request:
+    return Request("DELETE", f"{PREFIX}/bookings/{booking_id}", key or f"cancel-{uuid4().hex}")
+
+
+@dataclass(slots=True)
+class Call:
+    """One attempt, as the client saw it."""
+
+    request: Request
+    status: int | None = None
+    answer: bytes = b""
+    replayed: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether the partner knows what happened: not after a cut or a 5xx, nor while a twin still runs."""
+        return self.status is not None and self.status < 500 and self.code != "idempotency_in_progress"
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return json.loads(self.answer)  # type: ignore[no-any-return]
+
+    @property
+    def code(self) -> str | None:
+        """The refusal's code; None for a success or no answer."""
+        return self.json["error"]["code"] if self.status is not None and self.status >= 400 else None
+
+    @property
+    def outcome(self) -> str:
+        """What it came to, in one word: a refusal's code, a booking's status, or unknown."""
+        return "unknown" if self.status is None else self.code or self.json["status"]
+
+
+@dataclass
+class History:
+    calls: list[Call] = field(default_factory=list)
+
+    def by_key(self) -> dict[str, list[Call]]:
+        keys: dict[str, list[Call]] = {}
+        for call in self.calls:
+            keys.setdefault(call.request.key, []).append(call)
+        return keys
+
+    def count(self, outcome: str) -> int:
+        return sum(call.outcome == outcome for call in self.calls)
+
+    def summary(self) -> dict[str, int]:
+        outcomes = [call.outcome for call in self.calls]
+        return {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
+
+
+class Client:
+    """One connection, kept alive, opened anew after it was cut."""
+
+    def __init__(self, port: int, service_key: str, history: History) -> None:
+        self._port = port
+        self._service_key = service_key
+        self._history = history
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def send(self, request: Request) -> Call:
+        """Exactly one attempt."""
+        call = Call(request)
+        self._history.calls.append(call)
+        raw = self.written(request)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                reader, writer = await self.connect()
+                answer = await load.exchange(reader, writer, raw)
+        except (OSError, EOFError, TimeoutError):
+            self.close()
+            return call
+        call.status, call.answer = answer.status, answer.body
+        head = answer.head.lower()
+        call.replayed = b"idempotent-replayed: true" in head
+        if b"connection: close" in head:
+            self.close()
+        return call
+
+    async def settle(self, request: Request) -> Call:
+        """Repeat the request until it has an answer that says what happened."""
+        deadline = asyncio.get_running_loop().time() + SETTLE_SECONDS
+        call = await self.send(request)
+        # Where there is none in the end, the history says so and the checker complains.
+        while not call.known and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(PAUSE)
+            call = await self.send(request)
+        return call
+
+    def written(self, request: Request) -> bytes:
+        return load.http_write(request.method, request.path, self._service_key, request.key, request.body)
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+        return self._streams
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+            self._streams = None
+
+
+class Crowd:
+    """So many clients with one history."""
+
+    def __init__(self, port: int, service_key: str, history: History, size: int) -> None:
+        self.clients = [Client(port, service_key, history) for _ in range(size)]
+
+    async def __aenter__(self) -> "Crowd":
+        await asyncio.gather(*(client.connect() for client in self.clients))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for client in self.clients:
+            client.close()
+
+    async def at_once(self, requests: Sequence[Request]) -> list[Call]:
+        """One request a client, all of them at the same time; each is settled."""
+        pairs = zip(self.clients, requests, strict=False)
+        if len(requests) > len(self.clients):
+            raise ValueError("there are fewer clients than requests")
+        return list(await asyncio.gather(*(client.settle(request) for client, request in pairs)))
+
+    async def work_off(self, requests: Iterable[Request], after_each: Callable[[Call], None] = lambda _: None) -> None:
+        """Every client takes the next request as soon as its last one is settled."""
+        remaining = iter(requests)
+
+        async def one(client: Client) -> None:
+            for request in remaining:
+                after_each(await client.settle(request))
+
+        await asyncio.gather(*(one(client) for client in self.clients))

@@ -1,0 +1,80 @@
+"""The real service with two API processes, and one whose code can be made wrong on purpose."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from studiogate.storage import database
+from tests.conftest import run
+from tests.races import checker, mutants
+from tests.races.arena import Arena, open_arena
+from tests.serving import Service
+
+
+def sized(small: int, full: int) -> pytest.MarkDecorator:
+    """Small in `make test`, full in `make battery`."""
+    battery = pytest.param(full, marks=[pytest.mark.battery, pytest.mark.timeout(1800)])
+    return pytest.mark.parametrize("size", [small, battery])
+
+
+@dataclass
+class Place:
+    """A service and its database."""
+
+    service: Service
+    dsn: str
+    mutation: Path | None = None
+
+    def mutate(self, name: str) -> None:
+        assert self.mutation is not None, "only the mutant's code changes"
+        self.mutation.write_text(name)
+
+
+@pytest.fixture(scope="session")
+def place(new_database: Callable[[], str]) -> Iterator[Place]:
+    dsn = new_database()
+    with Service(dsn) as service:
+        yield Place(service, dsn)
+    # Every session has ended, so every deadlock has been counted.
+    assert run(_deadlocks(dsn)) == 0
+
+
+async def _deadlocks(dsn: str) -> int:
+    connection = await database.connect(dsn)
+    try:
+        return await checker.deadlocks(connection)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(scope="session")
+def mutant_place(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    dsn, mutation = new_database(), tmp_path_factory.mktemp("mutant") / "mutation"
+    with Service(dsn, api_module=mutants.__name__, environment={mutants.VARIABLE: str(mutation)}) as service:
+        yield Place(service, dsn, mutation)
+
+
+async def _arena(at: Place) -> AsyncIterator[Arena]:
+    connection: asyncpg.Connection[asyncpg.Record] = await database.connect(at.dsn)
+    try:
+        yield await open_arena(at.service.port, connection)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+async def arena(place: Place) -> AsyncIterator[Arena]:
+    async for opened in _arena(place):
+        before = await checker.deadlocks(opened.connection)
+        yield opened
+        assert await checker.deadlocks(opened.connection) == before
+        print(opened.history.summary())
+
+
+@pytest.fixture
+async def mutant_arena(mutant_place: Place) -> AsyncIterator[Arena]:
+    async for opened in _arena(mutant_place):
+        yield opened

@@ -1,0 +1,355 @@
+"""The booking rules once more, in plain Python over plain objects, written from the contract and from nothing else.
+
+It shares no code with the product: where the two disagree, one of them has misread the contract.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+KEPT = timedelta(hours=24)
+DEFAULTS: dict[str, Any] = {
+    "require_entitlement": True,
+    "booking_opens_minutes_before": None,
+    "booking_closes_minutes_before": 0,
+    "cancellation_window_minutes": 720,
+    "late_action": "forfeit_credit",
+    "late_fee_amount": "0.00",
+    "late_fee_currency": None,
+    "free_late_cancels": 0,
+    "free_late_cancels_days": 30,
+    "waitlist_mode": "auto",
+    "waitlist_capacity": None,
+    "promotion_cutoff_minutes": 60,
+    "promotion_grace_minutes": 15,
+    "max_bookings_per_day": None,
+    "allow_overlapping": False,
+    "waiver_form_id": None,
+}
+SEATED = ("confirmed", "checked_in", "no_show")
+MARKS = {"confirmed": ("checked_in", "no_show"), "checked_in": ("confirmed",), "no_show": ("checked_in",)}
+
+
+@dataclass
+class Class:
+    id: UUID
+    class_type: UUID
+    start: datetime
+    end: datetime
+    capacity: int
+    allow_waitlist: bool
+    visible: bool
+    policy: dict[str, Any]
+    cancelled: bool = False
+
+
+@dataclass
+class Membership:
+    id: UUID
+    member: UUID
+    status: str
+    credits: int | None
+    started: datetime | None
+    ends: datetime | None
+    only: UUID | None  # the class type it is limited to
+    version: int = 1
+
+
+@dataclass
+class Booking:
+    class_id: UUID
+    member: UUID
+    status: str
+    policy: dict[str, Any]
+    id: str = ""
+    membership: UUID | None = None
+    paid: bool = False
+    promoted_at: datetime | None = None
+    entry: str | None = None  # the waitlist entry's status
+    skip_reason: str | None = None
+    receipt: dict[str, Any] | None = None
+    late_counts_at: datetime | None = None
+
+
+@dataclass
+class Answer:
+    """What the contract lets a partner expect. ``kept``: it is remembered with the key."""
+
+    status: int
+    code: str | None = None
+    reasons: list[str] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
+    booking: Booking | None = None
+    receipt: dict[str, Any] | None = None
+    kept: bool = True
+
+
+def minutes(count: int) -> timedelta:
+    return timedelta(minutes=count)
+
+
+class Studio:
+    """Everything that a studio's bookings depend on. Bookings are in the order in which they were made."""
+
+    def __init__(self, timezone: str, currency: str) -> None:
+        self.zone, self.currency = ZoneInfo(timezone), currency
+        self.classes: dict[UUID, Class] = {}
+        self.suspended: dict[UUID, bool] = {}
+        self.memberships: dict[UUID, Membership] = {}
+        self.bookings: list[Booking] = []
+
+    # What there is
+
+    def in_class(self, class_: Class) -> list[Booking]:
+        return [each for each in self.bookings if each.class_id == class_.id]
+
+    def booked(self, class_: Class) -> int:
+        return sum(each.status in SEATED for each in self.in_class(class_))
+
+    def waiting(self, class_: Class) -> list[Booking]:
+        return [each for each in self.in_class(class_) if each.status == "waitlisted"]
+
+    def position(self, booking: Booking) -> int | None:
+        waiting = self.waiting(self.classes[booking.class_id])
+        return next((place for place, each in enumerate(waiting, 1) if each is booking), None)
+
+    def late_fees(self) -> int:
+        return sum(bool(each.receipt and each.receipt["late_fee"]) for each in self.bookings)
+
+    # May they?
+
+    def entitlement(self, class_: Class, member: UUID, now: datetime) -> Membership | str:
+        own = [each for each in self.memberships.values() if each.member == member]
+        usable = [
+            each
+            for each in own
+            if each.status == "active"
+            and (each.started is None or each.started <= now)
+            and (each.ends is None or now < each.ends)
+        ]
+        if not usable:
+            paused = any(each.status == "paused" and each.only in (None, class_.class_type) for each in own)
+            return "membership_paused" if paused else "no_active_membership"
+        covering = [each for each in usable if each.only in (None, class_.class_type)]
+        if not covering:
+            return "membership_not_valid_for_class"
+        unspent = [each for each in covering if each.credits is None or each.credits > 0]
+        if not unspent:
+            return "insufficient_credits"
+        never = datetime.max.replace(tzinfo=UTC)
+        return min(unspent, key=lambda each: (each.credits is not None, each.ends or never, each.id))
+
+    def payer(self, class_: Class, member: UUID, policy: dict[str, Any], now: datetime) -> Membership | None:
+        found = self.entitlement(class_, member, now) if policy["require_entitlement"] else None
+        return found if isinstance(found, Membership) else None
+
+    def faults(
+        self, class_: Class, member: UUID, policy: dict[str, Any], now: datetime, own: Booking | None = None
+    ) -> list[str]:
+        """The rules but for the seat, in the contract's order. ``own`` is the entry's booking that is looked at."""
+        opens = policy["booking_opens_minutes_before"]
+        others = [each for each in self.bookings if each.member == member and each.class_id != class_.id]
+        day = sum(each.status in SEATED and self._day(each.class_id) == self._day(class_.id) for each in others)
+        overlaps = any(
+            each.status in ("confirmed", "checked_in") and self._overlap(self.classes[each.class_id], class_)
+            for each in others
+        )
+        live = next(
+            (each for each in self.in_class(class_) if each.member == member and each.status != "cancelled"), None
+        )
+        here = None if live is own or live is None else live.status
+        entitled = self.entitlement(class_, member, now) if policy["require_entitlement"] else None
+        limit = policy["max_bookings_per_day"]
+        found = [
+            ("class_cancelled", class_.cancelled),
+            ("class_not_bookable", not class_.visible),
+            ("class_started", now >= class_.start),
+            ("booking_window_not_open", opens is not None and now < class_.start - minutes(opens)),
+            ("booking_window_closed", now >= class_.start - minutes(policy["booking_closes_minutes_before"])),
+            ("already_booked", here in SEATED),
+            ("already_waitlisted", here == "waitlisted"),
+            ("member_suspended", self.suspended[member]),
+            (entitled, isinstance(entitled, str)),
+            ("booking_limit_reached", limit is not None and day >= limit),
+            ("overlapping_booking", overlaps and not policy["allow_overlapping"]),
+        ]
+        return [str(code) for code, failing in found if failing]
+
+    def _day(self, class_id: UUID) -> Any:
+        return self.classes[class_id].start.astimezone(self.zone).date()
+
+    def _overlap(self, one: Class, other: Class) -> bool:
+        return one.start < other.end and other.start < one.end
+
+    # Who waits
+
+    def _promotes(self, class_: Class, now: datetime) -> bool:
+        return now <= class_.start - minutes(class_.policy["promotion_cutoff_minutes"])
+
+    def _turns(self, class_: Class, now: datetime) -> list[tuple[Booking, list[str]]]:
+        """Those who wait and come to their turn, with what is against them, until the free seats are given away."""
+        free, turns = class_.capacity - self.booked(class_), []
+        for entry in self.waiting(class_):
+            if free <= 0:
+                break
+            faults = self.faults(class_, entry.member, entry.policy, now, own=entry)
+            turns.append((entry, faults))
+            free -= not faults
+        return turns
+
+    def promote(self, class_: Class, now: datetime) -> int:
+        if class_.policy["waitlist_mode"] != "auto" or not self._promotes(class_, now):
+            return 0
+        promoted = 0
+        for entry, faults in self._turns(class_, now):
+            if faults:
+                entry.skip_reason = faults[0]
+                continue
+            promoted += 1
+            self._pay(entry, self.payer(class_, entry.member, entry.policy, now))
+            entry.status, entry.entry, entry.skip_reason, entry.promoted_at = "confirmed", "converted", None, now
+        return promoted
+
+    def _pay(self, booking: Booking, payer: Membership | None) -> None:
+        booking.membership = payer.id if payer else None
+        if payer is not None and payer.credits is not None:
+            booking.paid = True
+            payer.credits -= 1
+            payer.version += 1
+
+    # What happens
+
+    def book(self, class_: Class, member: UUID, join: bool, now: datetime) -> Answer:
+        self.promote(class_, now)
+        free = class_.capacity - self.booked(class_)
+        if class_.policy["waitlist_mode"] != "off" and self._promotes(class_, now):
+            free -= sum(not faults for _, faults in self._turns(class_, now))
+        faults = self.faults(class_, member, class_.policy, now)
+        details: dict[str, Any] = {}
+        if free <= 0:
+            closed = self._waitlist_fault(class_)
+            if not join:
+                faults.append("class_full")
+                details = {"waitlist_available": closed is None}
+            elif closed:
+                faults.append(closed)
+        if faults:
+            return Answer(409, faults[0], faults, details if faults[0] == "class_full" else {})
+        made = Booking(class_.id, member, "confirmed" if free > 0 else "waitlisted", class_.policy)
+        if free > 0:
+            self._pay(made, self.payer(class_, member, class_.policy, now))
+        else:
+            made.entry = "waiting"
+        self.bookings.append(made)
+        return Answer(201, booking=made)
+
+    def _waitlist_fault(self, class_: Class) -> str | None:
+        if not class_.allow_waitlist or class_.policy["waitlist_mode"] == "off":
+            return "waitlist_not_allowed"
+        most = class_.policy["waitlist_capacity"]
+        return "waitlist_full" if most is not None and len(self.waiting(class_)) >= most else None
+
+    def cancel(self, booking: Booking, now: datetime) -> Answer:
+        class_ = self.classes[booking.class_id]
+        if booking.status == "cancelled":
+            return Answer(409, "booking_already_cancelled")
+        if now >= class_.start:
+            return Answer(409, "class_started")
+        if booking.status not in ("confirmed", "waitlisted"):
+            return Answer(409, "invalid_transition", kept=False)
+        kind = self._kind(booking, class_, now)
+        if kind in ("late", "graced") and not self._just_promoted(booking, now):
+            booking.late_counts_at = now
+        receipt = self._end(booking, kind, "partner_api", "cancelled")
+        receipt["promoted"] = self.promote(class_, now) > 0
+        return Answer(200, receipt=receipt, booking=booking)
+
+    def _kind(self, booking: Booking, class_: Class, now: datetime) -> str:
+        if booking.status == "waitlisted":
+            return "waitlist_left"
+        if now <= class_.start - minutes(booking.policy["cancellation_window_minutes"]):
+            return "standard"
+        since = now - timedelta(days=booking.policy["free_late_cancels_days"])
+        earlier = sum(
+            each.member == booking.member and each.late_counts_at is not None and each.late_counts_at >= since
+            for each in self.bookings
+        )
+        graced = self._just_promoted(booking, now) or earlier < booking.policy["free_late_cancels"]
+        return "graced" if graced else "late"
+
+    def _just_promoted(self, booking: Booking, now: datetime) -> bool:
+        grace = booking.policy["promotion_grace_minutes"]
+        return booking.promoted_at is not None and grace > 0 and now - booking.promoted_at <= minutes(grace)
+
+    def _end(self, booking: Booking, kind: str, by: str, entry: str) -> dict[str, Any]:
+        action, amount = booking.policy["late_action"], booking.policy["late_fee_amount"]
+        forfeits = kind == "late" and action in ("forfeit_credit", "fee_and_forfeit")
+        fee = kind == "late" and action in ("fee", "fee_and_forfeit") and amount != "0.00"
+        payer = self.memberships.get(booking.membership) if booking.membership else None
+        if booking.paid and not forfeits and payer is not None and payer.credits is not None:
+            payer.credits += 1
+            payer.version += 1
+        booking.receipt = {
+            "cancellation_type": kind,
+            "cancelled_by": by,
+            "late": kind in ("late", "graced"),
+            "late_fee": {"amount": amount, "currency": self.currency} if fee else None,
+            "credits_forfeited": int(booking.paid and forfeits),
+            "credits_returned": int(booking.paid and not forfeits),
+            "membership_id": str(booking.membership) if booking.membership else None,
+            "credits_remaining": payer.credits if payer else None,
+            "promoted": False,
+        }
+        booking.status = "cancelled"
+        if booking.entry == "waiting":
+            booking.entry = entry
+        return booking.receipt
+
+    def change_capacity(self, class_: Class, capacity: int, now: datetime) -> bool:
+        """False: refused, since those seats are taken."""
+        if capacity < self.booked(class_):
+            return False
+        class_.capacity = capacity
+        self.promote(class_, now)
+        return True
+
+    def cancel_class(self, class_: Class) -> bool:
+        if class_.cancelled:
+            return False
+        for booking in self.in_class(class_):
+            if booking.status != "cancelled":
+                self._end(booking, "class_cancelled", "studio", "expired")
+        class_.cancelled = True
+        return True
+
+    def mark(self, booking: Booking, status: str) -> bool:
+        if status not in MARKS.get(booking.status, ()):
+            return False
+        booking.status = status
+        return True
+
+    def sweep(self, now: datetime) -> None:
+        for class_ in self.classes.values():
+            if now >= class_.start:
+                for entry in self.waiting(class_):
+                    self._end(entry, "waitlist_left", "system", "expired")
+        for membership in self.memberships.values():
+            if membership.status == "active" and membership.ends is not None and membership.ends <= now:
+                membership.status = "expired"
+                membership.version += 1
+        for class_ in self.classes.values():
+            if not class_.cancelled and now < class_.start:
+                self.promote(class_, now)
+
+    def advance(self, passed: timedelta) -> None:
+        """Everything has happened, and will happen, that much earlier."""
+        for class_ in self.classes.values():
+            class_.start, class_.end = class_.start - passed, class_.end - passed
+        for membership in self.memberships.values():
+            membership.started = membership.started and membership.started - passed
+            membership.ends = membership.ends and membership.ends - passed
+        for booking in self.bookings:
+            booking.promoted_at = booking.promoted_at and booking.promoted_at - passed
+            booking.late_counts_at = booking.late_counts_at and booking.late_counts_at - passed

@@ -1,0 +1,121 @@
+"""The API process with one mistake in it: what the races must notice. Nothing in the product knows of this file.
+
+The environment names a file; whatever mutation it names at the moment is in force, so that one service serves all of
+them. With no file the process is as it should be.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from studiogate.cli import api_process
+from studiogate.flows import once
+from studiogate.flows.bookings import cancelling, promotion
+from studiogate.storage import database, idempotency
+from studiogate.storage.bookings import locking
+
+VARIABLE = "STUDIOGATE_TEST_MUTATION"
+Function = Callable[..., Any]
+plan_promotions, release = promotion.plan_promotions, database.Database.release
+releases = count(1)
+
+
+async def _nothing(*_: object, **__: object) -> None:
+    pass
+
+
+async def _remember_later(database_: Any, access: Any, once_: Any, work: Any, render: Any, visible: Any) -> Any:
+    """The effect first, its key in a transaction of its own."""
+    async with database_.transaction() as connection:
+        reply = render(await work(connection))
+    await asyncio.sleep(0.01)
+    async with database_.transaction() as connection:
+        first = await idempotency.claim(connection, access, once_.key, once_.fingerprint)
+        if first is None:
+            await idempotency.remember(connection, access, once_.key, reply.status, reply.body)
+    return once.Executed(reply.status, reply.body, replayed=False)
+
+
+async def _replay_to_anybody(_connection: Any, _once: Any, first: Any, _render: Any, _visible: Any) -> once.Executed:
+    return once.Executed(first.status, first.body, replayed=True)
+
+
+async def _render_anew(_connection: Any, _once: Any, first: Any, _render: Any, _visible: Any) -> once.Executed:
+    """As if the answer had been kept as jsonb, and so had lost its spelling."""
+    return once.Executed(first.status, first.body.replace(b",", b", "), replayed=True)
+
+
+def _no_promotions(*_: object) -> list[Any]:
+    return []
+
+
+def _last_come_first_served(class_: Any, policy: Any, entries: Any, spots: Any, now: Any) -> Any:
+    turned = sorted(entries, key=lambda entry: entry.position, reverse=True)
+    renumbered = [replace(entry, position=place) for place, entry in enumerate(turned, start=1)]
+    return plan_promotions(class_, policy, renumbered, spots, now)
+
+
+def _leak_some(pool: database.Database, connection: database.Connection) -> None:
+    if next(releases) % 5:
+        release(pool, connection)
+
+
+def _leave_at_once(*_: object, **__: object) -> None:
+    os._exit(0)
+
+
+MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
+    "class lock skipped": [
+        (locking, "lock_class", locking.find_class),
+        (locking, "lock_class_of_booking", locking.find_class_of_booking),
+    ],
+    "member lock skipped": [(locking, "lock_members", _nothing)],
+    "key not claimed": [(idempotency, "claim", _nothing)],
+    "key remembered later": [(once, "_in_one_transaction", _remember_later)],
+    "parameters not compared": [(once, "_replay", _replay_to_anybody)],
+    "answer rendered anew": [(once, "_replay", _render_anew)],
+    "promotion skipped": [
+        (promotion, "plan_promotions", _no_promotions),
+        (cancelling, "plan_promotions", _no_promotions),
+    ],
+    "waitlist turned round": [
+        (promotion, "plan_promotions", _last_come_first_served),
+        (cancelling, "plan_promotions", _last_come_first_served),
+    ],
+    "connections leaked": [(database.Database, "release", _leak_some)],
+    "drain skipped": [(uvicorn.Server, "shutdown", _leave_at_once)],
+}
+COMMIT_NOT_AWAITED = "commit not awaited"  # PostgreSQL acknowledges before the log is on disk
+
+
+def in_force() -> str:
+    try:
+        return Path(os.environ[VARIABLE]).read_text()
+    except FileNotFoundError:
+        return ""
+
+
+def _switched(name: str, original: Function, mistaken: Function) -> Function:
+    def either(*arguments: Any, **named: Any) -> Any:
+        return (mistaken if in_force() == name else original)(*arguments, **named)
+
+    return either
+
+
+def install() -> None:
+    for name, patches in MUTATIONS.items():
+        for owner, attribute, mistaken in patches:
+            setattr(owner, attribute, _switched(name, getattr(owner, attribute), mistaken))
+    if in_force() == COMMIT_NOT_AWAITED:
+        database.SESSION["synchronous_commit"] = "off"
+
+
+if __name__ == "__main__":
+    install()
+    api_process.main()

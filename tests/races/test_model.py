@@ -1,0 +1,514 @@
+"""Random walks through booking, cancelling, staff and time, over HTTP, beside a model written from the contract.
+
+Time is moved by moving the data. Every instant that decides something lies a quarter of an hour beside the half-hours
+by which time advances, so nothing depends on how long a step takes.
+"""
+
+import asyncio
+import copy
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from studiogate import settings as configuration
+from studiogate.api.app import PartnerApp
+from studiogate.domain.access import Access, operator_access
+from studiogate.domain.bookings import eligibility, entitlement
+from studiogate.domain.refusals import Refusal
+from studiogate.flows import checkup, housekeeping
+from studiogate.flows.bookings import cancelling, promotion, staff
+from studiogate.runtime import Runtime
+from studiogate.storage import database
+from studiogate.storage.bookings import facts, recording
+from tests.api.direct import Answered, ask
+from tests.races import model
+from tests.races.conftest import sized
+from tests.seed import Studio as Seeded
+from tests.seed import insert, issue_key
+
+TIMEZONE, CURRENCY = "America/New_York", "USD"
+SHIFTED = {
+    "classes": ("start_time", "end_time"),
+    "bookings": ("start_time", "end_time", "created_at", "promoted_at"),
+    "waitlist_entries": ("created_at", "promoted_at"),
+    "memberships": ("started_at", "current_period_end"),
+    "booking_cancellations": ("cancelled_at",),
+    "credit_ledger": ("created_at",),
+    "purchases": ("created_at",),
+    "idempotency_keys": ("completed_at",),
+}
+BOOKINGS = """
+    select b.id::text, b.class_id, b.member_id, b.status, b.membership_id, b.credits_taken, w.status as entry,
+           w.position, w.skip_reason
+    from bookings b left join waitlist_entries w on w.studio_id = b.studio_id and w.booking_id = b.id
+    where b.studio_id = $1"""
+
+
+class Backstage:
+    """The application and its database on an event loop in a thread of its own, for tests that are not coroutines."""
+
+    def __init__(self, dsn: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.call(self._open(dsn))
+
+    async def _open(self, dsn: str) -> None:
+        self.runtime = Runtime.open(configuration.load(database_url=dsn, rate_limit=0, pool_size=2))
+        self.app = PartnerApp(self.runtime)
+        self.connection: asyncpg.Connection[asyncpg.Record] = await database.connect(dsn)
+
+    def call(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+
+    def execute(self, statement: str, *arguments: object) -> None:
+        self.call(self.connection.execute(statement, *arguments))
+
+    def fetch(self, query: str, *arguments: object) -> list[Any]:
+        return list(self.call(self.connection.fetch(query, *arguments)))
+
+    def close(self) -> None:
+        self.call(self.connection.close())
+        self.call(self.runtime.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@dataclass
+class Sent:
+    """A request under a key, and what became of it the last time it was done."""
+
+    key: str
+    method: str
+    path: str
+    body: dict[str, Any] | None
+    expect: Callable[[datetime], model.Answer]
+    completed_at: datetime | None = None
+    answer: bytes = b""
+
+
+def sometimes(usual: Any, *others: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from((usual, usual, *others))
+
+
+POLICIES = st.fixed_dictionaries(
+    {
+        "cancellation_window_minutes": st.sampled_from((60, 720)),
+        "late_action": st.sampled_from(("none", "fee", "forfeit_credit", "fee_and_forfeit")),
+        "late_fee_amount": sometimes("15.00", "0.00"),
+        "free_late_cancels": sometimes(0, 1),
+        "free_late_cancels_days": st.sampled_from((1, 30)),
+        "waitlist_mode": sometimes("auto", "auto", "manual", "off"),
+        "waitlist_capacity": sometimes(None, 1, 2),
+        "promotion_cutoff_minutes": sometimes(60, 0, 240),
+        "promotion_grace_minutes": sometimes(15, 0, 45),
+        "max_bookings_per_day": sometimes(None, 1),
+        "allow_overlapping": st.booleans(),
+        "booking_closes_minutes_before": sometimes(0, 60),
+        "booking_opens_minutes_before": sometimes(None, 1440),
+        "require_entitlement": sometimes(True, True, False),
+    }
+)
+CLASSES = st.lists(
+    st.fixed_dictionaries(
+        {
+            "starts_in": st.sampled_from((45, 105, 135, 375, 885, 915, 1605)),
+            "capacity": sometimes(1, 0, 2),
+            "allow_waitlist": sometimes(True, True, False),
+            "visible": sometimes(True, True, True, False),
+            "type": st.integers(0, 1),
+            "policy": sometimes(
+                {}, {"waitlist_mode": "auto"}, {"waitlist_mode": "manual"}, {"require_entitlement": False}
+            ),
+        }
+    ),
+    min_size=2,
+    max_size=3,
+)
+MEMBERSHIPS = st.fixed_dictionaries(
+    {
+        "credits": st.sampled_from((None, 0, 1, 2, 3)),
+        "status": sometimes("active", "active", "paused"),
+        "starts_in": sometimes(-1425, None, 75),
+        "ends_in": sometimes(None, 165, 1485, 4365),
+        "only": sometimes(None, None, 0, 1),
+    }
+)
+MEMBERS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "suspended": sometimes(False, False, False, True),
+            "memberships": st.lists(MEMBERSHIPS, min_size=0, max_size=2),
+        }
+    ),
+    min_size=3,
+    max_size=5,
+)
+NUMBERS = st.integers(0, 59)
+
+
+def pick(rows: list[Any], number: int) -> Any:
+    return rows[number % len(rows)]
+
+
+class Walk(RuleBasedStateMachine):
+    stage: ClassVar[Backstage]
+    seen: ClassVar[Counter[str]]
+
+    @initialize(policy=POLICIES, classes=CLASSES, members=MEMBERS)
+    def open_studio(self, policy: dict[str, Any], classes: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
+        self.model = model.Studio(TIMEZONE, CURRENCY)
+        self.sent: list[Sent] = []
+        self.stage.call(self._seed(policy, classes, members))
+
+    async def _seed(self, policy: dict[str, Any], classes: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
+        connection = self.stage.connection
+        self.studio_id = uuid4()
+        slug = f"walk-{self.studio_id.hex}"
+        await connection.execute(
+            "insert into studios (studio_id, name, slug, timezone, currency, country, policy)"
+            " values ($1, 'Walk', $2, $3, $4, 'US', $5)",
+            *(self.studio_id, slug, TIMEZONE, CURRENCY, json.dumps(policy)),
+        )
+        self.key = await issue_key(connection, Seeded(self.studio_id, slug, "walk"))
+        types = [await self._add("class_types", name="type") for _ in range(2)]
+        products = {only: await self._add_product(only, types) for only in (None, 0, 1)}
+        now = datetime.now(UTC)
+        for each in classes:
+            await self._add_class(each, policy, types, now)
+        for each in members:
+            await self._add_member(each, products, types, now)
+
+    async def _add(self, table: str, **columns: Any) -> UUID:
+        return await insert(self.stage.connection, table, studio_id=self.studio_id, **columns)
+
+    async def _add_product(self, only: int | None, types: list[UUID]) -> UUID:
+        product_id = await self._add("products", key=f"only-{only}", name="product", product_type="package")
+        if only is not None:
+            await self.stage.connection.execute(
+                "insert into product_class_types values ($1, $2, $3)", self.studio_id, product_id, types[only]
+            )
+        return product_id
+
+    async def _add_class(self, each: dict[str, Any], policy: dict[str, Any], types: list[UUID], now: datetime) -> None:
+        start = now + model.minutes(each["starts_in"])
+        columns = {name: each[name] for name in ("capacity", "allow_waitlist", "visible")}
+        times = {"start_time": start, "end_time": start + timedelta(hours=1)}
+        class_type = types[each["type"]]
+        class_id = await self._add(
+            "classes", title="class", class_type_id=class_type, policy=each["policy"], **columns, **times
+        )
+        resolved = {**model.DEFAULTS, **policy, **each["policy"]}
+        made = model.Class(class_id, class_type, start, start + timedelta(hours=1), policy=resolved, **columns)
+        self.model.classes[class_id] = made
+
+    async def _add_member(
+        self, each: dict[str, Any], products: dict[int | None, UUID], types: list[UUID], now: datetime
+    ) -> None:
+        member_id = await self._add("members", first_name="A", last_name="B", suspended=each["suspended"])
+        self.model.suspended[member_id] = each["suspended"]
+        for held in each["memberships"]:
+            started, ends = (minute and now + model.minutes(minute) for minute in (held["starts_in"], held["ends_in"]))
+            membership_id = await self._add(
+                "memberships",
+                member_id=member_id,
+                product_id=products[held["only"]],
+                status=held["status"],
+                credits_granted=held["credits"],
+                credits_remaining=held["credits"],
+                started_at=started,
+                current_period_end=ends,
+            )
+            only = None if held["only"] is None else types[held["only"]]
+            self.model.memberships[membership_id] = model.Membership(
+                membership_id, member_id, held["status"], held["credits"], started, ends, only
+            )
+
+    # What a partner does
+
+    @rule(class_=NUMBERS, member=NUMBERS, join=sometimes(True, False))
+    def book(self, class_: int, member: int, join: bool) -> None:
+        chosen, who = pick(list(self.model.classes.values()), class_), pick(list(self.model.suspended), member)
+        body = {"class_id": str(chosen.id), "member_id": str(who), "join_waitlist": join}
+        self._do(Sent(uuid4().hex, "POST", "/bookings", body, lambda now: self.model.book(chosen, who, join, now)))
+
+    @precondition(lambda self: self.model.bookings)
+    @rule(booking=NUMBERS)
+    def cancel(self, booking: int) -> None:
+        chosen = pick(self.model.bookings, booking)
+        path = f"/bookings/{chosen.id}"
+        self._do(Sent(uuid4().hex, "DELETE", path, None, lambda now: self.model.cancel(chosen, now)))
+
+    @precondition(lambda self: self.sent)
+    @rule(sent=NUMBERS)
+    def repeat(self, sent: int) -> None:
+        self._do(pick(self.sent, sent))
+
+    @precondition(lambda self: self.sent)
+    @rule(sent=NUMBERS)
+    def reuse(self, sent: int) -> None:
+        """The key of an earlier request for something else."""
+        earlier = pick(self.sent, sent)
+        if not self._is_kept(earlier, datetime.now(UTC)):
+            return
+        unknown = {"class_id": str(uuid4()), "member_id": str(uuid4())}
+        answered = self._ask("POST", "/bookings", unknown, earlier.key)
+        assert (answered.status, answered.code) == (409, "idempotency_key_reused"), answered
+
+    @rule(class_=NUMBERS, member=NUMBERS, join=st.booleans())
+    def validate(self, class_: int, member: int, join: bool) -> None:
+        chosen, who = pick(list(self.model.classes.values()), class_), pick(list(self.model.suspended), member)
+        foreseen = copy.deepcopy(self.model)
+        expected = foreseen.book(foreseen.classes[chosen.id], who, join, datetime.now(UTC))
+        body = {"class_id": str(chosen.id), "member_id": str(who), "join_waitlist": join}
+        answered = self._ask("POST", "/bookings/validate", body).json()
+        outcome = expected.booking.status if expected.booking else "refused"
+        assert (answered["outcome"], answered["bookable"]) == (outcome, outcome != "refused"), answered
+        assert [reason["code"] for reason in answered["reasons"]] == expected.reasons, answered
+        if outcome == "confirmed" and expected.booking is not None:
+            paid = expected.booking.membership and str(expected.booking.membership)
+            assert (answered["membership_id"], answered["credits_required"]) == (paid, int(expected.booking.paid))
+
+    @precondition(lambda self: self.model.bookings)
+    @rule(booking=NUMBERS)
+    def preview(self, booking: int) -> None:
+        foreseen = copy.deepcopy(self.model)
+        chosen = pick(foreseen.bookings, booking)
+        expected = foreseen.cancel(chosen, datetime.now(UTC))
+        answered = self._ask("GET", f"/bookings/{chosen.id}/cancellation-preview")
+        self._compare(expected, answered)
+
+    # What the staff and time do
+
+    @rule(class_=NUMBERS, capacity=st.integers(0, 3))
+    def change_capacity(self, class_: int, capacity: int) -> None:
+        chosen = pick(list(self.model.classes.values()), class_)
+        allowed = self.model.change_capacity(chosen, capacity, datetime.now(UTC))
+        done = self.stage.call(staff.change_capacity(self.stage.connection, self.access, chosen.id, capacity))
+        assert isinstance(done, Refusal) is not allowed, done
+
+    @rule(class_=NUMBERS, sure=st.integers(0, 3))
+    def cancel_class(self, class_: int, sure: int) -> None:
+        if sure:  # a cancelled class is no longer interesting
+            return
+        chosen = pick(list(self.model.classes.values()), class_)
+        allowed = self.model.cancel_class(chosen)
+        done = self.stage.call(staff.cancel_class(self.stage.connection, self.access, chosen.id))
+        assert isinstance(done, Refusal) is not allowed, done
+
+    @precondition(lambda self: self.model.bookings)
+    @rule(booking=NUMBERS, status=st.sampled_from(("checked_in", "no_show", "confirmed")))
+    def mark(self, booking: int, status: Any) -> None:
+        chosen = pick(self.model.bookings, booking)
+        allowed = self.model.mark(chosen, status)
+        done = self.stage.call(staff.mark(self.stage.connection, self.access, UUID(chosen.id), status))
+        assert isinstance(done, Refusal) is not allowed, done
+
+    @precondition(lambda self: self.model.memberships)
+    @rule(membership=NUMBERS)
+    def pause_or_resume(self, membership: int) -> None:
+        chosen = pick(list(self.model.memberships.values()), membership)
+        other = {"active": "paused", "paused": "active"}.get(chosen.status)
+        if other is None:
+            return
+        chosen.status, chosen.version = other, chosen.version + 1
+        self.stage.execute(
+            "update memberships set status = $2, state_version = state_version + 1 where id = $1", chosen.id, other
+        )
+
+    @rule(passed=st.sampled_from((30, 30, 60, 120, 660, 1440)))
+    def advance(self, passed: int) -> None:
+        for table, columns in SHIFTED.items():
+            moves = ", ".join(f"{column} = {column} - make_interval(mins => $2)" for column in columns)
+            self.stage.execute(f"update {table} set {moves} where studio_id = $1", self.studio_id, passed)
+        self.model.advance(model.minutes(passed))
+        for sent in self.sent:
+            sent.completed_at = sent.completed_at and sent.completed_at - model.minutes(passed)
+
+    @rule()
+    def sweep(self) -> None:
+        self.model.sweep(datetime.now(UTC))
+        for step in housekeeping.STEPS.values():
+            self.stage.call(step(self.stage.runtime.database))
+
+    # Whether they agree
+
+    @invariant()
+    def same_bookings(self) -> None:
+        if not hasattr(self, "model"):
+            return
+        expected = {
+            each.id: {
+                "class_id": each.class_id,
+                "member_id": each.member,
+                "status": each.status,
+                "membership_id": each.membership,
+                "credits_taken": int(each.paid),
+                "entry": each.entry,
+                "position": self.model.position(each),
+                "skip_reason": each.skip_reason,
+            }
+            for each in self.model.bookings
+        }
+        rows = [dict(row) for row in self.stage.fetch(BOOKINGS, self.studio_id)]
+        assert {row.pop("id"): row for row in rows} == expected
+
+    @invariant()
+    def same_classes_and_memberships(self) -> None:
+        if not hasattr(self, "model"):
+            return
+        classes = self.stage.fetch(
+            "select id, capacity, booked_count, waitlist_count, status from classes where studio_id = $1",
+            self.studio_id,
+        )
+        assert {row["id"]: tuple(row)[1:] for row in classes} == {
+            each.id: (
+                each.capacity,
+                self.model.booked(each),
+                len(self.model.waiting(each)),
+                "cancelled" if each.cancelled else "scheduled",
+            )
+            for each in self.model.classes.values()
+        }
+        memberships = self.stage.fetch(
+            "select id, status, credits_remaining, state_version from memberships where studio_id = $1", self.studio_id
+        )
+        assert {row["id"]: tuple(row)[1:] for row in memberships} == {
+            each.id: (each.status, each.credits, each.version) for each in self.model.memberships.values()
+        }
+
+    def teardown(self) -> None:
+        if not hasattr(self, "model"):
+            return
+        fees = self.stage.fetch("select 1 from purchases where studio_id = $1 and product_type = 'fee'", self.studio_id)
+        assert len(fees) == self.model.late_fees()
+        findings = self.stage.call(checkup.examine(self.stage.connection))
+        assert [each for each in findings if each.level == "fault"] == []
+
+    @property
+    def access(self) -> Access:
+        return operator_access(self.studio_id)
+
+    def _ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> Answered:
+        headers = {"X-Request-Id": uuid4().hex, **({"Idempotency-Key": key} if key else {})}
+        answered: Answered = self.stage.call(ask(self.stage.app, method, path, self.key, body=body, headers=headers))
+        return answered
+
+    def _is_kept(self, sent: Sent, now: datetime) -> bool:
+        return sent.completed_at is not None and sent.completed_at > now - model.KEPT
+
+    def _do(self, sent: Sent) -> None:
+        """Send it. Where its key is remembered, the first answer comes again, byte by byte, and nothing happens."""
+        now = datetime.now(UTC)
+        answered = self._ask(sent.method, sent.path, sent.body, sent.key)
+        replayed = (b"idempotent-replayed", b"true") in answered.headers
+        if self._is_kept(sent, now):
+            self.seen["replayed"] += 1
+            assert replayed
+            assert answered.body == sent.answer
+            return
+        assert not replayed
+        expected = sent.expect(now)
+        self._compare(expected, answered)
+        sent.answer = answered.body
+        sent.completed_at = datetime.now(UTC) if expected.kept else None
+        if sent not in self.sent:
+            self.sent.append(sent)
+
+    def _compare(self, expected: model.Answer, answered: Answered) -> None:
+        assert (answered.status, answered.code) == (expected.status, expected.code), answered.body
+        told = answered.json()
+        self.seen[answered.code or told.get("cancellation_type") or told["status"]] += 1
+        if expected.code is not None:
+            details = told["error"]["details"]
+            assert details.get("reasons", []) == expected.reasons, told
+            assert expected.details.items() <= details.items(), told
+        elif expected.receipt is not None:
+            fee = told["late_fee"] and {name: told["late_fee"][name] for name in ("amount", "currency")}
+            assert {name: told[name] for name in expected.receipt} | {"late_fee": fee} == expected.receipt, told
+        elif expected.booking is not None:
+            expected.booking.id = told["id"]
+            position = self.model.position(expected.booking)
+            assert (told["status"], told["waitlist_position"]) == (expected.booking.status, position), told
+
+
+@pytest.fixture
+def stage(database_url: str) -> Iterator[Backstage]:
+    opened = Backstage(database_url)
+    yield opened
+    opened.close()
+
+
+def walk(stage: Backstage, walks: int, steps: int, **options: Any) -> None:
+    Walk.stage, Walk.seen = stage, Counter()
+    chosen = settings(
+        max_examples=walks,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+        **options,
+    )
+    run_state_machine_as_test(Walk, settings=chosen)
+
+
+@sized(8, 300)
+def test_walks(stage: Backstage, size: int) -> None:
+    walk(stage, size, steps=25 if size < 100 else 40)
+    print(dict(Walk.seen))
+
+
+async def no_late_cancels(*_: object) -> int:
+    return 0
+
+
+async def no_renumbering(*_: object) -> None:
+    pass
+
+
+def no_promotions(*_: object) -> list[Any]:
+    return []
+
+
+def no_faults(*_: object, **__: object) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mistaken"),
+    [
+        (facts, "count_late_cancels", no_late_cancels),
+        (recording, "renumber", no_renumbering),
+        (cancelling, "plan_promotions", no_promotions),
+        (promotion, "plan_promotions", no_promotions),
+        (eligibility, "waitlist_fault", no_faults),
+        (entitlement, "is_paused", no_faults),
+    ],
+)
+def test_a_mistake_is_noticed(
+    stage: Backstage, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mistaken: Any
+) -> None:
+    """The check of the check: with a rule switched off, the walks end in a disagreement."""
+    monkeypatch.setattr(owner, name, mistaken)
+    with pytest.raises(AssertionError):
+        walk(stage, 300, steps=40, phases=[Phase.generate], report_multiple_bugs=False)

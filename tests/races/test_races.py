@@ -1,0 +1,107 @@
+"""Races on the real server with two API processes; and each again on a server with a mistake, which must be noticed."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.races import duels
+from tests.races.arena import Arena
+from tests.races.conftest import Place, sized
+
+pytestmark = pytest.mark.anyio
+Race = Callable[[Arena], Awaitable[list[str]]]
+TRIES_AGAINST_A_MUTANT = 20
+
+
+@sized(15, 300)
+async def test_last_seats(arena: Arena, size: int) -> None:
+    assert await duels.last_seats(arena, size) == []
+
+
+@sized(3, 20)
+async def test_full_classes(arena: Arena, size: int) -> None:
+    seats, tries = (25, 200) if size == 20 else (5, 30)
+    assert await duels.full_classes(arena, size, seats, tries) == []
+
+
+@sized(5, 100)
+async def test_last_credit(arena: Arena, size: int) -> None:
+    assert await duels.last_credit(arena, size) == []
+
+
+@sized(5, 100)
+async def test_one_body_many_rooms(arena: Arena, size: int) -> None:
+    assert await duels.one_body_many_rooms(arena, size) == []
+
+
+@sized(10, 500)
+async def test_one_key(arena: Arena, size: int) -> None:
+    assert await duels.one_key(arena, size) == []
+
+
+@sized(10, 200)
+async def test_leaving_and_moving_up(arena: Arena, size: int) -> None:
+    assert await duels.leaving_and_moving_up(arena, size) == []
+
+
+@sized(2, 50)
+async def test_moving_walls(place: Place, arena: Arena, size: int) -> None:
+    assert await duels.moving_walls(arena, place.dsn, size) == []
+
+
+@sized(250, 2000)
+async def test_flash_crowd(arena: Arena, size: int) -> None:
+    assert await duels.flash_crowd(arena, size) == []
+
+
+async def caught(place: Place, arena: Arena, mutation: str, race: Race) -> None:
+    """The check of the check. A race need not be lost the first time, so it is run until it is."""
+    place.mutate(mutation)
+    try:
+        for _ in range(TRIES_AGAINST_A_MUTANT):
+            if await race(arena):
+                return
+    finally:
+        place.mutate("")
+    pytest.fail(f"nobody noticed: {mutation}")
+
+
+async def test_races_are_won_without_a_mutation(mutant_arena: Arena) -> None:
+    assert await duels.last_seats(mutant_arena, 2) == []
+
+
+SMALLEST: dict[str, Race] = {
+    "last seats": lambda arena: duels.last_seats(arena, 3),
+    "full classes": lambda arena: duels.full_classes(arena, 2, 3, 12),
+    "flash crowd": lambda arena: duels.flash_crowd(arena, 80),
+    "last credit": lambda arena: duels.last_credit(arena, 2),
+    "one body, many rooms": lambda arena: duels.one_body_many_rooms(arena, 2),
+    "one key": lambda arena: duels.one_key(arena, 2),
+    "leaving and moving up": lambda arena: duels.leaving_and_moving_up(arena, 2),
+}
+
+
+@pytest.mark.parametrize(
+    ("race", "mutation"),
+    [
+        ("last seats", "class lock skipped"),
+        ("full classes", "class lock skipped"),
+        ("flash crowd", "class lock skipped"),
+        ("leaving and moving up", "class lock skipped"),
+        ("last credit", "member lock skipped"),
+        ("one body, many rooms", "member lock skipped"),
+        ("one key", "key not claimed"),
+        ("one key", "parameters not compared"),
+        ("one key", "answer rendered anew"),
+        ("leaving and moving up", "promotion skipped"),
+        ("leaving and moving up", "waitlist turned round"),
+    ],
+)
+async def test_a_mutant_loses(mutant_place: Place, mutant_arena: Arena, race: str, mutation: str) -> None:
+    await caught(mutant_place, mutant_arena, mutation, SMALLEST[race])
+
+
+async def test_a_mutant_loses_between_moving_walls(mutant_place: Place, mutant_arena: Arena) -> None:
+    await caught(
+        mutant_place, mutant_arena, "class lock skipped", lambda arena: duels.moving_walls(arena, mutant_place.dsn, 1)
+    )

@@ -1,0 +1,201 @@
+"""The real service for tests: a supervisor in a process of its own, with its API processes on a shared socket.
+
+`Service` is the tests' side of it. Run as a program this file is the other side: what `studiogate serve` does, on a
+socket that the test opened, and with another program in place of the API process where a test wants a mutant.
+"""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import psutil
+
+from studiogate import settings as configuration
+from studiogate import telemetry
+from studiogate.cli import serve
+from studiogate.cli.supervisor import Supervisor, listen
+
+ROOT = Path(__file__).parent.parent
+API_MODULE = "studiogate.cli.api_process"
+READY_SECONDS = 60.0
+EXIT_SECONDS = 60.0
+
+
+class Service:
+    """One supervisor with its processes. It ends with ``stop``, and also when the test's process dies."""
+
+    def __init__(
+        self,
+        database_url: str | None = None,
+        *,
+        data_dir: Path | None = None,
+        workers: int = 2,
+        pool_size: int = 10,
+        sweep: bool = False,
+        api_module: str = API_MODULE,
+        environment: Mapping[str, str] | None = None,
+        wait: bool = True,
+    ) -> None:
+        """Without a database's address: on the embedded PostgreSQL of ``data_dir``, which it then keeps alive."""
+        self.workers = workers
+        self._folder = tempfile.TemporaryDirectory(prefix="studiogate-service-")
+        self.log = Path(self._folder.name) / "log"
+        listening = listen("127.0.0.1", 0)
+        self.port: int = listening.getsockname()[1]
+        own = {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
+            "STUDIOGATE_DATABASE_URL": database_url or "",
+            "STUDIOGATE_DATA_DIR": str(data_dir or self._folder.name),
+            "STUDIOGATE_WORKERS": str(workers),
+            "STUDIOGATE_POOL_SIZE": str(pool_size),
+            "STUDIOGATE_RATE_LIMIT": "off",
+            "STUDIOGATE_LOG_FORMAT": "json",
+        }
+        with listening, self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.serving", str(listening.fileno()), api_module, "sweep" if sweep else ""],
+                env={**os.environ, **own, **(environment or {})},
+                cwd=ROOT,
+                pass_fds=(listening.fileno(),),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            if wait:
+                self.wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __enter__(self) -> "Service":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def api_pids(self) -> list[int]:
+        """The API processes that run now, the one started first in front."""
+        return [each.pid for each in psutil.Process(self.process.pid).children() if _is_api(each)]
+
+    def wait_until_ready(self) -> None:
+        """Until every API process listens and one of them answers."""
+        wait_for(lambda: self._all_listen() and self.answers(), READY_SECONDS, self._explain)
+
+    def answers(self, path: str = "/readyz", service_key: str = "") -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", path, headers={"X-Service-Key": service_key})
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def refuses(self) -> bool:
+        """Whether nobody listens any more."""
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+    def terminate(self) -> None:
+        """Ask it to drain; ``stop`` waits for the end."""
+        self.process.send_signal(signal.SIGTERM)
+
+    def stop(self) -> int:
+        """Drain and end; returns the exit status."""
+        if self.process.poll() is None:
+            self.terminate()
+        try:
+            return self.process.wait(EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the service did not stop.\n{self.log_tail()}") from None
+        finally:
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+
+    def log_tail(self, lines: int = 40) -> str:
+        """The last lines that are not about single requests."""
+        kept = [line for line in self.log.read_text(errors="replace").splitlines() if '"event":"request"' not in line]
+        return "\n".join(kept[-lines:])
+
+    def _all_listen(self) -> bool:
+        if self.process.poll() is not None:
+            raise AssertionError(self._explain())
+        pids = self.api_pids()
+        return len(pids) == self.workers and all(_accepts(pid, self.port) for pid in pids)
+
+    def _explain(self) -> str:
+        return f"the service did not come up (status {self.process.poll()}).\n{self.log_tail()}"
+
+
+def wait_for(condition: Callable[[], bool], seconds: float, explain: Callable[[], str] | str) -> None:
+    """Poll until the condition holds; what it waited for is told when it never does."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(explain if isinstance(explain, str) else explain())
+        time.sleep(0.02)
+
+
+def _is_api(process: psutil.Process) -> bool:
+    try:
+        return "--socket" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
+def _accepts(pid: int, port: int) -> bool:
+    """Whether the process waits for connections: it inherits the socket long before it polls it."""
+    try:
+        held = [each for each in psutil.Process(pid).net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+        # uvloop polls through epoll, which lists the descriptors that it watches.
+        return any(each.laddr.port == port and _is_polled(pid, each.fd) for each in held)
+    except (psutil.Error, OSError):
+        return False
+
+
+def _is_polled(pid: int, descriptor: int) -> bool:
+    folder, watched = Path(f"/proc/{pid}/fdinfo"), f"tfd:{descriptor:>9} "
+    if not Path("/proc").exists():  # another kernel: we cannot tell, and it costs a first request its patience only
+        return True
+    return any(watched in info.read_text() for info in folder.iterdir())
+
+
+def main() -> None:
+    descriptor, api_module, sweep = sys.argv[1:]
+    settings = configuration.load()
+    telemetry.configure_logging(settings.log_format)
+    listening = socket.socket(fileno=int(descriptor))
+    with listening, serve._database(settings) as (dsn, keep_alive):
+        supervisor = Supervisor(settings, dsn, keep_alive)
+        supervisor.add_api(listening, settings.workers)
+        for child in supervisor._children:
+            child.command = ["-m", api_module, *child.command[2:]]
+        if sweep:
+            supervisor.add_worker()
+        threading.Thread(target=_stop_with_the_test, args=(supervisor,), daemon=True).start()
+        supervisor.run()
+
+
+def _stop_with_the_test(supervisor: Supervisor) -> None:
+    """The test holds the other end of our standard input, also when it dies by kill -9."""
+    os.read(0, 1)
+    supervisor.stop()
+
+
+if __name__ == "__main__":
+    main()

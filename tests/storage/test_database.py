@@ -1,0 +1,384 @@
+"""The pool of connections: its bounds, its order, and what it does with connections that nobody should get."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import asyncpg
+import pytest
+
+from studiogate.storage import database
+from studiogate.storage.database import (
+    Database,
+    DatabaseUnavailableError,
+    OverloadedError,
+    TransactionConflictError,
+)
+
+pytestmark = pytest.mark.anyio
+
+BACKEND = "select pg_backend_pid()"
+OPEN = "select count(*) from pg_stat_activity where application_name = 'studiogate' and datname = current_database()"
+
+
+@pytest.fixture(scope="module")
+def url(new_database: Callable[[], str]) -> str:
+    return new_database()
+
+
+@pytest.fixture
+async def watcher(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """A connection outside the pool."""
+    connection = await asyncpg.connect(url)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def pool(url: str) -> AsyncIterator[Database]:
+    made = Database(url, 2)
+    yield made
+    await made.close()
+
+
+async def backend(pool: Database) -> int:
+    async with pool.connection() as connection:
+        return int(await connection.fetchval(BACKEND))
+
+
+async def mark(pool: Database, number: int, error: BaseException | None = None) -> None:
+    async with pool.transaction() as connection:
+        await connection.execute("insert into marks values ($1)", number)
+        if error is not None:
+            raise error
+
+
+async def in_transaction(pool: Database, *statements: str) -> None:
+    async with pool.transaction() as connection:
+        for statement in statements:
+            await connection.execute(statement)
+
+
+async def gone(watcher: "asyncpg.Connection[asyncpg.Record]", backend_id: int) -> bool:
+    for _ in range(100):
+        if not await watcher.fetchval("select count(*) from pg_stat_activity where pid = $1", backend_id):
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+# Bounds and order
+
+
+async def test_never_more_than_its_size(pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+    most = 0
+
+    async def use(number: int) -> int:
+        nonlocal most
+        async with pool.connection() as connection:
+            most = max(most, pool._open)
+            return int(await connection.fetchval("select $1::int + 0 * pg_backend_pid()", number))
+
+    assert await asyncio.gather(*(use(number) for number in range(100))) == list(range(100))
+    assert most == 2
+    assert await watcher.fetchval(OPEN) == 2
+    assert len({await backend(pool) for _ in range(10)}) == 1, "what is warm is used again"
+
+
+async def test_connections_are_opened_as_needed(pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+    assert await watcher.fetchval(OPEN) == 0
+    await backend(pool)
+    await backend(pool)
+    assert await watcher.fetchval(OPEN) == 1
+
+
+async def test_every_session_has_its_limits(pool: Database) -> None:
+    async with pool.connection() as connection:
+        shown = {name: await connection.fetchval(f"show {name}") for name in database.SESSION}
+    assert shown["statement_timeout"] == "5s"
+    assert shown["lock_timeout"] == "3s"
+    assert shown["idle_in_transaction_session_timeout"] == "10s"
+    assert shown["TimeZone" if "TimeZone" in shown else "timezone"] == "UTC"
+
+
+async def test_waiters_are_served_in_their_order(pool: Database) -> None:
+    held = [await pool.acquire() for _ in range(2)]
+    served: list[int] = []
+
+    async def wait(number: int) -> None:
+        async with pool.connection():
+            served.append(number)
+            await asyncio.sleep(0)
+
+    waiting = [asyncio.create_task(wait(number)) for number in range(10)]
+    await settle()
+    assert served == []
+    for connection in held:
+        pool.release(connection)
+    await asyncio.gather(*waiting)
+    assert served == list(range(10))
+
+
+async def test_a_newcomer_does_not_overtake_who_waits(pool: Database) -> None:
+    """Also not one that arrives in the very moment of the release, such as the one that has just released."""
+    held = [await pool.acquire() for _ in range(2)]
+    served: list[str] = []
+
+    async def wait(name: str) -> None:
+        async with pool.connection():
+            served.append(name)
+
+    waiting = asyncio.create_task(wait("waiter"))
+    await settle()
+    pool.release(held[0])
+    await wait("newcomer")
+    await waiting
+    pool.release(held[1])
+    assert served == ["waiter", "newcomer"]
+
+
+async def test_who_waits_is_not_starved_by_a_busy_one(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks that use the pool again and again leave room for one that asks once."""
+    monkeypatch.setattr(database, "ACQUIRE_SECONDS", 0.5)
+    stop = False
+
+    async def busy() -> None:
+        while not stop:
+            async with pool.connection() as connection:
+                await connection.fetchval("select 1")
+
+    tasks = [asyncio.create_task(busy()) for _ in range(2)]
+    await asyncio.sleep(0.05)
+    try:
+        for _ in range(5):
+            await backend(pool)
+    finally:
+        stop = True
+        await asyncio.gather(*tasks)
+
+
+async def test_waiting_ends_as_overloaded(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert database.ACQUIRE_SECONDS == 1.0
+    monkeypatch.setattr(database, "ACQUIRE_SECONDS", 0.1)
+    held = [await pool.acquire() for _ in range(2)]
+    started = asyncio.get_running_loop().time()
+    results = await asyncio.gather(*(backend(pool) for _ in range(5)), return_exceptions=True)
+    assert [type(each) for each in results] == [OverloadedError] * 5
+    assert 0.05 < asyncio.get_running_loop().time() - started < 1.0
+    for connection in held:
+        pool.release(connection)
+    assert await backend(pool)
+    assert pool._open == 2
+
+
+async def test_a_turn_that_nobody_takes_goes_to_the_next(pool: Database) -> None:
+    """The first waiter is cancelled in the moment when its turn comes."""
+    held = [await pool.acquire() for _ in range(2)]
+    first, second = asyncio.create_task(backend(pool)), asyncio.create_task(backend(pool))
+    await settle()
+    pool.release(held[0])
+    first.cancel()
+    assert await asyncio.wait_for(second, 1)
+    pool.release(held[1])
+    assert pool._open == 2
+    assert len(pool._idle) == 2
+
+
+@pytest.mark.parametrize("moment", range(6))
+async def test_cancelled_waiters_leak_nothing(pool: Database, moment: int) -> None:
+    """Whenever a waiter is cancelled, the pool keeps its size and everybody else is served."""
+    held = [await pool.acquire() for _ in range(2)]
+    waiting = [asyncio.create_task(backend(pool)) for _ in range(6)]
+    for _ in range(moment):
+        await asyncio.sleep(0)
+    pool.release(held[0])
+    for task in waiting[::2]:
+        task.cancel()
+    pool.release(held[1])
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(each, int) for each in results[1::2])
+    assert pool._open <= 2
+    assert await asyncio.gather(*(backend(pool) for _ in range(4)))
+    assert pool._open == len(pool._idle) <= 2
+
+
+# Connections that nobody should get
+
+
+async def test_what_was_cancelled_in_a_statement_is_not_handed_on(
+    pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    used: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def slow() -> None:
+        async with pool.connection() as connection:
+            used.set_result(await connection.fetchval(BACKEND))
+            await connection.execute("select pg_sleep(4)")
+
+    task = asyncio.create_task(slow())
+    first = await used
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert pool._open == 0
+    assert await backend(pool) != first
+
+
+async def test_what_is_left_in_a_transaction_is_not_handed_on(pool: Database) -> None:
+    async with pool.connection() as connection:
+        first = await connection.fetchval(BACKEND)
+        await connection.execute("begin")
+    assert pool._open == 0
+    assert await backend(pool) != first
+
+
+async def test_a_transaction_that_fails_rolls_back_and_goes_on(
+    pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    await watcher.execute("create table if not exists marks (mark int)")
+    first = await backend(pool)
+    with pytest.raises(ValueError, match="mine"):
+        await mark(pool, 1, ValueError("mine"))
+    assert await watcher.fetchval("select count(*) from marks") == 0
+    assert await backend(pool) == first
+    await mark(pool, 1)
+    assert await watcher.fetchval("select count(*) from marks") == 1
+    with pytest.raises(asyncio.CancelledError):
+        await mark(pool, 2, asyncio.CancelledError())
+    await gone(watcher, first)
+    assert await watcher.fetchval("select count(*) from marks") == 1
+
+
+async def test_a_statement_that_fails_does_not_cost_a_connection(pool: Database) -> None:
+    first = await backend(pool)
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        async with pool.connection() as connection:
+            await connection.fetchval("select 1 / 0")
+    assert await backend(pool) == first
+
+
+# PostgreSQL goes away
+
+
+async def test_a_killed_backend_while_idle(pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+    first = await backend(pool)
+    await watcher.execute("select pg_terminate_backend($1)", first)
+    assert await gone(watcher, first)
+    await asyncio.sleep(0.05)
+    assert await backend(pool) != first
+    assert pool._open == 1
+
+
+async def test_a_killed_backend_under_a_statement(
+    pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    async def killed() -> None:
+        async with pool.connection() as connection:
+            asyncio.get_running_loop().call_later(0.1, lambda: kills.append(asyncio.create_task(kill(own))))
+            own = await connection.fetchval(BACKEND)
+            await connection.execute("select pg_sleep(4)")
+
+    async def kill(own: int) -> None:
+        await watcher.execute("select pg_terminate_backend($1)", own)
+
+    kills: list[asyncio.Task[None]] = []
+    with pytest.raises(DatabaseUnavailableError):
+        await killed()
+    await asyncio.gather(*kills)
+    assert await backend(pool)
+    assert pool._open == 1
+
+
+async def test_all_backends_killed_under_load(pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Some requests fail with the one error that doors know; soon after, none does."""
+
+    async def many() -> list[object]:
+        return await asyncio.gather(*(backend(pool) for _ in range(50)), return_exceptions=True)
+
+    working = asyncio.create_task(many())
+    await settle()
+    for _ in range(3):
+        await watcher.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity"
+            " where application_name = 'studiogate' and datname = current_database()"
+        )
+        await asyncio.sleep(0.005)
+    results = await working
+    assert {type(each) for each in results} <= {int, DatabaseUnavailableError}
+    await asyncio.sleep(0.05)
+    assert all(isinstance(each, int) for each in await many())
+    assert pool._open <= 2
+
+
+async def test_an_unreachable_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiters are not left waiting for a connection that never comes."""
+    nowhere = Database("postgresql://x@127.0.0.1:1/x", 1)
+    results = await asyncio.gather(*(backend(nowhere) for _ in range(10)), return_exceptions=True)
+    assert {type(each) for each in results} == {DatabaseUnavailableError}
+    assert nowhere._open == 0
+
+
+async def test_an_unknown_database(url: str) -> None:
+    with pytest.raises(DatabaseUnavailableError):
+        await backend(Database(url.rsplit("/", 1)[0] + "/no_such_database", 1))
+
+
+# Statements that take too long, and deadlocks
+
+
+async def test_a_statement_timeout(pool: Database) -> None:
+    first = await backend(pool)
+    with pytest.raises(OverloadedError):
+        await in_transaction(pool, "set local statement_timeout = '50ms'", "select pg_sleep(4)")
+    assert await backend(pool) == first
+
+
+async def test_a_lock_timeout(pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+    async with watcher.transaction():
+        await watcher.execute("select pg_advisory_xact_lock(1)")
+        with pytest.raises(OverloadedError):
+            await in_transaction(pool, "set local lock_timeout = '50ms'", "select pg_advisory_xact_lock(1)")
+    assert await backend(pool)
+
+
+async def test_a_deadlock(pool: Database) -> None:
+    async def lock(first: int, second: int) -> None:
+        async with pool.transaction() as connection:
+            await connection.execute("select pg_advisory_xact_lock($1)", first)
+            await asyncio.sleep(0.1)
+            await connection.execute("select pg_advisory_xact_lock($1)", second)
+
+    results = await asyncio.gather(lock(1, 2), lock(2, 1), return_exceptions=True)
+    assert [type(each) for each in results].count(TransactionConflictError) == 1
+    assert await backend(pool)
+
+
+# Closing
+
+
+async def test_closing(url: str, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """What is idle goes at once, what is in use when it comes back, and nothing is given out any more."""
+    pool = Database(url, 2)
+    held = await pool.acquire()
+    idle = await backend(pool)
+    await pool.close()
+    assert await gone(watcher, idle)
+    own = await held.fetchval(BACKEND)
+    pool.release(held)
+    assert await gone(watcher, own)
+    assert pool._open == 0
+
+
+async def test_a_commands_connection(url: str) -> None:
+    connection = await database.connect(url)
+    try:
+        assert await connection.fetchval("show statement_timeout") == "0"
+    finally:
+        await connection.close()
+    with pytest.raises(DatabaseUnavailableError):
+        await database.connect("postgresql://x@127.0.0.1:1/x")
