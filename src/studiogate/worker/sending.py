@@ -2,7 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import httpcore2
 
@@ -47,23 +49,59 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
         return await self._network.connect_tcp(str(addresses[-1]), port, timeout, local_address, socket_options)
 
 
+@dataclass
+class _Lane:
+    """The connections of one endpoint. A pool looks at all of its connections at every request: it must be small."""
+
+    pool: httpcore2.AsyncConnectionPool
+    under_way: int = 0
+    used_at: float = 0.0
+
+
 class Sender:
-    """Connections are kept for a moment and shared by deliveries to the same host and port."""
+    """Connections are kept for a moment, a lane an endpoint."""
 
     def __init__(self, resolver: Resolver, tls: ssl.SSLContext | None = None) -> None:
         self._resolver = resolver
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=tls or httpcore2.default_ssl_context(),
-            max_connections=None,
-            max_keepalive_connections=100,
-            keepalive_expiry=KEEP_ALIVE_SECONDS,
-            network_backend=CheckedNetwork(resolver),
-        )
+        self._tls = tls or httpcore2.default_ssl_context()
+        self._network = CheckedNetwork(resolver)
+        self._lanes: dict[object, _Lane] = {}
+        self._tidied_at = clock.monotonic()
 
     async def close(self) -> None:
-        await self._pool.aclose()
+        for lane in self._lanes.values():
+            await lane.pool.aclose()
 
-    async def send(self, url: str, whsecs: Sequence[str], message_id: str, body: str) -> Attempted:
+    @asynccontextmanager
+    async def _lane(self, name: object) -> AsyncIterator[httpcore2.AsyncConnectionPool]:
+        lane = self._lanes.get(name) or self._lanes.setdefault(name, _Lane(self._new_pool()))
+        lane.under_way += 1
+        try:
+            yield lane.pool
+        finally:
+            lane.under_way -= 1
+            lane.used_at = clock.monotonic()
+            await self._tidy()
+
+    def _new_pool(self) -> httpcore2.AsyncConnectionPool:
+        return httpcore2.AsyncConnectionPool(
+            ssl_context=self._tls,
+            max_connections=None,
+            keepalive_expiry=KEEP_ALIVE_SECONDS,
+            network_backend=self._network,
+        )
+
+    async def _tidy(self) -> None:
+        """Now and then: lanes that nobody has used for a while go."""
+        now = clock.monotonic()
+        if now - self._tidied_at < KEEP_ALIVE_SECONDS:
+            return
+        self._tidied_at = now
+        idle = [name for name, lane in self._lanes.items() if _is_idle(lane, now)]
+        for pool in [self._lanes.pop(name).pool for name in idle]:
+            await pool.aclose()
+
+    async def send(self, url: str, whsecs: Sequence[str], message_id: str, body: str, lane: object = None) -> Attempted:
         """One attempt. Whatever the other side does, this returns what came of it."""
         started_at, started = clock.now(), clock.monotonic()
         status: int | None = None
@@ -75,19 +113,23 @@ class Sender:
         headers = [*HEADERS, *signed_headers(whsecs, message_id, started_at, body)]
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS):
-                status, retry_after, response = await self._post(url, headers, body.encode())
+                status, retry_after, response = await self._post(lane, url, headers, body.encode())
         except Exception as problem:
             error = _reason(problem)
         duration = round((clock.monotonic() - started) * 1000)
         return Attempted(started_at, duration, status, error, response, retry_after)
 
     async def _post(
-        self, url: str, headers: list[tuple[bytes, bytes]], body: bytes
+        self, lane: object, url: str, headers: list[tuple[bytes, bytes]], body: bytes
     ) -> tuple[int, str | None, str | None]:
-        async with self._pool.stream("POST", url, headers=headers, content=body) as answer:
+        async with self._lane(lane) as pool, pool.stream("POST", url, headers=headers, content=body) as answer:
             retry_after = next((value for name, value in answer.headers if name.lower() == b"retry-after"), None)
             text = await _first_bytes(answer)
             return answer.status, retry_after.decode("latin-1") if retry_after is not None else None, text
+
+
+def _is_idle(lane: _Lane, now: float) -> bool:
+    return lane.under_way == 0 and now - lane.used_at > KEEP_ALIVE_SECONDS
 
 
 async def _first_bytes(answer: httpcore2.Response) -> str:
