@@ -19,6 +19,7 @@ from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     generate_latest,
     multiprocess,
@@ -37,6 +38,17 @@ REQUEST_SECONDS = Histogram(
 )
 KEY_LOOKUPS = Counter("studiogate_key_lookups_total", "Credentials read from the database, not from the cache.")
 REFUSED_AUTHENTICATIONS = Counter("studiogate_refused_authentications_total", "Requests with no usable key.", ["code"])
+OUTBOX_AGE = Gauge(
+    "studiogate_outbox_age_seconds",
+    "How long the oldest event without a number or due delivery has waited.",
+    multiprocess_mode="livemax",
+)
+WEBHOOK_ATTEMPTS = Counter(
+    "studiogate_webhook_attempts_total", "Attempts to deliver, by what came of them.", ["outcome"]
+)
+WEBHOOK_ENDPOINTS_DISABLED = Counter(
+    "studiogate_webhook_endpoints_disabled_total", "Endpoints disabled because they were gone or failed for days."
+)
 
 
 def configure_logging(log_format: str) -> None:

@@ -89,18 +89,6 @@ NOT_YET_BUILT = {
     ("POST", "/leads/{}/update"),
     ("PATCH", "/leads/{}"),
     ("POST", "/members"),
-    ("GET", "/events"),
-    ("GET", "/events/{}"),
-    ("POST", "/events/{}/redeliver"),
-    ("GET", "/webhook-endpoints"),
-    ("POST", "/webhook-endpoints"),
-    ("GET", "/webhook-endpoints/{}"),
-    ("PATCH", "/webhook-endpoints/{}"),
-    ("DELETE", "/webhook-endpoints/{}"),
-    ("POST", "/webhook-endpoints/{}/test"),
-    ("POST", "/webhook-endpoints/{}/rotate-secret"),
-    ("GET", "/webhook-endpoints/{}/deliveries"),
-    ("POST", "/webhook-endpoints/{}/replay"),
 }
 
 Place = tuple[str, str]

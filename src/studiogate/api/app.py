@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import structlog
 
 from studiogate import API_VERSION, clock, telemetry
-from studiogate.api import PREFIX, catalog, forms, leads, members, purchases, schedule, studio
+from studiogate.api import PREFIX, catalog, events, forms, leads, members, purchases, schedule, studio
 from studiogate.api.access import Authenticator
 from studiogate.api.bookings import reading as bookings
 from studiogate.api.bookings import writing as booking_writes
@@ -19,12 +19,27 @@ from studiogate.api.execution import Caller, LeanRoute
 from studiogate.api.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 from studiogate.api.pages import PublicPages
 from studiogate.api.requests import Receive, Request, Scope, Send
+from studiogate.api.webhooks import deliveries as webhook_deliveries
+from studiogate.api.webhooks import endpoints as webhook_endpoints
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.runtime import Runtime
 from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 
-WORDS = (studio, schedule, catalog, forms, leads, members, bookings, booking_writes, purchases)
+WORDS = (
+    studio,
+    schedule,
+    catalog,
+    forms,
+    leads,
+    members,
+    bookings,
+    booking_writes,
+    purchases,
+    events,
+    webhook_endpoints,
+    webhook_deliveries,
+)
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
 ON_EVERY_ANSWER: tuple[Header, ...] = (
