@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from studiogate.api.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 
 from studiogate import clock
 from studiogate.api import limits
-from studiogate.api.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 from studiogate.flows import keys
 from tests.api.asgi import Told, ask, assert_refused
 from tests.api.conftest import Door, open_door

@@ -87,6 +87,21 @@ Boolean = Annotated[bool, BeforeValidator(_boolean), WithJsonSchema({"type": "bo
 Text = Annotated[str, AfterValidator(_no_nul)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_no_nul)]
 
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _no_controls(value: str) -> str:
+    if _CONTROLS.search(value):
+        raise PydanticCustomError("string_pattern_mismatch", "Input should be a line without control characters")
+    return value
+
+
+# A single line of text, without the spaces around it; a bound is put around it by StringConstraints.
+Line = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_no_controls)]
+Name = Annotated[Line, StringConstraints(max_length=200)]
+NonEmptyName = Annotated[Line, StringConstraints(min_length=1, max_length=200)]
+Phone = Annotated[Line, StringConstraints(min_length=1, max_length=50)]
+
 EmailAddress = Annotated[
     str, AfterValidator(_no_nul), AfterValidator(_email), WithJsonSchema({"type": "string", "format": "email"})
 ]

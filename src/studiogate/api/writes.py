@@ -5,15 +5,16 @@ import json
 from typing import Annotated, Any
 
 from fastapi import Header
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel
 
 from studiogate.api.errors import STATUS, Answer, refused
-from studiogate.api.execution import Caller
+from studiogate.api.execution import Caller, Judged
 from studiogate.api.params import Text
-from studiogate.domain.refusals import Refusal, RefusalType
+from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
 from studiogate.domain.webhooks.secrets import Sealer
 from studiogate.flows import once
 from studiogate.flows.once import Once, Reply
+from studiogate.storage.database import Connection
 
 IDEMPOTENCY_KEY_LENGTHS = {"min_length": 8, "max_length": 120}
 IdempotencyKey = Annotated[
@@ -26,10 +27,30 @@ IdempotencyKey = Annotated[
     ),
 ]
 OptionalIdempotencyKey = Annotated[
-    Annotated[str, StringConstraints(**IDEMPOTENCY_KEY_LENGTHS)] | None,
-    Header(alias="Idempotency-Key", description="Optional here; repeat it unchanged when you retry."),
+    Text | None,
+    Header(
+        alias="Idempotency-Key",
+        description="Optional here: with it, a retry gets the first answer again instead of doing it twice.",
+        examples=["b7f9c1d2-retry-safe"],
+        **IDEMPOTENCY_KEY_LENGTHS,
+    ),
 ]
+IDEMPOTENT = (Code.IDEMPOTENCY_KEY_REUSED, Code.IDEMPOTENCY_IN_PROGRESS)
 REPLAYED = (b"idempotent-replayed", b"true")
+
+
+class Partial(Judged):
+    """A body of which at least one member is given, and an absent one leaves what is there."""
+
+    @classmethod
+    def own_faults(cls, body: Any) -> list[Fault]:
+        empty = isinstance(body, dict) and not body
+        return [Fault(("body",), "too_short", "Body should have at least one member")] if empty else []
+
+
+async def _always(_connection: Connection) -> bool:
+    """What belongs to the whole studio stays visible to each of its keys."""
+    return True
 
 
 async def write(
@@ -39,7 +60,7 @@ async def write(
     work: once.Work,
     *,
     status: int,
-    visible: once.Visible,
+    visible: once.Visible = _always,
     sealer: Sealer | None = None,
 ) -> Answer:
     """Run a flow once for its key; 2xx and booking refusals are remembered, everything else leaves no trace.
@@ -76,7 +97,9 @@ def _retry_after(status: int, body: bytes) -> tuple[tuple[bytes, bytes], ...]:
 def _fingerprint(caller: Caller, parameters: BaseModel | None) -> bytes:
     """Method, path, query and the body with its defaults filled in: key order, spaces and case of ids do not count."""
     request = caller.request
-    body: Any = None if parameters is None else parameters.model_dump(mode="json")
+    # Absent and equal to the default are the same thing, except where an absent member leaves what is there.
+    partial = isinstance(parameters, Partial)
+    body: Any = None if parameters is None else parameters.model_dump(mode="json", exclude_unset=partial)
     canonical = json.dumps(
         [request.method, request.path.lower(), sorted(request.query.items()), body],
         sort_keys=True,

@@ -17,7 +17,8 @@ import uvloop
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.api.app import PartnerApp
-from studiogate.api.limits import Buckets
+from studiogate.cli.doors import Doors
+from studiogate.limits import Buckets
 from studiogate.runtime import Runtime
 
 DRAIN_SECONDS = 20
@@ -67,7 +68,7 @@ async def _serve(
     settings: configuration.Settings, listening: socket.socket, lifeline: int, buckets: Buckets, ending: _Ending
 ) -> None:
     runtime = Runtime.open(settings)
-    app = PartnerApp(runtime, buckets)
+    app = Doors(runtime, buckets)
     server = _Server(
         uvicorn.Config(
             app,
@@ -86,14 +87,14 @@ async def _serve(
     if ending.asked:
         return
     _leave_with_the_supervisor(lifeline)
-    background = [asyncio.create_task(_keep_last_use(app)), asyncio.create_task(_end_waiting(server, runtime))]
+    background = [asyncio.create_task(_keep_last_use(app.partners)), asyncio.create_task(_end_waiting(server, runtime))]
     try:
         await server.serve(sockets=[listening])
     finally:
         for task in background:
             task.cancel()
         with contextlib.suppress(Exception):
-            await app.authenticator.flush_last_use()
+            await app.partners.authenticator.flush_last_use()
         await runtime.close()
 
 

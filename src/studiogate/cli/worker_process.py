@@ -12,6 +12,7 @@ from studiogate import telemetry
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings
 from studiogate.worker.deliver import Deliverer
+from studiogate.worker.mail import mail_forever
 from studiogate.worker.numbering import number_forever
 from studiogate.worker.sweep import sweep_forever
 
@@ -36,7 +37,7 @@ async def work(settings: Settings, lifeline: int | None) -> None:
         os.set_blocking(lifeline, False)
         loop.add_reader(lifeline, stop.set)
     runtime = Runtime.open(settings)
-    jobs = (sweep_forever(runtime), number_forever(runtime), Deliverer(runtime).run())
+    jobs = (sweep_forever(runtime), number_forever(runtime), Deliverer(runtime).run(), mail_forever(runtime))
     running = [asyncio.create_task(job) for job in jobs]
     await stop.wait()
     for task in running:

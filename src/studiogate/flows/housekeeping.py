@@ -1,14 +1,17 @@
 """What has to happen because time passes. Each step is small, safe to repeat and safe to run on several machines."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings import CancellationCause
 from studiogate.flows.bookings import staff as staff_flow
-from studiogate.storage import events, housekeeping, idempotency
+from studiogate.storage import events, housekeeping, idempotency, mails
 from studiogate.storage.bookings import locking, staff
 from studiogate.storage.database import Connection, Database, DatabaseUnavailableError
+from studiogate.storage.forms import uploads
+from studiogate.storage.uploads import UploadFolder
 from studiogate.storage.webhooks import deliveries, endpoints
 
 BATCH = 200
@@ -116,6 +119,45 @@ async def _forget(database: Database, studio_id: UUID, sweep: Sweep) -> int:
             return forgotten
 
 
+async def forget_mails(database: Database) -> int:
+    async with database.connection() as connection:
+        due = await housekeeping.studios_with_old_mails(connection)
+    forgotten = 0
+    for studio_id in due:
+        async with database.transaction() as connection:
+            forgotten += await mails.forget(connection, operator_access(studio_id), BATCH)
+    return forgotten
+
+
+async def forget_uploads(database: Database, folder: UploadFolder) -> int:
+    """Files that no submission named within a day. The row goes first: a file without a row is nobody's."""
+    async with database.connection() as connection:
+        due = await housekeeping.studios_with_forgotten_uploads(connection)
+    forgotten = 0
+    for studio_id in due:
+        async with database.transaction() as connection:
+            names = await uploads.forget_uploads(connection, operator_access(studio_id), BATCH)
+        for name in names:
+            await asyncio.to_thread(folder.remove, studio_id, name)
+        forgotten += len(names)
+    return forgotten
+
+
+async def settle_abandoned_files(database: Database, folder: UploadFolder) -> int:
+    """What died on its way in: put into its place where its row was committed, else removed."""
+    abandoned = await asyncio.to_thread(folder.abandoned)
+    for studio_id, names in abandoned.items():
+        async with database.connection() as connection:
+            known = await uploads.known_files(connection, operator_access(studio_id), names)
+        for name in names:
+            await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
+    return sum(map(len, abandoned.values()))
+
+
+FILE_STEPS = {
+    "forgotten uploads removed": forget_uploads,
+    "abandoned files settled": settle_abandoned_files,
+}
 STEPS = {
     "expired waitlist entries": expire_waitlists,
     "memberships advanced": advance_memberships,
@@ -123,4 +165,5 @@ STEPS = {
     "idempotency keys forgotten": forget_expired_keys,
     "events forgotten": forget_old_events,
     "deliveries forgotten": forget_old_deliveries,
+    "old mails forgotten": forget_mails,
 }

@@ -16,13 +16,13 @@ from uuid import UUID
 import uuid_utils.compat as uuid
 
 from studiogate import API_VERSION
-from studiogate.domain.access import Access, Scope
+from studiogate.domain.access import Access, Scope, operator_access
 from studiogate.domain.events import DAYS_KEPT, READ_SCOPES, EventType, readable_types, types_of
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.bookings.reading import BOOKING, WAITLIST_ENTRY
 from studiogate.storage.database import Connection
-from studiogate.storage.forms import FORM, SUBMISSION
+from studiogate.storage.forms.reading import FORM, SUBMISSION
 from studiogate.storage.leads import LEAD
 from studiogate.storage.listing import Filter, OneOf, Resource, read_one, read_page
 from studiogate.storage.members import MEMBER
@@ -98,6 +98,13 @@ async def emit(connection: Connection, access: Access, type_: EventType, *change
         [change.row_id for change in changes],
         [json.dumps(change.previous_attributes, default=str, separators=(",", ":")) for change in changes],
     )
+
+
+async def as_read(connection: Connection, access: Access, type_: EventType, row_id: UUID) -> dict[str, Any]:
+    """The resource that events of this type are about, as GET returns it to whoever may see all of it."""
+    wire = await read_one(connection, operator_access(access.studio_id), subject_of(type_).resource, row_id)
+    members: dict[str, Any] = json.loads(wire or "{}")
+    return members
 
 
 EVENT = Resource(

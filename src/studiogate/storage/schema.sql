@@ -1,5 +1,14 @@
 -- Made by `make schema` from the migrations. Not applied to anything: migrations are.
 
+CREATE FUNCTION public.add_studio_secret() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into studio_secrets (studio_id) values (new.studio_id);
+    return null;
+end
+$$;
+
 CREATE FUNCTION public.touch_updated_at() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -181,6 +190,23 @@ CREATE TABLE public.form_submissions (
     CONSTRAINT form_submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'confirmed'::text, 'rejected'::text, 'spam'::text])))
 );
 
+CREATE TABLE public.form_uploads (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    form_id uuid NOT NULL,
+    field_key text NOT NULL,
+    filename text NOT NULL,
+    content_type text NOT NULL,
+    size bigint NOT NULL,
+    sha256 bytea NOT NULL,
+    stored_name text NOT NULL,
+    submission_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT form_uploads_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT form_uploads_size_check CHECK ((size > 0)),
+    CONSTRAINT form_uploads_stored_name_check CHECK ((stored_name ~ '^[0-9a-f]{32}$'::text))
+);
+
 CREATE TABLE public.form_versions (
     studio_id uuid NOT NULL,
     form_id uuid NOT NULL,
@@ -264,6 +290,24 @@ CREATE TABLE public.locations (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT locations_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
+);
+
+CREATE TABLE public.mails (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    submission_id uuid NOT NULL,
+    kind text NOT NULL,
+    recipient text NOT NULL,
+    status text DEFAULT 'queued'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    problem text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    sent_at timestamp with time zone,
+    CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT mails_kind_check CHECK ((kind = ANY (ARRAY['notification'::text, 'confirmation'::text]))),
+    CONSTRAINT mails_recipient_check CHECK ((recipient <> ''::text)),
+    CONSTRAINT mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'failed'::text])))
 );
 
 CREATE TABLE public.members (
@@ -420,6 +464,12 @@ CREATE TABLE public.schema_migrations (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.studio_secrets (
+    studio_id uuid NOT NULL,
+    link_secret bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
+    CONSTRAINT studio_secrets_link_secret_check CHECK ((length(link_secret) = 32))
+);
+
 CREATE TABLE public.studios (
     studio_id uuid NOT NULL,
     name text NOT NULL,
@@ -544,6 +594,12 @@ ALTER TABLE ONLY public.events
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.form_uploads
+    ADD CONSTRAINT form_uploads_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.form_uploads
+    ADD CONSTRAINT form_uploads_stored_name_key UNIQUE (studio_id, stored_name);
+
 ALTER TABLE ONLY public.form_versions
     ADD CONSTRAINT form_versions_pkey PRIMARY KEY (studio_id, form_id, version);
 
@@ -567,6 +623,9 @@ ALTER TABLE ONLY public.leads
 
 ALTER TABLE ONLY public.locations
     ADD CONSTRAINT locations_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_pkey PRIMARY KEY (studio_id, id);
 
 ALTER TABLE ONLY public.members
     ADD CONSTRAINT members_pkey PRIMARY KEY (studio_id, id);
@@ -606,6 +665,9 @@ ALTER TABLE ONLY public.rooms
 
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY public.studio_secrets
+    ADD CONSTRAINT studio_secrets_pkey PRIMARY KEY (studio_id);
 
 ALTER TABLE ONLY public.studios
     ADD CONSTRAINT studios_pkey PRIMARY KEY (studio_id);
@@ -682,7 +744,13 @@ CREATE INDEX form_submissions_changed ON public.form_submissions USING btree (st
 
 CREATE INDEX form_submissions_list ON public.form_submissions USING btree (studio_id, form_id, created_at DESC, id DESC);
 
+CREATE INDEX form_submissions_not_of_a_member ON public.form_submissions USING btree (studio_id, submitter_email) WHERE (member_id IS NULL);
+
 CREATE INDEX form_submissions_of_member ON public.form_submissions USING btree (studio_id, member_id, form_id) WHERE (member_id IS NOT NULL);
+
+CREATE INDEX form_uploads_of_submission ON public.form_uploads USING btree (studio_id, submission_id) WHERE (submission_id IS NOT NULL);
+
+CREATE INDEX form_uploads_waiting ON public.form_uploads USING btree (studio_id, created_at) WHERE (submission_id IS NULL);
 
 CREATE INDEX forms_list ON public.forms USING btree (studio_id, created_at DESC, id DESC);
 
@@ -699,6 +767,10 @@ CREATE INDEX leads_list ON public.leads USING btree (studio_id, created_at DESC,
 CREATE INDEX locations_list ON public.locations USING btree (studio_id, created_at DESC, id DESC);
 
 CREATE UNIQUE INDEX locations_one_primary ON public.locations USING btree (studio_id) WHERE is_primary;
+
+CREATE INDEX mails_done ON public.mails USING btree (studio_id, created_at) WHERE (status <> 'queued'::text);
+
+CREATE INDEX mails_due ON public.mails USING btree (studio_id, due_at) WHERE (status = 'queued'::text);
 
 CREATE INDEX members_changed ON public.members USING btree (studio_id, updated_at, created_at, id);
 
@@ -759,6 +831,8 @@ CREATE INDEX webhook_deliveries_old ON public.webhook_deliveries USING btree (st
 CREATE INDEX webhook_deliveries_waiting ON public.webhook_deliveries USING btree (due_at, studio_id) WHERE (status = 'pending'::text);
 
 CREATE INDEX webhook_endpoints_list ON public.webhook_endpoints USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE TRIGGER add_secret AFTER INSERT ON public.studios FOR EACH ROW EXECUTE FUNCTION public.add_studio_secret();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
@@ -867,6 +941,12 @@ ALTER TABLE ONLY public.form_submissions
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_version_fkey FOREIGN KEY (studio_id, form_id, form_version) REFERENCES public.form_versions(studio_id, form_id, version);
 
+ALTER TABLE ONLY public.form_uploads
+    ADD CONSTRAINT form_uploads_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
+
+ALTER TABLE ONLY public.form_uploads
+    ADD CONSTRAINT form_uploads_submission_fkey FOREIGN KEY (studio_id, submission_id) REFERENCES public.form_submissions(studio_id, id);
+
 ALTER TABLE ONLY public.form_versions
     ADD CONSTRAINT form_versions_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
 
@@ -884,6 +964,9 @@ ALTER TABLE ONLY public.leads
 
 ALTER TABLE ONLY public.locations
     ADD CONSTRAINT locations_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_submission_fkey FOREIGN KEY (studio_id, submission_id) REFERENCES public.form_submissions(studio_id, id);
 
 ALTER TABLE ONLY public.members
     ADD CONSTRAINT members_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
@@ -935,6 +1018,9 @@ ALTER TABLE ONLY public.room_spots
 
 ALTER TABLE ONLY public.rooms
     ADD CONSTRAINT rooms_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.studio_secrets
+    ADD CONSTRAINT studio_secrets_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.waitlist_entries
     ADD CONSTRAINT waitlist_entries_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
