@@ -59,7 +59,9 @@ def test_every_single_character_matters() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", KEY + "\n", "\n" + KEY, KEY + " ", KEY.lower(), KEY.upper(), KEY[:-6], KEY * 2, "Bearer " + KEY]
+    "text",
+    ["", KEY + "\n", "\n" + KEY, KEY + " ", KEY.lower(), KEY.upper(), KEY[:-6], KEY * 2, "Bearer " + KEY],
+    ids=["empty", "line after", "line before", "space", "lower", "upper", "no checksum", "twice", "bearer"],
 )
 def test_what_is_no_key(text: str) -> None:
     assert keys.parse(text) is None
