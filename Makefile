@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 SOURCES := src tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test lint format schema lock clean
+.PHONY: help install up test battery lint format schema lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,7 +35,10 @@ up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0
 	@exec $(BIN)/studiogate up
 
 test: lint ## lint, then the whole test suite against a real PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not battery" $(TESTS)
+
+battery: $(VENV)/dev.stamp ## the long tests: crashes and storms, one at a time
+	$(BIN)/python -m pytest -s -m battery $(TESTS)
 
 lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, the migrations
 	$(BIN)/ruff check $(SOURCES)

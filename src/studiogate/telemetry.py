@@ -41,7 +41,7 @@ REFUSED_AUTHENTICATIONS = Counter("studiogate_refused_authentications_total", "R
 OUTBOX_AGE = Gauge(
     "studiogate_outbox_age_seconds",
     "How long the oldest event without a number or due delivery has waited.",
-    multiprocess_mode="livemax",
+    multiprocess_mode="mostrecent",
 )
 WEBHOOK_ATTEMPTS = Counter(
     "studiogate_webhook_attempts_total", "Attempts to deliver, by what came of them.", ["outcome"]

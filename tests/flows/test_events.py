@@ -282,6 +282,26 @@ async def test_a_reader_that_remembers_the_last_sequence_misses_nothing(connecti
     assert written <= ids
 
 
+async def test_the_check_of_the_check_numbers_taken_by_writers_lose_events(connection: Any, database_url: str) -> None:
+    """The obvious way, a number at the insert: what commits later is below what the reader has seen already."""
+    studio = await seed_studio(connection)
+    access = operator_access(studio.studio_id)
+    slow, quick = [await asyncpg.connect(database_url) for _ in range(2)]
+    await connection.execute("create sequence numbers start 4")
+    take = "update events set sequence = nextval('numbers') where sequence is null"
+    async with slow.transaction():
+        await emit(slow, access, EventType.BOOKING_UPDATED, Change(studio.ids["booking"][0]))
+        await slow.execute(take)
+        await emit(quick, access, EventType.BOOKING_UPDATED, Change(studio.ids["booking"][1]))
+        await quick.execute(take)
+        types = [each.value for each in EventType]
+        last = (await storage.follow(connection, access, 3, types, 10))[-1][0]
+    assert await storage.follow(connection, access, last, types, 10) == [], "the slow writer's event is lost"
+    assert await connection.fetchval("select count(*) from events where sequence > 3") == 2
+    for each in (slow, quick):
+        await each.close()
+
+
 async def _ids(connection: Any, studio: Studio) -> list[UUID]:
     rows = await connection.fetch("select id from events where studio_id = $1 and sequence is null", studio.studio_id)
     return [row["id"] for row in rows]
