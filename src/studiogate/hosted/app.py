@@ -14,6 +14,7 @@ from studiogate.hosted.uploading import upload
 from studiogate.limits import Buckets, Limit
 from studiogate.runtime import Runtime
 from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.storage.uploads import DiskFullError
 
 PREFIX = "/f/"
 ON_EVERY_ANSWER: tuple[Header, ...] = (
@@ -26,6 +27,7 @@ ON_EVERY_ANSWER: tuple[Header, ...] = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+UNAVAILABLE = (OverloadedError, TransactionConflictError, DatabaseUnavailableError, DiskFullError)
 BODY_REASONS = {413: Reason.TOO_LARGE}
 RETRY_AFTER = {429: b"60", 503: b"2"}
 log = structlog.get_logger()
@@ -48,7 +50,7 @@ class HostedApp:
             answer = await self._answer(request)
         except BodyError as error:
             answer = self._noticed(request, BODY_REASONS.get(error.status, Reason.BROKEN))
-        except (OverloadedError, TransactionConflictError, DatabaseUnavailableError) as error:
+        except UNAVAILABLE as error:
             log.warning("page not served", request_id=request_id, problem=type(error).__name__)
             answer = self._noticed(request, Reason.BUSY)
         except Exception:

@@ -10,6 +10,7 @@ WHITE: Rgb = (255, 255, 255)
 NIGHT: Rgb = (23, 24, 28)  # the dark card, --surface in form.css
 DEEP: Rgb = (12, 13, 15)  # what lies around the dark card
 INK: Rgb = (20, 22, 26)
+BLACK: Rgb = (0, 0, 0)
 TEXT_CONTRAST = 4.6  # the norm asks for 4.5; a little more survives rounding
 _HEX = re.compile(r"#?([0-9a-f]{3}|[0-9a-f]{6})", re.ASCII | re.IGNORECASE)
 
@@ -47,7 +48,8 @@ def dark(digits: str) -> Shades:
 
 
 def readable_on(colour: Rgb) -> Rgb:
-    return WHITE if ratio(WHITE, colour) >= ratio(INK, colour) else INK
+    """Of white and black one is always readable (4.58 at the worst); of white and a softer black not."""
+    return WHITE if ratio(WHITE, colour) >= ratio(BLACK, colour) else BLACK
 
 
 def toward(colour: Rgb, goal: Rgb, *, against: Rgb, contrast: float = TEXT_CONTRAST) -> Rgb:

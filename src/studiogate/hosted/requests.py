@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
+from studiogate import clock
 from studiogate.multipart import Event, MultipartError, MultipartReader, PartBegins, PartData, PartEnds, boundary_of
 
 # A few signatures of 200 kB and some long texts; files do not count, they are not kept in memory.
@@ -13,6 +14,7 @@ MAX_TEXT_BODY = 2 * 1024 * 1024
 MAX_PAIRS = 2_000
 MAX_BODY = 220 * 1024 * 1024  # with files: twenty of the usual size
 SILENCE_SECONDS = 15.0  # a body whose next bytes take longer has been given up
+BODY_SECONDS = 600.0  # and so has one that drips for ever
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -51,7 +53,7 @@ class VisitorRequest:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives."""
-        more, size = True, 0
+        more, size, until = True, 0, clock.monotonic() + BODY_SECONDS
         while more:
             try:
                 async with asyncio.timeout(SILENCE_SECONDS):
@@ -62,7 +64,7 @@ class VisitorRequest:
                 raise BodyError(400)
             more = message.get("more_body", False)
             size += len(message.get("body", b""))
-            if size > MAX_BODY:
+            if size > MAX_BODY or clock.monotonic() > until:
                 raise BodyError(413)
             if message.get("body"):
                 yield message["body"]
