@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-SOURCES := src tests
+SOURCES := src tests bench
 
 .DEFAULT_GOAL := help
 .PHONY: help install up test battery lint format schema lock clean
@@ -39,6 +39,9 @@ test: lint ## lint, then the whole test suite against a real PostgreSQL
 
 battery: $(VENV)/dev.stamp ## the long tests: crashes and storms, one at a time
 	$(BIN)/python -m pytest -s -m battery $(TESTS)
+
+schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
+	STUDIOGATE_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
 
 lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, the migrations
 	$(BIN)/ruff check $(SOURCES)

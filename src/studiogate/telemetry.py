@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import traceback
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,7 +95,9 @@ class AccessLog:
     def write(self, line: "AccessLine") -> None:
         if self._file_descriptor is not None:
             text = self._template.format(clock.now().isoformat(timespec="milliseconds"), *line)
-            os.write(self._file_descriptor, text.encode())
+            # A log that cannot be written must not take the service down with it.
+            with suppress(OSError):
+                os.write(self._file_descriptor, text.encode())
 
 
 class AccessLine(NamedTuple):

@@ -128,7 +128,7 @@ class PartnerApp:
             if exchange.request.method == "OPTIONS":
                 return Answer(204, b"", ((b"allow", b"GET, HEAD, OPTIONS"),))
             return refused(refusal, exchange.request_id, (b"allow", b"GET, HEAD, OPTIONS"))
-        return await page.answer()
+        return await page.answer(exchange.request_id)
 
     async def _route(self, exchange: _Exchange, match: Match | None, credential: Credential) -> Answer:
         request = exchange.request

@@ -17,6 +17,7 @@ import uvloop
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.api.app import PartnerApp
+from studiogate.cli.bounded_http import BoundedProtocol
 from studiogate.cli.doors import Doors
 from studiogate.limits import Buckets
 from studiogate.runtime import Runtime
@@ -72,7 +73,7 @@ async def _serve(
     server = _Server(
         uvicorn.Config(
             app,
-            http="httptools",
+            http=BoundedProtocol,
             ws="none",
             lifespan="off",
             access_log=False,
