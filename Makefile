@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 SOURCES := src tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test battery lint format schema lock clean
+.PHONY: help install up test battery schemathesis lint format schema lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'

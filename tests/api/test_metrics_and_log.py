@@ -16,9 +16,9 @@ from typing import Any
 import asyncpg
 import pytest
 import structlog
-from studiogate.api.limits import Buckets
 
 from studiogate import telemetry
+from studiogate.limits import Buckets
 from studiogate.storage.database import DatabaseUnavailableError
 from tests.api.asgi import PREFIX, ask, post
 from tests.api.conftest import Door
