@@ -894,17 +894,16 @@ def test_a_body_that_never_ends(live: tuple[int, str]) -> None:
 
 
 def test_a_chunked_body_beyond_the_limit(live: tuple[int, str]) -> None:
+    """Kept alive: where the server closed while we still send, the answer could get lost on the way."""
     port, key = live
     chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
     received = exchange(
         port,
-        head("POST", "/bookings/validate", key, JSON_LINE, "Transfer-Encoding: chunked", CLOSE),
-        chunk * 17,
-        b"0\r\n\r\n",
+        head("POST", "/bookings/validate", key, JSON_LINE, "Transfer-Encoding: chunked"),
+        chunk * 17 + b"0\r\n\r\n" + head("GET", "/studio", key, CLOSE),
     )
-    assert statuses(received) == [413]
+    assert statuses(received) == [413, 200]
     assert b'"code":"body_too_large"' in received
-    assert_still_serving(port, key)
 
 
 def test_a_chunked_body(live: tuple[int, str]) -> None:

@@ -23,15 +23,15 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Time:
-    """The process's clocks, moved by hand."""
+    """The process's clocks, moved by hand: the monotonic one stands still otherwise."""
 
     ahead: float = 0.0
 
 
 @pytest.fixture
 def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
-    moved, monotonic, now = Time(), clock.monotonic, clock.now
-    monkeypatch.setattr(clock, "monotonic", lambda: monotonic() + moved.ahead)
+    moved, started, now = Time(), clock.monotonic(), clock.now
+    monkeypatch.setattr(clock, "monotonic", lambda: started + moved.ahead)
     monkeypatch.setattr(clock, "now", lambda: now() + timedelta(seconds=moved.ahead))
     return moved
 

@@ -7,6 +7,7 @@ by which time advances, so nothing depends on how long a step takes.
 import asyncio
 import copy
 import json
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
@@ -45,6 +46,7 @@ from tests.races.conftest import sized
 from tests.seed import Studio as Seeded
 from tests.seed import insert, issue_key
 
+WALKS = 4  # a studio
 TIMEZONE, CURRENCY = "America/New_York", "USD"
 SHIFTED = {
     "classes": ("start_time", "end_time"),
@@ -108,11 +110,22 @@ class Sent:
 
 
 class Draw(Random):
-    """Chooses a studio. Hypothesis prefers odd values, and restrictions that all strike at once would leave nothing to
-    happen; so here most things are as usual, three times in four."""
+    """Chooses a studio. Restrictions that all strike at once would leave nothing to do, so most things are as usual;
+    the first class and the first members always are. Hypothesis would choose odd studios, and few of them."""
+
+    usual = 0.75
 
     def mostly(self, usual: Any, *others: Any) -> Any:
-        return usual if self.random() < 0.75 else self.choice(others)
+        return usual if self.random() < self.usual else self.choice(others)
+
+    def studio(self) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+        """The policy, the classes and the members."""
+        self.usual = 1.0
+        classes, members = [self.class_()], [self.member() for _ in range(3)]
+        self.usual = 0.75
+        classes += [self.class_() for _ in range(self.choice((1, 2)))]
+        members += [self.member() for _ in range(self.choice((0, 1, 2)))]
+        return self.policy(), classes, members
 
     def policy(self) -> dict[str, Any]:
         return {
@@ -134,7 +147,7 @@ class Draw(Random):
 
     def class_(self) -> dict[str, Any]:
         return {
-            "starts_in": self.choice((135, 375, 885, 915, 1605, 1635)),
+            "starts_in": self.choice((375, 885, 915, 1605, 1635)),
             "capacity": self.mostly(1, 0, 2),
             "allow_waitlist": self.mostly(True, True, False),
             "visible": self.mostly(True, True, False),
@@ -167,16 +180,14 @@ def pick(rows: list[Any], number: int) -> Any:
 
 class Walk(RuleBasedStateMachine):
     stage: ClassVar[Backstage]
+    seed: ClassVar[int]
     seen: ClassVar[Counter[str]]
 
-    @initialize(seed=st.integers(0, 2**32 - 1))
-    def open_studio(self, seed: int) -> None:
-        draw = Draw(seed)
+    @initialize()
+    def open_studio(self) -> None:
         self.model = model.Studio(TIMEZONE, CURRENCY)
         self.sent: list[Sent] = []
-        classes = [draw.class_() for _ in range(draw.choice((2, 3)))]
-        members = [draw.member() for _ in range(draw.choice((3, 4, 5)))]
-        self.stage.call(self._seed(draw.policy(), classes, members))
+        self.stage.call(self._seed(*Draw(self.seed).studio()))
 
     async def _seed(self, policy: dict[str, Any], classes: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
         connection = self.stage.connection
@@ -476,10 +487,11 @@ def stage(database_url: str) -> Iterator[Backstage]:
     opened.close()
 
 
-def walk(stage: Backstage, walks: int, steps: int, **options: Any) -> None:
+def walk(stage: Backstage, studios: int, steps: int, **options: Any) -> Counter[str]:
+    """Some walks through each of so many studios; returns what was met on the way."""
     Walk.stage, Walk.seen = stage, Counter()
     chosen = settings(
-        max_examples=walks,
+        max_examples=WALKS,
         stateful_step_count=steps,
         deadline=None,
         database=None,
@@ -487,13 +499,17 @@ def walk(stage: Backstage, walks: int, steps: int, **options: Any) -> None:
         suppress_health_check=list(HealthCheck),
         **options,
     )
-    run_state_machine_as_test(Walk, settings=chosen)
+    for _ in range(studios):
+        Walk.seed = secrets.randbits(32)
+        print(f"seed {Walk.seed}")
+        run_state_machine_as_test(Walk, settings=chosen)
+    return Walk.seen
 
 
-@sized(8, 300)
+@sized(3, 75)
 def test_walks(stage: Backstage, size: int) -> None:
-    walk(stage, size, steps=25 if size < 100 else 40)
-    print(dict(Walk.seen))
+    seen = walk(stage, size, steps=25 if size < 10 else 40)
+    print(dict(seen))
 
 
 async def no_late_cancels(*_: object) -> int:
@@ -515,7 +531,9 @@ def no_faults(*_: object, **__: object) -> None:
 @pytest.mark.parametrize(
     ("owner", "name", "mistaken"),
     [
-        (facts, "count_late_cancels", no_late_cancels),
+        pytest.param(
+            *(facts, "count_late_cancels", no_late_cancels), marks=[pytest.mark.battery, pytest.mark.timeout(1800)]
+        ),
         (recording, "renumber", no_renumbering),
         (cancelling, "plan_promotions", no_promotions),
         (promotion, "plan_promotions", no_promotions),
@@ -529,4 +547,4 @@ def test_a_mistake_is_noticed(
     """The check of the check: with a rule switched off, the walks end in a disagreement."""
     monkeypatch.setattr(owner, name, mistaken)
     with pytest.raises(AssertionError):
-        walk(stage, 300, steps=40, phases=[Phase.generate], report_multiple_bugs=False)
+        walk(stage, 75, steps=40, phases=[Phase.generate], report_multiple_bugs=False)
