@@ -47,7 +47,8 @@ def test_node_verifies(tmp_path: Path) -> None:
     script.write_text(
         snippet
         + "const [secret, body, cases] = JSON.parse(process.argv[2]);\n"
-        + "const tried = cases.map((headers) => { try { return receive(secret, headers, body).type } catch { return null } });\n"
+        + "const tried = cases.map((headers) => {\n"
+        + "  try { return receive(secret, headers, body).type } catch { return null }\n});\n"
         + "console.log(JSON.stringify(tried));\n"
     )
     given = json.dumps([SECRET, BODY, [headers(), *WRONG]])

@@ -20,9 +20,9 @@ from studiogate.storage.webhooks.deliveries import VISIBLE
 # now(), not clock_timestamp(): a volatile bound could not use the index.
 CLAIM = f"""
     with room as (
-        select e.id, e.enabled, greatest(0, case when e.failing_since <= now() - interval '30 seconds' then 1 else $4 end
-            - coalesce((select b.count from unnest($2::uuid[], $3::integer[]) b(id, count) where b.id = e.id), 0)
-            ) as places
+        select e.id, e.enabled, greatest(0,
+            case when e.failing_since <= now() - interval '30 seconds' then 1 else $4 end - coalesce((
+                select b.count from unnest($2::uuid[], $3::integer[]) b(id, count) where b.id = e.id), 0)) as places
         from webhook_endpoints e where e.studio_id = $1 and e.deleted_at is null
     ), due as (
         select found.id from room cross join lateral (
