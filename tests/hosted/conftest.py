@@ -50,8 +50,9 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> str:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
+    """A module's, not the session's: while it is open, no other test of this process can run a loop of its own."""
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
         yield launched

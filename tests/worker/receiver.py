@@ -79,7 +79,7 @@ class Receiver:
 
     async def wait_for(self, count: int, seconds: float = 10.0) -> list[Received]:
         async with asyncio.timeout(seconds):
-            while len(self.received) < count:  # noqa: ASYNC110  nobody rings here
+            while len(self.received) < count:
                 await asyncio.sleep(0.005)
         return self.received
 

@@ -29,7 +29,7 @@ async def rows(house: House, columns: str = "status, attempts") -> list[tuple[An
 
 async def settled(house: House, status: str, count: int = 1) -> None:
     async with asyncio.timeout(10):
-        while [each[0] for each in await rows(house)].count(status) < count:  # noqa: ASYNC110  nobody rings here
+        while [each[0] for each in await rows(house)].count(status) < count:
             await asyncio.sleep(0.02)
 
 

@@ -113,6 +113,7 @@
     const count = wrong.length === 1 ? "One answer needs another look" : `${wrong.length} answers need another look`;
     document.getElementById("summary-title").textContent = message || (wrong.length ? count : "");
     summary.hidden = !message && !wrong.length;
+    summary.classList.toggle("told", !wrong.length);
     if (!summary.hidden) {
       summary.focus({ preventScroll: true });
       toTop();
@@ -237,6 +238,8 @@
     const typed = element.querySelector(".typed");
     const wipe = element.querySelector(".wipe");
     let last = null;
+    // As high as the style sheet makes it: a phone's pad is taller for its width.
+    if (matchMedia("(max-width: 30rem)").matches) canvas.height = 280;
 
     const clear = () => { pen.fillStyle = "#fff"; pen.fillRect(0, 0, canvas.width, canvas.height); };
     function keep(signed) {
