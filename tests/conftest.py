@@ -19,11 +19,6 @@ from studiogate.storage.embedded import EmbeddedPostgres
 _numbers = itertools.count(1)
 
 
-def pytest_make_parametrize_id(val: object) -> str | None:
-    """Sets in the order of their names: all test processes must collect the same tests under the same names."""
-    return "+".join(sorted(map(str, val))) or "none" if isinstance(val, set | frozenset) else None
-
-
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"

@@ -28,13 +28,8 @@ async def rows(house: House, columns: str = "status, attempts") -> list[tuple[An
 
 
 async def settled(house: House, status: str, count: int = 1) -> None:
-<<<<<<< HEAD
-    async with asyncio.timeout(10):
-        while [each[0] for each in await rows(house)].count(status) < count:
-=======
     async with asyncio.timeout(20):
         while [each[0] for each in await rows(house)].count(status) < count:  # noqa: ASYNC110  nobody rings here
->>>>>>> events
             await asyncio.sleep(0.02)
 
 
