@@ -39,6 +39,7 @@ class HostedApp:
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         self._runtime = runtime
         self._buckets = buckets or Buckets()
+        pages.warm()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -80,14 +80,14 @@ WORDINGS = {
         429, "clock", "One moment, please", "A lot has been sent from your network just now. Try again in a minute."
     ),
     Reason.BROKEN: Wording(
-        400, "search", "That did not arrive whole", "Please go back and send it again; nothing has been kept of it."
+        400, "search", "That did not arrive whole", "Please go back and send it again."
     ),
     Reason.TOO_LARGE: Wording(
         413, "full", "That is too much at once", "Please go back, shorten your answers and send them again."
     ),
     Reason.METHOD: Wording(405, "search", "Nothing to see here", "This address is for forms only."),
     Reason.BUSY: Wording(
-        503, "clock", "We are very busy", "Please try again in a few seconds; nothing you sent has been lost or kept."
+        503, "clock", "We are very busy", "Please go back and try again in a few seconds."
     ),
     Reason.FAILED: Wording(
         500, "search", "Something went wrong on our side", "It has been noted. Please try again in a while."

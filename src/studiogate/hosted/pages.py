@@ -29,6 +29,12 @@ _templates = Environment(
 _templates.globals.update(asset=assets.address, theme=assets.theme_address)
 
 
+def warm() -> None:
+    """Compile every template now: the first visitor waits for none."""
+    for name in _templates.list_templates():
+        _templates.get_template(name)
+
+
 def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
     """The content security policy. Browsers hold a form's redirects against form-action, so its goal is named."""
     goal = f" {_origin(redirect_url)}" if redirect_url else ""
