@@ -29,14 +29,14 @@ async def rows(house: House, columns: str = "status, attempts") -> list[tuple[An
 
 async def settled(house: House, status: str, count: int = 1) -> None:
     async with asyncio.timeout(20):
-        while [each[0] for each in await rows(house)].count(status) < count:  # noqa: ASYNC110  nobody rings here
+        while [each[0] for each in await rows(house)].count(status) < count:
             await asyncio.sleep(0.02)
 
 
 async def attempted(house: House, count: int) -> None:
     """Until so many attempts are written down."""
     async with asyncio.timeout(20):
-        while sum(each[1] for each in await rows(house)) < count:  # noqa: ASYNC110  nobody rings here
+        while sum(each[1] for each in await rows(house)) < count:
             await asyncio.sleep(0.02)
 
 
