@@ -20,7 +20,7 @@ from pathlib import Path
 import dataset
 import load
 
-from studiogate.api.limits import Buckets
+from studiogate.limits import Buckets
 from studiogate.storage import database, migrate
 from studiogate.storage.embedded import EmbeddedPostgres
 

@@ -18,7 +18,7 @@ import pytest
 import structlog
 
 from studiogate import telemetry
-from studiogate.api.limits import Buckets
+from studiogate.limits import Buckets
 from studiogate.storage.database import DatabaseUnavailableError
 from tests.api.asgi import PREFIX, ask, post
 from tests.api.conftest import Door

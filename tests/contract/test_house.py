@@ -285,6 +285,8 @@ WORDS = ["studio", "schedule", "catalog", "forms", "leads", "members", "purchase
 WITHOUT_ACCESS = {
     ("studio.py", "find_studio"),
     ("studio.py", "any_studio"),
+    ("forms/hosted.py", "find_page_studio"),
+    ("forms/hosted.py", "studios_of_form"),
     ("bookings/facts.py", "look_at_clock"),
     ("bookings/staff.py", "studios_of"),
     ("bookings/staff.py", "classes_with_expired_waitlist"),

@@ -9,22 +9,42 @@ from collections.abc import Sequence
 import structlog
 
 from studiogate import API_VERSION, clock, telemetry
-from studiogate.api import PREFIX, catalog, forms, leads, members, purchases, schedule, studio
+from studiogate.api import PREFIX, catalog, events, leads, members, purchases, schedule, studio
 from studiogate.api.access import Authenticator
 from studiogate.api.bookings import reading as bookings
 from studiogate.api.bookings import writing as booking_writes
 from studiogate.api.dispatch import Match, RouteTree
 from studiogate.api.errors import Answer, Header, refused
 from studiogate.api.execution import Caller, LeanRoute
-from studiogate.api.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
+from studiogate.api.forms import reading as forms
+from studiogate.api.forms import uploads as form_uploads
+from studiogate.api.forms import writing as form_writes
 from studiogate.api.pages import PublicPages
 from studiogate.api.requests import Receive, Request, Scope, Send
+from studiogate.api.webhooks import deliveries as webhook_deliveries
+from studiogate.api.webhooks import endpoints as webhook_endpoints
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 from studiogate.runtime import Runtime
 from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 
-WORDS = (studio, schedule, catalog, forms, leads, members, bookings, booking_writes, purchases)
+WORDS = (
+    studio,
+    schedule,
+    catalog,
+    forms,
+    form_writes,
+    form_uploads,
+    leads,
+    members,
+    bookings,
+    booking_writes,
+    purchases,
+    events,
+    webhook_endpoints,
+    webhook_deliveries,
+)
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
 ON_EVERY_ANSWER: tuple[Header, ...] = (
@@ -108,7 +128,7 @@ class PartnerApp:
             if exchange.request.method == "OPTIONS":
                 return Answer(204, b"", ((b"allow", b"GET, HEAD, OPTIONS"),))
             return refused(refusal, exchange.request_id, (b"allow", b"GET, HEAD, OPTIONS"))
-        return await page.answer()
+        return await page.answer(exchange.request_id)
 
     async def _route(self, exchange: _Exchange, match: Match | None, credential: Credential) -> Answer:
         request = exchange.request

@@ -67,6 +67,8 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
 RETRYABLE = {Code.IDEMPOTENCY_IN_PROGRESS, Code.RATE_LIMITED, Code.OVERLOADED, Code.DATABASE_UNAVAILABLE}
 AUTHENTICATE: Header = (b"www-authenticate", b'ApiKey realm="partner"')
 RETRY_AFTER_SECONDS = 1
+MAXIMUM_FAULTS = 1000
+LONGEST_NAME = 200
 
 
 def error_object(refusal: Refusal, request_id: str) -> dict[str, Any]:
@@ -84,16 +86,29 @@ def error_object(refusal: Refusal, request_id: str) -> dict[str, Any]:
 
 
 def refused(refusal: Refusal, request_id: str, *headers: Header) -> Answer:
+    if refusal.faults:
+        return invalid([fault._asdict() for fault in refusal.faults], request_id)
     body: dict[str, Any] = {"error": error_object(refusal, request_id)}
     return Answer(STATUS[refusal.code][1], _json(body), (*headers, *_headers_of(refusal.code, headers)))
 
 
 def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:
     """All faults at once, without the input: it holds people's emails and phones."""
-    detail = [{"loc": list(fault["loc"]), "msg": fault["msg"], "type": fault["type"]} for fault in faults]
+    if len(faults) > MAXIMUM_FAULTS:
+        faults = too_many_faults(len(faults))
+    detail = [{"loc": _brief(fault["loc"]), "msg": fault["msg"], "type": fault["type"]} for fault in faults]
     param = str(detail[0]["loc"][-1]) if detail else None
     error = error_object(Refusal(Code.VALIDATION_ERROR, param=param), request_id)
     return Answer(422, _json({"detail": detail, "error": error}))
+
+
+def too_many_faults(count: int) -> list[dict[str, Any]]:
+    return [{"type": "too_many_faults", "loc": ("body",), "msg": f"Input has {count} faults, too many to list"}]
+
+
+def _brief(loc: Sequence[str | int]) -> list[str | int]:
+    """The name of an unknown member is the caller's own text and can be as long as the body."""
+    return [each[:LONGEST_NAME] if isinstance(each, str) else each for each in loc]
 
 
 def _headers_of(code: Code, given: Sequence[Header]) -> list[Header]:

@@ -14,21 +14,19 @@ from fastapi import Security
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from studiogate import API_VERSION
-from studiogate.api.errors import Answer, invalid, refused
+from studiogate.api.errors import MAXIMUM_FAULTS, Answer, invalid, refused, too_many_faults
 from studiogate.api.params import is_cursor_fault
 from studiogate.api.requests import Request
 from studiogate.domain.access import Access, Scope
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.runtime import Runtime
 
 Result = TypeVar("Result")
 _MISSING = object()
 # A megabyte of faults would hold up everybody else while it is written down.
-MAXIMUM_FAULTS = 1000
-LONGEST_NAME = 200
 
 SERVICE_KEY = APIKeyHeader(
     name="X-Service-Key",
@@ -56,6 +54,17 @@ class Caller:
         """Read through a storage function, on a connection of its own."""
         async with self.runtime.database.connection() as connection:
             return await function(connection, self.access, *arguments)
+
+
+class Judged(BaseModel):
+    """A body with faults that a type cannot tell. They are listed together with those of the types."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def own_faults(cls, body: Any) -> list[Fault]:
+        """``body`` is what was sent, whatever it is."""
+        raise NotImplementedError
 
 
 class _Parameter:
@@ -102,6 +111,9 @@ class LeanRoute(APIRoute):
         self._query_parameters = [_Parameter(field, "query") for field in plan.query_params]
         self._header_parameters = [_Parameter(field, "header") for field in plan.header_params]
         self._body = plan.body_params[0] if plan.body_params else None
+        model: Any = self._body.field_info.annotation if self._body else None
+        judged = isinstance(model, type) and issubclass(model, Judged)
+        self._own_faults: Callable[[Any], list[Fault]] | None = model.own_faults if judged else None
 
     async def execute(self, caller: Caller, path_values: Sequence[str]) -> Answer:
         """Scope, body, parameters, endpoint, in the contract's order."""
@@ -146,9 +158,11 @@ class LeanRoute(APIRoute):
             values[field.name] = field._type_adapter.validate_python(parsed, from_attributes=True)
         except ValidationError as error:
             if error.error_count() > MAXIMUM_FAULTS:
-                faults.append(_too_many(error.error_count()))
+                faults += too_many_faults(error.error_count())
             else:
                 faults += field.validate(parsed, loc=("body",))[1]
+        if self._own_faults is not None:
+            faults += [fault._asdict() for fault in self._own_faults(parsed)]
         return None
 
 
@@ -166,16 +180,7 @@ def _take(parameter: _Parameter, given: Any, values: dict[str, Any], faults: lis
         parameter.read(given, values, faults)
 
 
-def _too_many(count: int) -> dict[str, Any]:
-    return {"type": "too_many_faults", "loc": ("body",), "msg": f"Input has {count} faults, too many to list"}
-
-
-def _brief(fault: dict[str, Any]) -> dict[str, Any]:
-    """The name of an unknown member is the caller's own text and can be as long as the body."""
-    return {**fault, "loc": [each[:LONGEST_NAME] if isinstance(each, str) else each for each in fault["loc"]]}
-
-
 def _faulty(faults: list[dict[str, Any]], request_id: str) -> Answer:
     if any(is_cursor_fault(fault) for fault in faults):
         return refused(Refusal(Code.INVALID_CURSOR, param="cursor"), request_id)
-    return invalid([_brief(fault) for fault in faults], request_id)
+    return invalid(faults, request_id)

@@ -3,18 +3,41 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from studiogate.api.answers import found, listed
 from studiogate.api.errors import Answer
 from studiogate.api.execution import Caller, LeanRoute, needs
-from studiogate.api.operations import LISTING, READING, Email, Instant, ListEnvelope, Uuid, Wire, operation
-from studiogate.api.params import LIMIT, Cursor, EmailFilter, Limit, PathId, UpdatedAfter
+from studiogate.api.operations import LISTING, READING, WRITING, Email, Instant, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.params import (
+    LIMIT,
+    Cursor,
+    EmailAddress,
+    EmailFilter,
+    Limit,
+    Name,
+    PathId,
+    Phone,
+    UpdatedAfter,
+)
+from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, Partial, write
 from studiogate.domain.access import Scope
+from studiogate.domain.leads import LeadContact, with_campaign
 from studiogate.domain.paging import PageRequest
+from studiogate.flows import leads as flow
 from studiogate.storage import leads as storage
 
 Reader = Annotated[Caller, needs(Scope.LEADS_READ)]
+Writer = Annotated[Caller, needs(Scope.LEADS_WRITE)]
+Notes = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)]
+WritableStatus = Literal["new", "contacted", "qualified", "unqualified", "lost"]
+
+
+def _nothing() -> Any:
+    """Stands where an update's member is absent; nobody reads it."""
+    return None
+
+
 routes = APIRouter(route_class=LeanRoute, tags=["leads"])
 
 
@@ -26,13 +49,68 @@ class Lead(Wire):
     source: str | None = Field(examples=["partner_api"])
     status: Literal["new", "contacted", "qualified", "unqualified", "converted", "lost"] = Field(examples=["new"])
     lifecycle_stage: Literal["lead", "trial", "member", "former_member"] | None = Field(examples=["lead"])
-    metadata: dict[str, Any] = Field(examples=[{"utm": {"source": "newsletter"}}])
+    metadata: dict[str, Any] = Field(examples=[{"utm": {"utm_source": "newsletter"}}])
     created_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
 
 
 class LeadList(ListEnvelope):
     data: list[Lead]
+
+
+class MutationResult(Wire):
+    """Which lead it is, and whether this request made it."""
+
+    id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
+    object: Literal["lead"] = "lead"
+    created: bool = Field(examples=[True])
+
+
+class LeadCreate(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    email: EmailAddress = Field(examples=["sam@example.com"])
+    first_name: Name | None = Field(None, examples=["Sam"])
+    last_name: Name | None = None
+    phone: Phone | None = None
+    source: Name | None = Field(None, description="Default `partner_api`.", examples=["spring-fair"])
+    metadata: dict[str, Any] | None = Field(None, examples=[{"interest": "reformer"}])
+    utm_source: Name | None = Field(None, description="Kept in `metadata.utm`.", examples=["newsletter"])
+    utm_medium: Name | None = None
+    utm_campaign: Name | None = Field(None, examples=["spring"])
+    utm_term: Name | None = None
+    utm_content: Name | None = None
+    utm_id: Name | None = None
+
+    def contact(self) -> LeadContact:
+        given = {name: value for name, value in self if name.startswith("utm_") and value}
+        metadata = with_campaign(self.metadata or {}, given)
+        return LeadContact(self.first_name or "", self.last_name or "", self.phone, self.source or None, metadata)
+
+
+class LeadUpdate(Partial):
+    """At least one member; what is absent stays."""
+
+    first_name: Name = Field(default_factory=str, examples=["Sam"])
+    last_name: Name = Field(default_factory=str, examples=["Lee"])
+    phone: Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
+    status: WritableStatus = Field(
+        default_factory=_nothing, description="`converted` is set by the system only.", examples=["qualified"]
+    )
+    notes: Notes = Field(
+        default_factory=str,
+        description="Appended to the staff's notes, which are never returned.",
+        examples=["Asked about mornings."],
+    )
+    metadata: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Merged member by member; null deletes one.",
+        examples=[{"interest": "reformer", "old": None}],
+    )
+
+    def wanted(self) -> flow.LeadUpdate:
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return flow.LeadUpdate(**given, sets_phone="phone" in given)
 
 
 @routes.get("/leads", **operation("List leads", LeadList, *LISTING))
@@ -51,3 +129,45 @@ async def list_leads(
 async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
     """Without staff notes."""
     return found(caller, await caller.read(storage.read_lead, lead_id))
+
+
+@routes.post(
+    "/leads",
+    **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201),
+)
+async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
+    """One lead an email: `created` tells whether this request made it. Of a lead that exists, only empty fields are
+    filled; `metadata` merges, and what you send wins.
+    """
+    contact = body.contact()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.create_or_identify(connection, caller.access, body.email, contact),
+        status=201,
+    )
+
+
+@routes.patch("/leads/{lead_id}", **operation("Update a lead", MutationResult, *WRITING, *READING, *IDEMPOTENT))
+async def update_lead(
+    caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    wanted = body.wanted()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.update(connection, caller.access, lead_id, wanted),
+        status=200,
+    )
+
+
+@routes.post(
+    "/leads/{lead_id}/update",
+    **operation("Update a lead, for clients without PATCH", MutationResult, *WRITING, *READING, *IDEMPOTENT),
+)
+async def update_lead_by_post(
+    caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    return await update_lead(caller, lead_id, body, idempotency_key)

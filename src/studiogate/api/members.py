@@ -3,18 +3,33 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from studiogate.api.answers import found, listed
 from studiogate.api.errors import Answer
 from studiogate.api.execution import Caller, LeanRoute, needs
-from studiogate.api.operations import LISTING, READING, Email, Instant, ListEnvelope, Uuid, Wire, operation
-from studiogate.api.params import LIMIT, LIMIT_WHERE_ALL_FIT, Cursor, EmailFilter, Limit, PathId, UpdatedAfter
+from studiogate.api.operations import LISTING, READING, WRITING, Email, Instant, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.params import (
+    LIMIT,
+    LIMIT_WHERE_ALL_FIT,
+    Cursor,
+    EmailAddress,
+    EmailFilter,
+    Limit,
+    NonEmptyName,
+    PathId,
+    Phone,
+    UpdatedAfter,
+)
+from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, write
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Code
+from studiogate.flows import members as flow
 from studiogate.storage import members as storage
 
 Reader = Annotated[Caller, needs(Scope.MEMBERS_READ)]
+Writer = Annotated[Caller, needs(Scope.MEMBERS_WRITE)]
 MembershipStatus = Literal["pending", "active", "paused", "past_due", "cancelled", "expired"]
 routes = APIRouter(route_class=LeanRoute, tags=["members"])
 
@@ -34,6 +49,22 @@ class Member(Wire):
     membership_end_date: Instant | None = Field(examples=[None])
     created_at: Instant = Field(examples=["2026-09-30T15:04:05+00:00"])
     updated_at: Instant = Field(examples=["2026-10-01T08:00:00+00:00"])
+
+
+class MemberCreate(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    email: EmailAddress = Field(examples=["jordan@example.com"])
+    first_name: NonEmptyName = Field(examples=["Jordan"])
+    last_name: NonEmptyName = Field(examples=["Rivera"])
+    phone: Phone | None = Field(
+        None,
+        description="Kept as E.164; without a country code it is of the studio's country.",
+        examples=["+12125550100"],
+    )
+
+    def wanted(self) -> flow.WantedMember:
+        return flow.WantedMember(self.email, self.first_name, self.last_name, self.phone)
 
 
 class MemberList(ListEnvelope):
@@ -79,6 +110,22 @@ async def list_members(
 ) -> Answer:
     """Profiles of members, users and leads with a profile. Find one by `email` before you create one."""
     return listed(caller, await caller.read(storage.list_members, PageRequest(cursor, limit), email, updated_after))
+
+
+@routes.post(
+    "/members",
+    **operation("Create a member", Member, *WRITING, *IDEMPOTENT, Code.MEMBER_EXISTS, status_code=201),
+)
+async def create_member(caller: Writer, body: MemberCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
+    """Create a member once and keep the id. The lead with the same email, if there is one, becomes `converted`."""
+    wanted = body.wanted()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.create(connection, caller.access, wanted),
+        status=201,
+    )
 
 
 @routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))

@@ -41,7 +41,7 @@ def is_cursor_fault(fault: dict[str, Any]) -> bool:
     return bool(fault["type"] == _INVALID_CURSOR)
 
 
-def _digits(value: object) -> object:
+def digits(value: object) -> object:
     if isinstance(value, str) and not (value.isascii() and value.isdigit() and len(value) <= 9):
         raise PydanticCustomError("int_parsing", "Input should be an integer in plain digits")
     return value
@@ -87,6 +87,21 @@ Boolean = Annotated[bool, BeforeValidator(_boolean), WithJsonSchema({"type": "bo
 Text = Annotated[str, AfterValidator(_no_nul)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_no_nul)]
 
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _no_controls(value: str) -> str:
+    if _CONTROLS.search(value):
+        raise PydanticCustomError("string_pattern_mismatch", "Input should be a line without control characters")
+    return value
+
+
+# A single line of text, without the spaces around it; a bound is put around it by StringConstraints.
+Line = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_no_controls)]
+Name = Annotated[Line, StringConstraints(max_length=200)]
+NonEmptyName = Annotated[Line, StringConstraints(min_length=1, max_length=200)]
+Phone = Annotated[Line, StringConstraints(min_length=1, max_length=50)]
+
 EmailAddress = Annotated[
     str, AfterValidator(_no_nul), AfterValidator(_email), WithJsonSchema({"type": "string", "format": "email"})
 ]
@@ -97,7 +112,7 @@ Cursor = Annotated[
     Query(description="`next_cursor` of the page before, unchanged."),
 ]
 Limit = Annotated[
-    Annotated[int, BeforeValidator(_digits), Field(ge=1, le=MAXIMUM_LIMIT)],
+    Annotated[int, BeforeValidator(digits), Field(ge=1, le=MAXIMUM_LIMIT)],
     Query(description=f"Rows on a page, 1 to {MAXIMUM_LIMIT}."),
 ]
 UpdatedAfter = Annotated[

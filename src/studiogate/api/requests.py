@@ -11,6 +11,7 @@ from studiogate.domain.refusals import Code, Refusal
 
 MAXIMUM_BODY = 1024 * 1024
 BODY_SECONDS = 10.0
+STREAM_SECONDS = 300.0
 MAXIMUM_DEPTH = 32
 
 Scope = MutableMapping[str, Any]
@@ -42,11 +43,40 @@ class Request:
 
     async def json(self) -> Any | Refusal:
         """The body, parsed. Anything that JSON or PostgreSQL would choke on is refused here."""
-        media_type = self.headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
-        if media_type != b"application/json":
+        if self.media_type != b"application/json":
             return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
         body = await self.body(MAXIMUM_BODY)
         return body if isinstance(body, Refusal) else _strict_json(body)
+
+    @property
+    def media_type(self) -> bytes:
+        return self.headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
+
+    async def stream(self, maximum: int, take: Callable[[bytes], None]) -> Refusal | None:
+        """Hand the body on as it arrives, nothing of it held. Each chunk has its time, and so has the whole."""
+        if self._declared > maximum:
+            return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
+        size, more = 0, True
+        try:
+            async with asyncio.timeout(STREAM_SECONDS):
+                while more:
+                    message = await asyncio.wait_for(self._receive(), BODY_SECONDS)
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    if message["type"] == "http.disconnect":
+                        return Refusal(Code.INVALID_JSON, {"problem": "the body ended early"})
+                    if size > maximum:
+                        return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
+                    take(chunk)
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            return Refusal(Code.INVALID_JSON, {"problem": "the body did not arrive in time"})
+        return None
+
+    @property
+    def _declared(self) -> int:
+        declared = self.headers.get(b"content-length", b"0").lstrip(b"0")
+        return int(declared[:18]) if declared.isdigit() else 0
 
     async def body(self, maximum: int) -> bytes | Refusal:
         declared = self.headers.get(b"content-length", b"0").lstrip(b"0")

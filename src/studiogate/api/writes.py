@@ -8,11 +8,13 @@ from fastapi import Header
 from pydantic import BaseModel
 
 from studiogate.api.errors import STATUS, Answer, refused
-from studiogate.api.execution import Caller
+from studiogate.api.execution import Caller, Judged
 from studiogate.api.params import Text
-from studiogate.domain.refusals import Refusal, RefusalType
+from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
+from studiogate.domain.webhooks.secrets import Sealer
 from studiogate.flows import once
 from studiogate.flows.once import Once, Reply
+from studiogate.storage.database import Connection
 
 IDEMPOTENCY_KEY_LENGTHS = {"min_length": 8, "max_length": 120}
 IdempotencyKey = Annotated[
@@ -24,7 +26,31 @@ IdempotencyKey = Annotated[
         **IDEMPOTENCY_KEY_LENGTHS,
     ),
 ]
+OptionalIdempotencyKey = Annotated[
+    Text | None,
+    Header(
+        alias="Idempotency-Key",
+        description="Optional here: with it, a retry gets the first answer again instead of doing it twice.",
+        examples=["b7f9c1d2-retry-safe"],
+        **IDEMPOTENCY_KEY_LENGTHS,
+    ),
+]
+IDEMPOTENT = (Code.IDEMPOTENCY_KEY_REUSED, Code.IDEMPOTENCY_IN_PROGRESS)
 REPLAYED = (b"idempotent-replayed", b"true")
+
+
+class Partial(Judged):
+    """A body of which at least one member is given, and an absent one leaves what is there."""
+
+    @classmethod
+    def own_faults(cls, body: Any) -> list[Fault]:
+        empty = isinstance(body, dict) and not body
+        return [Fault(("body",), "too_short", "Body should have at least one member")] if empty else []
+
+
+async def _always(_connection: Connection) -> bool:
+    """What belongs to the whole studio stays visible to each of its keys."""
+    return True
 
 
 async def write(
@@ -34,19 +60,34 @@ async def write(
     work: once.Work,
     *,
     status: int,
-    visible: once.Visible,
+    visible: once.Visible = _always,
+    sealer: Sealer | None = None,
 ) -> Answer:
-    """Run a flow once for its key; 2xx and booking refusals are remembered, everything else leaves no trace."""
+    """Run a flow once for its key; 2xx and booking refusals are remembered, everything else leaves no trace.
+
+    With a ``sealer`` a success is remembered sealed: it holds a secret that the database must not know.
+    """
 
     def render(outcome: str | Refusal) -> Reply:
         if isinstance(outcome, str):
-            return Reply(status, outcome.encode())
+            body = outcome.encode()
+            return Reply(status, body if sealer is None else sealer.seal(body, _purpose(caller)))
         answer = refused(outcome, caller.request_id)
         return Reply(answer.status, answer.body, kept=STATUS[outcome.code][0] is RefusalType.BOOKING)
 
     identity = Once(key, _fingerprint(caller, parameters)) if key is not None else None
     done = await once.execute(caller.runtime.database, caller.access, identity, work, render, visible)
-    return Answer(done.status, done.body, (REPLAYED,) if done.replayed else _retry_after(done.status, done.body))
+    if not done.replayed:
+        # Committed: its events get their places in the log now, not only when the worker next looks.
+        caller.runtime.sequencer.kick(caller.access.studio_id)
+    body = done.body
+    if sealer is not None and done.status == status:
+        body = sealer.open(body, _purpose(caller))
+    return Answer(done.status, body, (REPLAYED,) if done.replayed else _retry_after(done.status, body))
+
+
+def _purpose(caller: Caller) -> str:
+    return f"remembered answer {caller.access.studio_id} {caller.access.credential_id}"
 
 
 def _retry_after(status: int, body: bytes) -> tuple[tuple[bytes, bytes], ...]:
@@ -56,7 +97,9 @@ def _retry_after(status: int, body: bytes) -> tuple[tuple[bytes, bytes], ...]:
 def _fingerprint(caller: Caller, parameters: BaseModel | None) -> bytes:
     """Method, path, query and the body with its defaults filled in: key order, spaces and case of ids do not count."""
     request = caller.request
-    body: Any = None if parameters is None else parameters.model_dump(mode="json")
+    # Absent and equal to the default are the same thing, except where an absent member leaves what is there.
+    partial = isinstance(parameters, Partial)
+    body: Any = None if parameters is None else parameters.model_dump(mode="json", exclude_unset=partial)
     canonical = json.dumps(
         [request.method, request.path.lower(), sorted(request.query.items()), body],
         sort_keys=True,

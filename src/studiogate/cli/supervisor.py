@@ -15,7 +15,7 @@ from types import FrameType
 
 import structlog
 
-from studiogate.api.limits import Buckets
+from studiogate.limits import Buckets
 from studiogate.settings import Settings
 
 DRAIN_SECONDS = 25.0

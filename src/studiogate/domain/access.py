@@ -74,5 +74,10 @@ def operator_access(studio_id: UUID) -> Access:
     return Access(studio_id, "operator", frozenset(Scope), None)
 
 
+def visitor_access(studio_id: UUID) -> Access:
+    """Somebody on a hosted page: one studio's published forms, to be read and answered."""
+    return Access(studio_id, "visitor", frozenset({Scope.FORMS_READ, Scope.FORM_SUBMISSIONS_WRITE}), None)
+
+
 def unknown_scopes(scopes: Iterable[str]) -> list[str]:
     return [scope for scope in scopes if scope not in set(Scope)]

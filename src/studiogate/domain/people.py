@@ -18,7 +18,7 @@ def normalize_email(text: str) -> str | None:
     if len(candidate) > MAXIMUM_EMAIL:
         return None
     try:
-        address = email_validator.validate_email(candidate, check_deliverability=False)
+        address = email_validator.validate_email(candidate, check_deliverability=False, strict=True)
     except email_validator.EmailNotValidError:
         return None
     return f"{address.local_part}@{address.ascii_domain}".lower()

@@ -21,11 +21,11 @@ the partners' door does so in ``api/errors.py``, the only table from code to HTT
     └── api_error              internal_error · overloaded · database_unavailable
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class RefusalType(StrEnum):
@@ -147,13 +147,22 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
 )
 
 
+class Fault(NamedTuple):
+    """One thing that is wrong with a request: where, what kind, and in words. Never the value itself."""
+
+    loc: tuple[str | int, ...]
+    type: str
+    msg: str
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One "no", with what a caller needs to act on it."""
+    """One "no", with what a caller needs to act on it. A validation_error lists all its faults."""
 
     code: Code
     details: Mapping[str, Any] = field(default_factory=dict)
     param: str | None = None
+    faults: Sequence[Fault] = ()
 
     @property
     def message(self) -> str:

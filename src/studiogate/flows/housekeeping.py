@@ -1,14 +1,18 @@
 """What has to happen because time passes. Each step is small, safe to repeat and safe to run on several machines."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
-from studiogate.domain.access import operator_access
+from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings import CancellationCause
 from studiogate.flows.bookings import staff as staff_flow
-from studiogate.storage import housekeeping, idempotency
+from studiogate.storage import events, housekeeping, idempotency, mails
 from studiogate.storage.bookings import locking, staff
-from studiogate.storage.database import Database, DatabaseUnavailableError
+from studiogate.storage.database import Connection, Database, DatabaseUnavailableError
+from studiogate.storage.forms import uploads
+from studiogate.storage.uploads import UploadFolder
+from studiogate.storage.webhooks import deliveries, endpoints
 
 BATCH = 200
 Due = tuple[UUID, UUID]  # a studio and its class
@@ -82,20 +86,84 @@ async def forget_expired_keys(database: Database) -> int:
     """Remembered results end after 24 hours, swept in small batches."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with_expired_keys(connection)
+    return sum([await _forget(database, studio_id, idempotency.sweep) for studio_id in due])
+
+
+async def forget_old_events(database: Database) -> int:
+    """The log goes 30 days back; deliveries go with their events."""
+    async with database.connection() as connection:
+        due = await events.studios_with_old_events(connection)
+    return sum([await _forget(database, studio_id, events.sweep) for studio_id in due])
+
+
+async def forget_old_deliveries(database: Database) -> int:
+    """Tests, and what was delivered again, age by themselves; deleted endpoints go when nothing is left of them."""
+    async with database.connection() as connection:
+        due = await deliveries.studios_with_old_deliveries(connection)
+    forgotten = sum([await _forget(database, studio_id, deliveries.sweep) for studio_id in due])
+    async with database.transaction() as connection:
+        return forgotten + await endpoints.sweep_deleted(connection, BATCH)
+
+
+Sweep = Callable[[Connection, Access, int], Awaitable[int]]
+
+
+async def _forget(database: Database, studio_id: UUID, sweep: Sweep) -> int:
+    """In small batches, each its own transaction."""
+    access, forgotten = operator_access(studio_id), 0
+    while True:
+        async with database.transaction() as connection:
+            swept = await sweep(connection, access, BATCH)
+        forgotten += swept
+        if swept < BATCH:
+            return forgotten
+
+
+async def forget_mails(database: Database) -> int:
+    async with database.connection() as connection:
+        due = await housekeeping.studios_with_old_mails(connection)
     forgotten = 0
     for studio_id in due:
-        while True:
-            async with database.transaction() as connection:
-                swept = await idempotency.sweep(connection, operator_access(studio_id), BATCH)
-            forgotten += swept
-            if swept < BATCH:
-                break
+        async with database.transaction() as connection:
+            forgotten += await mails.forget(connection, operator_access(studio_id), BATCH)
     return forgotten
 
 
+async def forget_uploads(database: Database, folder: UploadFolder) -> int:
+    """Files that no submission named within a day. The row goes first: a file without a row is nobody's."""
+    async with database.connection() as connection:
+        due = await housekeeping.studios_with_forgotten_uploads(connection)
+    forgotten = 0
+    for studio_id in due:
+        async with database.transaction() as connection:
+            names = await uploads.forget_uploads(connection, operator_access(studio_id), BATCH)
+        for name in names:
+            await asyncio.to_thread(folder.remove, studio_id, name)
+        forgotten += len(names)
+    return forgotten
+
+
+async def settle_abandoned_files(database: Database, folder: UploadFolder) -> int:
+    """What died on its way in: put into its place where its row was committed, else removed."""
+    abandoned = await asyncio.to_thread(folder.abandoned)
+    for studio_id, names in abandoned.items():
+        async with database.connection() as connection:
+            known = await uploads.known_files(connection, operator_access(studio_id), names)
+        for name in names:
+            await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
+    return sum(map(len, abandoned.values()))
+
+
+FILE_STEPS = {
+    "forgotten uploads removed": forget_uploads,
+    "abandoned files settled": settle_abandoned_files,
+}
 STEPS = {
     "expired waitlist entries": expire_waitlists,
     "memberships advanced": advance_memberships,
     "free seats filled": fill_free_seats,
     "idempotency keys forgotten": forget_expired_keys,
+    "events forgotten": forget_old_events,
+    "deliveries forgotten": forget_old_deliveries,
+    "old mails forgotten": forget_mails,
 }

@@ -17,6 +17,14 @@ STUDIOS_WITH_DUE_MEMBERSHIPS = """
 STUDIOS_WITH_EXPIRED_KEYS = """
     select distinct studio_id from idempotency_keys where completed_at <= clock_timestamp() - interval '24 hours'"""
 
+STUDIOS_WITH_FORGOTTEN_UPLOADS = """
+    select distinct studio_id from form_uploads
+    where submission_id is null and created_at <= clock_timestamp() - interval '24 hours'"""
+
+STUDIOS_WITH_OLD_MAILS = """
+    select distinct studio_id from mails
+    where status <> 'queued' and created_at < clock_timestamp() - interval '7 days'"""
+
 # A membership that was to end with its period is cancelled, any other has expired.
 END_PERIODS = """
     update memberships set
@@ -50,6 +58,14 @@ async def studios_with_due_memberships(connection: Connection) -> list[UUID]:
 
 async def studios_with_expired_keys(connection: Connection) -> list[UUID]:
     return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_EXPIRED_KEYS)]
+
+
+async def studios_with_forgotten_uploads(connection: Connection) -> list[UUID]:
+    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_FORGOTTEN_UPLOADS)]
+
+
+async def studios_with_old_mails(connection: Connection) -> list[UUID]:
+    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_OLD_MAILS)]
 
 
 async def advance_memberships(connection: Connection, access: Access) -> int:

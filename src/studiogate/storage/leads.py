@@ -1,11 +1,19 @@
 """Leads."""
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuid
 
 from studiogate.domain.access import Access
+from studiogate.domain.leads import LeadContact
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.database import Connection
+from studiogate.storage.database import Connection, Record
 from studiogate.storage.listing import Filter, Resource, read_one, read_page
 
 # Staff notes are never returned.
@@ -27,3 +35,114 @@ async def list_leads(
 
 async def read_lead(connection: Connection, access: Access, lead_id: str) -> str | None:
     return await read_one(connection, access, LEAD, lead_id)
+
+
+INSERT = """
+    insert into leads (studio_id, id, email, first_name, last_name, phone, source, metadata)
+    values ($1, $2, $3, $4, $5, $6, $7, $8)
+    on conflict (studio_id, email) do nothing returning id"""
+
+# Locked: two who fill in the same lead do so one after the other.
+LOCK = """
+    select id, first_name, last_name, phone, source, metadata from leads
+    where studio_id = $1 and {} = $2 for no key update"""
+LOCK_BY_EMAIL, LOCK_BY_ID = LOCK.format("email"), LOCK.format("id")
+
+FILL = """
+    update leads set first_name = $3, last_name = $4, phone = $5, source = $6, metadata = $7
+    where studio_id = $1 and id = $2
+      and (first_name, last_name, phone, source, metadata) is distinct from ($3, $4, $5, $6, $7::jsonb)"""
+
+CHANGE = """
+    update leads set
+        first_name = coalesce($3, first_name),
+        last_name = coalesce($4, last_name),
+        phone = case when $5 then $6 else phone end,
+        status = coalesce($7, status),
+        staff_notes = case when $8::text is null then staff_notes
+                           when staff_notes = '' then $8 else staff_notes || E'\\n' || $8 end,
+        metadata = coalesce($9, metadata)
+    where studio_id = $1 and id = $2"""
+
+NOTE = "update leads set metadata = $3 where studio_id = $1 and id = $2"
+
+CONVERT = """
+    update leads set status = 'converted', lifecycle_stage = 'member'
+    where studio_id = $1 and email = $2
+      and (status, coalesce(lifecycle_stage, '')) is distinct from ('converted', 'member')"""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLead:
+    id: UUID
+    contact: LeadContact
+
+
+@dataclass(frozen=True, slots=True)
+class LeadChange:
+    """What an update sets; None leaves it. ``metadata`` is whole; a phone can also be taken away."""
+
+    first_name: str | None = None
+    last_name: str | None = None
+    sets_phone: bool = False
+    phone: str | None = None
+    status: str | None = None
+    note: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+async def insert_lead(connection: Connection, access: Access, email: str, contact: LeadContact) -> UUID | None:
+    """The new lead's id, or None where this email has one already (waiting for whoever is making it)."""
+    values = (contact.first_name, contact.last_name, contact.phone, contact.source, json.dumps(dict(contact.metadata)))
+    made: UUID | None = await connection.fetchval(INSERT, access.studio_id, uuid.uuid7(), email, *values)
+    return made
+
+
+async def lock_lead_by_email(connection: Connection, access: Access, email: str) -> KeptLead | None:
+    return _kept(await connection.fetchrow(LOCK_BY_EMAIL, access.studio_id, email))
+
+
+async def lock_lead(connection: Connection, access: Access, lead_id: str | UUID) -> KeptLead | None:
+    return _kept(await connection.fetchrow(LOCK_BY_ID, access.studio_id, lead_id))
+
+
+def _kept(row: Record | None) -> KeptLead | None:
+    if row is None:
+        return None
+    contact = LeadContact(row["first_name"], row["last_name"], row["phone"], row["source"], json.loads(row["metadata"]))
+    return KeptLead(row["id"], contact)
+
+
+async def fill_lead(connection: Connection, access: Access, lead_id: UUID, contact: LeadContact) -> None:
+    values = (contact.first_name, contact.last_name, contact.phone, contact.source, json.dumps(dict(contact.metadata)))
+    await connection.execute(FILL, access.studio_id, lead_id, *values)
+
+
+async def change_lead(connection: Connection, access: Access, lead_id: UUID, change: LeadChange) -> None:
+    metadata = None if change.metadata is None else json.dumps(dict(change.metadata))
+    await connection.execute(
+        CHANGE,
+        access.studio_id,
+        lead_id,
+        change.first_name,
+        change.last_name,
+        change.sets_phone,
+        change.phone,
+        change.status,
+        change.note,
+        metadata,
+    )
+
+
+async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, Any]) -> None:
+    await connection.execute(NOTE, access.studio_id, lead_id, json.dumps(dict(metadata)))
+
+
+async def convert(connection: Connection, access: Access, email: str) -> None:
+    """The lead with this email, where there is one, is a member now."""
+    await connection.execute(CONVERT, access.studio_id, email)
+
+
+async def lead_exists(connection: Connection, access: Access, lead_id: str) -> bool:
+    query = "select exists (select from leads where studio_id = $1 and id = $2)"
+    return bool(await connection.fetchval(query, access.studio_id, lead_id))

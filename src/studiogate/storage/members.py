@@ -1,6 +1,9 @@
 """Members and their memberships."""
 
 from datetime import datetime
+from uuid import UUID
+
+import uuid_utils.compat as uuid
 
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
@@ -55,3 +58,37 @@ async def list_memberships(
 
 async def read_membership(connection: Connection, access: Access, membership_id: str) -> str | None:
     return await read_one(connection, access, MEMBERSHIP, membership_id)
+
+
+INSERT = f"""
+    with made as (
+        insert into members (studio_id, id, email, first_name, last_name, phone) values ($1, $2, $3, $4, $5, $6)
+        on conflict (studio_id, email) do nothing returning *
+    )
+    select row_to_json(w)::text from (select {MEMBER.columns} from made m) w"""
+
+ADOPT_SUBMISSIONS = """
+    update form_submissions set member_id = (select id from members where studio_id = $1 and email = $2)
+    where studio_id = $1 and submitter_email = $2 and member_id is null"""
+
+
+async def insert_member(
+    connection: Connection, access: Access, email: str, first_name: str, last_name: str, phone: str | None
+) -> str | None:
+    """The new member in wire form, or None where this email has one already."""
+    wire: str | None = await connection.fetchval(
+        INSERT, access.studio_id, uuid.uuid7(), email, first_name, last_name, phone
+    )
+    return wire
+
+
+async def member_with_email(connection: Connection, access: Access, email: str) -> UUID | None:
+    found: UUID | None = await connection.fetchval(
+        "select id from members where studio_id = $1 and email = $2", access.studio_id, email
+    )
+    return found
+
+
+async def adopt_submissions(connection: Connection, access: Access, email: str) -> None:
+    """What was submitted under this email before there was a member is the member's now: a waiver counts."""
+    await connection.execute(ADOPT_SUBMISSIONS, access.studio_id, email)

@@ -1,5 +1,14 @@
 -- Made by `make schema` from the migrations. Not applied to anything: migrations are.
 
+CREATE FUNCTION public.add_studio_secret() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into studio_secrets (studio_id) values (new.studio_id);
+    return null;
+end
+$$;
+
 CREATE FUNCTION public.touch_updated_at() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -142,6 +151,26 @@ END)),
     CONSTRAINT credit_ledger_reason_check CHECK ((reason = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text])))
 );
 
+CREATE TABLE public.event_heads (
+    studio_id uuid NOT NULL,
+    sequence bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.events (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    sequence bigint,
+    type text NOT NULL,
+    subject uuid NOT NULL,
+    scopes text[] NOT NULL,
+    place uuid NOT NULL,
+    object json NOT NULL,
+    previous_attributes json NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT events_scopes_check CHECK ((cardinality(scopes) > 0)),
+    CONSTRAINT events_sequence_check CHECK ((sequence >= 1))
+);
+
 CREATE TABLE public.form_submissions (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -159,6 +188,23 @@ CREATE TABLE public.form_submissions (
     CONSTRAINT form_submissions_consents_check CHECK ((jsonb_typeof(consents) = 'array'::text)),
     CONSTRAINT form_submissions_data_check CHECK ((jsonb_typeof(data) = 'object'::text)),
     CONSTRAINT form_submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'confirmed'::text, 'rejected'::text, 'spam'::text])))
+);
+
+CREATE TABLE public.form_uploads (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    form_id uuid NOT NULL,
+    field_key text NOT NULL,
+    filename text NOT NULL,
+    content_type text NOT NULL,
+    size bigint NOT NULL,
+    sha256 bytea NOT NULL,
+    stored_name text NOT NULL,
+    submission_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT form_uploads_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT form_uploads_size_check CHECK ((size > 0)),
+    CONSTRAINT form_uploads_stored_name_check CHECK ((stored_name ~ '^[0-9a-f]{32}$'::text))
 );
 
 CREATE TABLE public.form_versions (
@@ -244,6 +290,24 @@ CREATE TABLE public.locations (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT locations_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
+);
+
+CREATE TABLE public.mails (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    submission_id uuid NOT NULL,
+    kind text NOT NULL,
+    recipient text NOT NULL,
+    status text DEFAULT 'queued'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    problem text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    sent_at timestamp with time zone,
+    CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT mails_kind_check CHECK ((kind = ANY (ARRAY['notification'::text, 'confirmation'::text]))),
+    CONSTRAINT mails_recipient_check CHECK ((recipient <> ''::text)),
+    CONSTRAINT mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'failed'::text])))
 );
 
 CREATE TABLE public.members (
@@ -400,6 +464,12 @@ CREATE TABLE public.schema_migrations (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.studio_secrets (
+    studio_id uuid NOT NULL,
+    link_secret bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
+    CONSTRAINT studio_secrets_link_secret_check CHECK ((length(link_secret) = 32))
+);
+
 CREATE TABLE public.studios (
     studio_id uuid NOT NULL,
     name text NOT NULL,
@@ -438,6 +508,56 @@ CREATE TABLE public.waitlist_entries (
     CONSTRAINT waitlist_entries_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'offered'::text, 'converted'::text, 'expired'::text, 'cancelled'::text])))
 );
 
+CREATE TABLE public.webhook_attempts (
+    studio_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    number integer NOT NULL,
+    attempted_at timestamp with time zone NOT NULL,
+    duration_ms integer NOT NULL,
+    status integer,
+    error text,
+    response text,
+    CONSTRAINT webhook_attempts_number_check CHECK ((number >= 1)),
+    CONSTRAINT webhook_attempts_status_check CHECK (((status >= 100) AND (status <= 999)))
+);
+
+CREATE TABLE public.webhook_deliveries (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    event_id uuid,
+    event_type text NOT NULL,
+    body text,
+    status text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    claim uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_deliveries_of_event_or_test CHECK (((event_id IS NULL) = (body IS NOT NULL))),
+    CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text, 'withheld'::text])))
+);
+
+CREATE TABLE public.webhook_endpoints (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    credential_id text NOT NULL,
+    url text NOT NULL,
+    event_types text[] NOT NULL,
+    description text,
+    enabled boolean DEFAULT true NOT NULL,
+    disabled_reason text,
+    disabled_at timestamp with time zone,
+    failing_since timestamp with time zone,
+    secret bytea NOT NULL,
+    previous_secret bytea,
+    previous_secret_until timestamp with time zone,
+    deleted_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
+    CONSTRAINT webhook_endpoints_event_types_check CHECK ((cardinality(event_types) > 0))
+);
+
 ALTER TABLE ONLY public.booking_cancellations
     ADD CONSTRAINT booking_cancellations_booking_key UNIQUE (studio_id, booking_id);
 
@@ -465,8 +585,20 @@ ALTER TABLE ONLY public.credentials
 ALTER TABLE ONLY public.credit_ledger
     ADD CONSTRAINT credit_ledger_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.event_heads
+    ADD CONSTRAINT event_heads_pkey PRIMARY KEY (studio_id);
+
+ALTER TABLE ONLY public.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (studio_id, id);
+
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.form_uploads
+    ADD CONSTRAINT form_uploads_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.form_uploads
+    ADD CONSTRAINT form_uploads_stored_name_key UNIQUE (studio_id, stored_name);
 
 ALTER TABLE ONLY public.form_versions
     ADD CONSTRAINT form_versions_pkey PRIMARY KEY (studio_id, form_id, version);
@@ -491,6 +623,9 @@ ALTER TABLE ONLY public.leads
 
 ALTER TABLE ONLY public.locations
     ADD CONSTRAINT locations_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_pkey PRIMARY KEY (studio_id, id);
 
 ALTER TABLE ONLY public.members
     ADD CONSTRAINT members_pkey PRIMARY KEY (studio_id, id);
@@ -531,6 +666,9 @@ ALTER TABLE ONLY public.rooms
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY public.studio_secrets
+    ADD CONSTRAINT studio_secrets_pkey PRIMARY KEY (studio_id);
+
 ALTER TABLE ONLY public.studios
     ADD CONSTRAINT studios_pkey PRIMARY KEY (studio_id);
 
@@ -542,6 +680,15 @@ ALTER TABLE ONLY public.waitlist_entries
 
 ALTER TABLE ONLY public.waitlist_entries
     ADD CONSTRAINT waitlist_entries_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.webhook_attempts
+    ADD CONSTRAINT webhook_attempts_pkey PRIMARY KEY (studio_id, delivery_id, number);
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (studio_id, id);
 
 CREATE INDEX booking_cancellations_late ON public.booking_cancellations USING btree (studio_id, member_id, cancelled_at) WHERE (late AND (NOT graced_for_promotion));
 
@@ -583,13 +730,27 @@ CREATE UNIQUE INDEX credit_ledger_settled_once ON public.credit_ledger USING btr
 
 CREATE UNIQUE INDEX credit_ledger_taken_once ON public.credit_ledger USING btree (studio_id, booking_id) WHERE (delta = '-1'::integer);
 
+CREATE INDEX events_by_place ON public.events USING btree (studio_id, place, type, sequence) WHERE (sequence IS NOT NULL);
+
+CREATE INDEX events_by_type ON public.events USING btree (studio_id, type, sequence) WHERE (sequence IS NOT NULL);
+
+CREATE UNIQUE INDEX events_log ON public.events USING btree (studio_id, sequence) WHERE (sequence IS NOT NULL);
+
+CREATE INDEX events_unsequenced ON public.events USING btree (studio_id, created_at, id) WHERE (sequence IS NULL);
+
 CREATE INDEX form_submissions_by_email ON public.form_submissions USING btree (studio_id, form_id, submitter_email);
 
 CREATE INDEX form_submissions_changed ON public.form_submissions USING btree (studio_id, form_id, updated_at, created_at, id);
 
 CREATE INDEX form_submissions_list ON public.form_submissions USING btree (studio_id, form_id, created_at DESC, id DESC);
 
+CREATE INDEX form_submissions_not_of_a_member ON public.form_submissions USING btree (studio_id, submitter_email) WHERE (member_id IS NULL);
+
 CREATE INDEX form_submissions_of_member ON public.form_submissions USING btree (studio_id, member_id, form_id) WHERE (member_id IS NOT NULL);
+
+CREATE INDEX form_uploads_of_submission ON public.form_uploads USING btree (studio_id, submission_id) WHERE (submission_id IS NOT NULL);
+
+CREATE INDEX form_uploads_waiting ON public.form_uploads USING btree (studio_id, created_at) WHERE (submission_id IS NULL);
 
 CREATE INDEX forms_list ON public.forms USING btree (studio_id, created_at DESC, id DESC);
 
@@ -606,6 +767,10 @@ CREATE INDEX leads_list ON public.leads USING btree (studio_id, created_at DESC,
 CREATE INDEX locations_list ON public.locations USING btree (studio_id, created_at DESC, id DESC);
 
 CREATE UNIQUE INDEX locations_one_primary ON public.locations USING btree (studio_id) WHERE is_primary;
+
+CREATE INDEX mails_done ON public.mails USING btree (studio_id, created_at) WHERE (status <> 'queued'::text);
+
+CREATE INDEX mails_due ON public.mails USING btree (studio_id, due_at) WHERE (status = 'queued'::text);
 
 CREATE INDEX members_changed ON public.members USING btree (studio_id, updated_at, created_at, id);
 
@@ -655,6 +820,20 @@ CREATE INDEX waitlist_entries_of_member ON public.waitlist_entries USING btree (
 
 CREATE UNIQUE INDEX waitlist_entries_one_waiting ON public.waitlist_entries USING btree (studio_id, class_id, member_id) WHERE (status = 'waiting'::text);
 
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (studio_id, endpoint_id, due_at) WHERE (status = 'pending'::text);
+
+CREATE INDEX webhook_deliveries_list ON public.webhook_deliveries USING btree (studio_id, endpoint_id, created_at DESC, id DESC);
+
+CREATE INDEX webhook_deliveries_of_event ON public.webhook_deliveries USING btree (studio_id, event_id);
+
+CREATE INDEX webhook_deliveries_old ON public.webhook_deliveries USING btree (studio_id, created_at);
+
+CREATE INDEX webhook_deliveries_waiting ON public.webhook_deliveries USING btree (due_at, studio_id) WHERE (status = 'pending'::text);
+
+CREATE INDEX webhook_endpoints_list ON public.webhook_endpoints USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE TRIGGER add_secret AFTER INSERT ON public.studios FOR EACH ROW EXECUTE FUNCTION public.add_studio_secret();
+
 CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.class_types FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
@@ -690,6 +869,8 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.rooms FOR EACH ROW EXECUTE FUNCTION
 CREATE TRIGGER touch BEFORE UPDATE ON public.studios FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.waitlist_entries FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 ALTER TABLE ONLY public.booking_cancellations
     ADD CONSTRAINT booking_cancellations_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
@@ -745,6 +926,9 @@ ALTER TABLE ONLY public.credit_ledger
 ALTER TABLE ONLY public.credit_ledger
     ADD CONSTRAINT credit_ledger_membership_fkey FOREIGN KEY (studio_id, membership_id) REFERENCES public.memberships(studio_id, id);
 
+ALTER TABLE ONLY public.event_heads
+    ADD CONSTRAINT event_heads_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
 
@@ -756,6 +940,12 @@ ALTER TABLE ONLY public.form_submissions
 
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_version_fkey FOREIGN KEY (studio_id, form_id, form_version) REFERENCES public.form_versions(studio_id, form_id, version);
+
+ALTER TABLE ONLY public.form_uploads
+    ADD CONSTRAINT form_uploads_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
+
+ALTER TABLE ONLY public.form_uploads
+    ADD CONSTRAINT form_uploads_submission_fkey FOREIGN KEY (studio_id, submission_id) REFERENCES public.form_submissions(studio_id, id);
 
 ALTER TABLE ONLY public.form_versions
     ADD CONSTRAINT form_versions_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
@@ -774,6 +964,9 @@ ALTER TABLE ONLY public.leads
 
 ALTER TABLE ONLY public.locations
     ADD CONSTRAINT locations_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_submission_fkey FOREIGN KEY (studio_id, submission_id) REFERENCES public.form_submissions(studio_id, id);
 
 ALTER TABLE ONLY public.members
     ADD CONSTRAINT members_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
@@ -826,6 +1019,9 @@ ALTER TABLE ONLY public.room_spots
 ALTER TABLE ONLY public.rooms
     ADD CONSTRAINT rooms_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
 
+ALTER TABLE ONLY public.studio_secrets
+    ADD CONSTRAINT studio_secrets_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.waitlist_entries
     ADD CONSTRAINT waitlist_entries_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
 
@@ -837,3 +1033,18 @@ ALTER TABLE ONLY public.waitlist_entries
 
 ALTER TABLE ONLY public.waitlist_entries
     ADD CONSTRAINT waitlist_entries_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
+
+ALTER TABLE ONLY public.webhook_attempts
+    ADD CONSTRAINT webhook_attempts_delivery_fkey FOREIGN KEY (studio_id, delivery_id) REFERENCES public.webhook_deliveries(studio_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_endpoint_fkey FOREIGN KEY (studio_id, endpoint_id) REFERENCES public.webhook_endpoints(studio_id, id);
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_event_fkey FOREIGN KEY (studio_id, event_id) REFERENCES public.events(studio_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_credential_fkey FOREIGN KEY (studio_id, credential_id) REFERENCES public.credentials(studio_id, id);
+
+ALTER TABLE ONLY public.webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);

@@ -52,3 +52,11 @@ async def any_studio(connection: Connection) -> bool:
 async def location_ids(connection: Connection, access: Access) -> set[UUID]:
     rows = await connection.fetch("select id from locations where studio_id = $1", access.studio_id)
     return {row["id"] for row in rows}
+
+
+async def country_of(connection: Connection, access: Access) -> str | None:
+    """Where a phone number without a country code is from."""
+    country: str | None = await connection.fetchval(
+        "select country from studios where studio_id = $1", access.studio_id
+    )
+    return country

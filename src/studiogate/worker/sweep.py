@@ -1,13 +1,18 @@
 """Housekeeping in the background: every step now and then; one that fails is told and tried again."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import structlog
 
 from studiogate.flows import housekeeping
 from studiogate.runtime import Runtime
+from studiogate.storage.database import Database
+from studiogate.storage.uploads import UploadFolder
 
 EVERY_SECONDS = 20.0  # well within the minute in which a free seat must reach whoever waits for it
+Step = Callable[[Database], Awaitable[int]]
 log = structlog.get_logger()
 
 
@@ -19,8 +24,11 @@ async def sweep_forever(runtime: Runtime) -> None:
 
 async def sweep_once(runtime: Runtime) -> dict[str, int]:
     """Run every step once; returns what each has done."""
+    folder = UploadFolder(runtime.settings.data_dir)
+    steps: dict[str, Step] = dict(housekeeping.STEPS)
+    steps |= {name: partial(step, folder=folder) for name, step in housekeeping.FILE_STEPS.items()}
     done = {}
-    for name, step in housekeeping.STEPS.items():
+    for name, step in steps.items():
         try:
             done[name] = await step(runtime.database)
         except Exception as error:

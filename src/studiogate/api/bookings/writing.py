@@ -13,7 +13,7 @@ from studiogate.api.errors import Answer, refused
 from studiogate.api.execution import Caller, LeanRoute, needs
 from studiogate.api.operations import READING, WRITING, Instant, Money, Uuid, Wire, operation
 from studiogate.api.params import Id, PathId, Text
-from studiogate.api.writes import IdempotencyKey, write
+from studiogate.api.writes import IDEMPOTENT, IdempotencyKey, write
 from studiogate.domain.access import Scope
 from studiogate.domain.bookings import LateAction, WaitlistMode
 from studiogate.domain.refusals import Code, Refusal
@@ -30,7 +30,6 @@ Reason = Annotated[
 ]
 routes = APIRouter(route_class=LeanRoute, tags=["bookings"])
 
-IDEMPOTENT = (Code.IDEMPOTENCY_KEY_REUSED, Code.IDEMPOTENCY_IN_PROGRESS)
 _CODES = list(Code)
 BOOKING_REFUSALS = tuple(_CODES[_CODES.index(Code.CLASS_CANCELLED) : _CODES.index(Code.WAITLIST_FULL) + 1])
 
@@ -195,7 +194,7 @@ async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
     preview = await caller.read(cancelling.preview, booking_id)
     if isinstance(preview, Refusal):
         return refused(preview, caller.request_id)
-    return Answer(200, preview.encode())
+    return found(caller, preview)
 
 
 @routes.get(

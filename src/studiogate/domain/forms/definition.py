@@ -45,6 +45,7 @@ class RuleOp(StrEnum):
     IS_NOT_EMPTY = "is_not_empty"
 
 
+# Tuples and not sets: what is looked for in them can be anything, also something without a hash.
 WITH_OPTIONS = (FieldType.SELECT, FieldType.CHECKBOX_GROUP)
 
 
@@ -72,7 +73,7 @@ def _faults_of_field(field: object) -> list[DefinitionFault]:
     return faults + _option_faults(field) + _bound_faults(field)
 
 
-def _text(value: object) -> str | None:
+def text(value: object) -> str | None:
     return None if isinstance(value, str) else "must be a string"
 
 
@@ -81,7 +82,7 @@ def _key(value: object) -> str | None:
     return None if fits else f"must be a string of 1 to {MAX_KEY} characters"
 
 
-def _boolean(value: object) -> str | None:
+def boolean(value: object) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
 
 
@@ -107,21 +108,21 @@ def _one_of(values: Sequence[str]) -> Check:
 
 _MEMBERS: Mapping[str, Check] = {
     "key": _key,
-    "label": _text,
+    "label": text,
     "type": _one_of([str(each) for each in FieldType]),
-    "required": _boolean,
-    "placeholder": _text,
+    "required": boolean,
+    "placeholder": text,
     "options_layout": _one_of(["select", "buttons"]),
     "order": _whole(-(2**31), 2**31 - 1),
-    "help_text": _text,
+    "help_text": text,
     "step_index": _whole(0, 1000),
-    "signature_purpose": _text,
-    "consent_policy_slug": _text,
-    "consent_policy_version": _text,
-    "consent_label": _text,
-    "accept": _text,
+    "signature_purpose": text,
+    "consent_policy_slug": text,
+    "consent_policy_version": text,
+    "consent_label": text,
+    "accept": text,
     "max_file_size": _whole(1, 2**31 - 1),
-    "multiple": _boolean,
+    "multiple": boolean,
     "max_rating": _whole(1, MAX_RATING),
     "min": _number,
     "max": _number,

@@ -27,7 +27,7 @@ FORMS = Section(
         required("slug", v.slug),
         optional("description", TEXT),
         optional("fields", v.form_fields, "[]"),
-        optional("settings", v.json_object, "{}"),
+        optional("settings", v.form_settings, "{}"),
         optional("status", v.one_of(("draft", "published", "archived")), "draft"),
     ),
     frozenset({"version"}),

@@ -16,6 +16,7 @@ import phonenumbers
 from studiogate.domain.bookings.money import currency_decimals, is_currency
 from studiogate.domain.bookings.policy_faults import policy_faults
 from studiogate.domain.forms.definition import definition_faults
+from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.people import normalize_email, normalize_phone
 from studiogate.domain.studio_file.faults import Loc
 
@@ -221,6 +222,13 @@ def json_object(value: Any, _setting: Setting) -> str:
 
 def form_fields(value: Any, _setting: Setting) -> str:
     faults = definition_faults(value)
+    if faults:
+        raise WrongValueError(*faults)
+    return _written(value)
+
+
+def form_settings(value: Any, _setting: Setting) -> str:
+    faults = setting_faults(value)
     if faults:
         raise WrongValueError(*faults)
     return _written(value)

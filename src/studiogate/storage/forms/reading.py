@@ -1,4 +1,4 @@
-"""Forms and their submissions."""
+"""Reading forms and their submissions."""
 
 from datetime import datetime
 

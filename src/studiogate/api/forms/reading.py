@@ -1,4 +1,4 @@
-"""Forms and submissions."""
+"""GET /forms and below."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ from studiogate.api.operations import LISTING, READING, Email, Instant, ListEnve
 from studiogate.api.params import LIMIT, LIMIT_WHERE_ALL_FIT, Boolean, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
-from studiogate.storage import forms as storage
+from studiogate.storage.forms import reading as storage
 
 Reader = Annotated[Caller, needs(Scope.FORMS_READ)]
 SubmissionReader = Annotated[Caller, needs(Scope.FORM_SUBMISSIONS_READ)]

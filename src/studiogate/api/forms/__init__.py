@@ -1,0 +1,1 @@
+"""Forms, submissions and uploads."""

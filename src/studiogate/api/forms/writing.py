@@ -1,0 +1,183 @@
+"""POST /forms, PUT /forms/{id}, POST /forms/{id}/submissions."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+
+from studiogate.api.errors import Answer
+from studiogate.api.execution import Caller, Judged, LeanRoute, needs
+from studiogate.api.forms.reading import Form, FormSubmission
+from studiogate.api.operations import READING, WRITING, operation
+from studiogate.api.params import Name, NonEmptyName, PathId, Text
+from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, Partial, write
+from studiogate.domain.access import Scope
+from studiogate.domain.forms.definition import DefinitionFault, definition_faults
+from studiogate.domain.forms.saving import MAX_SLUG, SLUG_PATTERN
+from studiogate.domain.forms.settings import setting_faults
+from studiogate.domain.refusals import Code, Fault
+from studiogate.flows.forms import saving as flow
+from studiogate.flows.forms import submitting
+
+Writer = Annotated[Caller, needs(Scope.FORMS_WRITE)]
+Submitter = Annotated[Caller, needs(Scope.FORM_SUBMISSIONS_WRITE)]
+routes = APIRouter(route_class=LeanRoute, tags=["forms"])
+
+FIELDS = [
+    {"key": "goals", "label": "What brings you here?", "type": "textarea", "required": True},
+    {"key": "injured", "label": "Any injuries?", "type": "select", "options": ["no", "yes"]},
+    {
+        "key": "injury",
+        "label": "Tell us more",
+        "type": "text",
+        "display_when": {"field_key": "injured", "op": "equals", "value": "yes"},
+    },
+]
+SETTINGS = {"confirmation_message": "Thank you!", "create_lead": True}
+Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=MAX_SLUG)]
+Description = Annotated[Text, StringConstraints(max_length=10_000)]
+Status = Literal["draft", "published", "archived"]
+# Judged by the domain and kept as given, member order and extras included; pydantic would tidy them up.
+Fields = Annotated[list[Any], WithJsonSchema({"type": "array", "items": {"$ref": "#/components/schemas/FormField"}})]
+Settings = dict[str, Any]
+
+
+class PartnerFormCreate(Judged):
+    title: NonEmptyName = Field(examples=["New client intake"])
+    slug: Slug | None = Field(None, description="Else made from the title.", examples=["new-client-intake"])
+    description: Description | None = None
+    fields: Fields = Field([], examples=[FIELDS])
+    settings: Settings = Field({}, examples=[SETTINGS])
+    status: Status = "draft"
+
+    @classmethod
+    def own_faults(cls, body: Any) -> list[Fault]:
+        return content_faults(body)
+
+    def wanted(self) -> flow.WantedForm:
+        return flow.WantedForm(self.title, self.slug, self.description, self.fields, self.settings, self.status)
+
+
+class StudioFormUpdate(Partial):
+    """At least one member. An absent one stays, a given one replaces the old one whole."""
+
+    title: NonEmptyName = Field(default_factory=str, examples=["New client intake"])
+    slug: Slug = Field(default_factory=str, examples=["new-client-intake"])
+    description: Description | None = None
+    fields: Fields = Field(default_factory=list, examples=[FIELDS])
+    settings: Settings = Field(default_factory=dict, examples=[SETTINGS])
+    status: Status = Field(default_factory=lambda: "draft", examples=["published"])
+
+    @classmethod
+    def own_faults(cls, body: Any) -> list[Fault]:
+        return super().own_faults(body) + content_faults(body)
+
+    def given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class FormSubmissionCreate(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    submitter_name: Name | None = Field(None, examples=["Sam Lee"])
+    submitter_email: Annotated[Text, StringConstraints(max_length=1000)] = Field(
+        json_schema_extra={"format": "email"}, examples=["sam@example.com"]
+    )
+    data: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Answers of visible fields by their key: strings, or arrays of strings.",
+        examples=[{"goals": "Get stronger", "injured": "no"}],
+    )
+
+    def wanted(self) -> submitting.WantedSubmission:
+        return submitting.WantedSubmission(self.submitter_email, self.submitter_name or None, self.data)
+
+
+def content_faults(body: Any) -> list[Fault]:
+    """What is wrong with fields and settings, beyond their being an array and an object."""
+    if not isinstance(body, dict):
+        return []
+    faults: list[Fault] = []
+    if isinstance(body.get("fields"), list):
+        faults += _placed("fields", definition_faults(body["fields"]))
+    if isinstance(body.get("settings"), dict):
+        faults += _placed("settings", setting_faults(body["settings"]))
+    return faults
+
+
+def _placed(member: str, faults: list[DefinitionFault]) -> list[Fault]:
+    return [Fault(("body", member, *loc), "form_definition", "Value " + message) for loc, message in faults]
+
+
+@routes.post(
+    "/forms",
+    **operation("Create a form", Form, *WRITING, *IDEMPOTENT, Code.SLUG_TAKEN, status_code=201),
+)
+async def create_form(
+    caller: Writer, body: PartnerFormCreate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    wanted = body.wanted()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.create(connection, caller.access, wanted),
+        status=201,
+    )
+
+
+@routes.put(
+    "/forms/{form_id}",
+    **operation(
+        "Update a form",
+        Form,
+        *WRITING,
+        *READING,
+        *IDEMPOTENT,
+        Code.SLUG_TAKEN,
+        Code.INVALID_TRANSITION,
+    ),
+)
+async def update_form(
+    caller: Writer, form_id: PathId, body: StudioFormUpdate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Each change raises `version`; submissions keep the version they were made with. States go from `draft` to
+    `published` to `archived` and back to `draft`; from `published` to `draft` only while there is no submission.
+    """
+    given = body.given()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.update(connection, caller.access, form_id, given),
+        status=200,
+    )
+
+
+@routes.post(
+    "/forms/{form_id}/submissions",
+    **operation(
+        "Submit a form",
+        FormSubmission,
+        *WRITING,
+        *READING,
+        *IDEMPOTENT,
+        Code.FORM_NOT_ACCEPTING_SUBMISSIONS,
+        status_code=201,
+    ),
+)
+async def create_submission(
+    caller: Submitter, form_id: PathId, body: FormSubmissionCreate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Send answers of visible fields only. All faults come at once, each at `["body", "data", key]`. Files are
+    uploaded first, and named here by their ids.
+    """
+    wanted = body.wanted()
+    mails = caller.runtime.settings.smtp_url is not None
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: submitting.submit(connection, caller.access, form_id, wanted, mails=mails),
+        status=201,
+    )

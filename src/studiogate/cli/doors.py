@@ -1,0 +1,18 @@
+"""Both doors behind one address: visitors' pages below ``/f/``, everything else is the partners'."""
+
+from studiogate.api.app import PartnerApp
+from studiogate.api.requests import Receive, Scope, Send
+from studiogate.hosted.app import PREFIX, HostedApp
+from studiogate.limits import Buckets
+from studiogate.runtime import Runtime
+
+
+class Doors:
+    def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
+        shared = buckets or Buckets()
+        self.partners = PartnerApp(runtime, shared)
+        self.visitors = HostedApp(runtime, shared)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        visited = scope["type"] == "http" and scope["path"].startswith(PREFIX)
+        await (self.visitors if visited else self.partners)(scope, receive, send)

@@ -1,0 +1,82 @@
+"""studiogate form link: a signed link to a hosted form for one member."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlencode
+from uuid import UUID
+
+import typer
+
+from studiogate import settings as configuration
+from studiogate.cli.context import AsJson, CommandError, DataFolder, duration, on_database, print_json, screen
+from studiogate.domain.access import operator_access
+from studiogate.domain.forms.signed import Link, make_link
+from studiogate.settings import Settings
+from studiogate.storage import studio as studios
+from studiogate.storage.database import Connection
+from studiogate.storage.forms import hosted as storage
+from studiogate.storage.forms.hosted import LinkGround
+
+app = typer.Typer(help="Hosted forms.", no_args_is_help=True)
+MAX_LIFE = timedelta(days=366)
+
+
+@app.callback()
+def forms() -> None:
+    """Hosted forms."""
+
+
+@app.command("link")
+def link(
+    form_id: Annotated[UUID, typer.Argument(metavar="FORM_ID")],
+    member: Annotated[UUID, typer.Option(help="The id of the member that the link is for.")],
+    expires: Annotated[str, typer.Option(help="How long it opens the form: 30m, 24h, 7d.")] = "7d",
+    studio: Annotated[str | None, typer.Option(help="The studio's slug; needed only where ids repeat.")] = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Print a link that opens a form for one member; what is sent with it is theirs."""
+    life = duration(expires)
+    if not timedelta(0) < life <= MAX_LIFE:
+        raise typer.BadParameter(f"{expires!r} is not between a minute and {MAX_LIFE.days} days.")
+    ground = on_database(data, lambda connection: _ground(connection, studio, form_id, member))
+    made = Link(member, ground.now + life)
+    url = _address(ground, make_link(ground.link_secret, form_id, made), data)
+    if as_json:
+        print_json({"url": url, "form_id": str(form_id), "member_id": str(member), "expires_at": made.expires_at})
+        return
+    typer.echo(url)
+    screen.print(f"It opens until {made.expires_at:%Y-%m-%d %H:%M} UTC, for this member only.", style="dim")
+
+
+def _address(ground: LinkGround, token: str, data: Path | None) -> str:
+    settings = configuration.load(data_dir=data)
+    origin = (settings.public_url or _listening_address(settings)).rstrip("/")
+    return f"{origin}/f/{ground.studio_slug}/{ground.form_slug}?{urlencode({'link': token})}"
+
+
+def _listening_address(settings: Settings) -> str:
+    return f"http://{settings.host}:{settings.port}"
+
+
+async def _ground(connection: Connection, slug: str | None, form_id: UUID, member_id: UUID) -> LinkGround:
+    owners = await _owners(connection, slug, form_id)
+    if len(owners) > 1:
+        raise CommandError(f"Several studios have a form {form_id}: say which with --studio SLUG.")
+    access = operator_access(owners[0]) if owners else None
+    ground = await storage.find_link_ground(connection, access, form_id, member_id) if access else None
+    if ground is None:
+        raise CommandError(f"There is no form {form_id}.")
+    if not ground.member_known:
+        raise CommandError(f"There is no member {member_id} in the form's studio.")
+    return ground
+
+
+async def _owners(connection: Connection, slug: str | None, form_id: UUID) -> list[UUID]:
+    if slug is None:
+        return await storage.studios_of_form(connection, form_id)
+    studio = await studios.find_studio(connection, slug)
+    if studio is None:
+        raise CommandError(f"There is no studio {slug!r}.")
+    return [studio["studio_id"]]

@@ -1,0 +1,174 @@
+"""What an answer to each type of field must be. A check gives the fault in words, or None."""
+
+import base64
+import binascii
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.images import png_size
+from studiogate.domain.forms.values import as_date, as_decimal
+from studiogate.domain.people import normalize_email, normalize_phone
+
+MAX_LINE = 5_000
+MAX_TEXT = 50_000
+MAX_ADDRESS_LINES = 10
+MAX_SIGNATURE = 200_000
+MAX_SIGNATURE_SIDE = 10_000
+DEFAULT_MAX_RATING = 5
+PNG_DATA_URL = "data:image/png;base64,"
+
+_CONTROLS_IN_A_LINE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROLS_IN_A_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What answers are judged by beside the form: the studio's country, and the field of each waiting upload."""
+
+    country: str | None = None
+    uploads: Mapping[str, str] = field(default_factory=dict)
+
+
+Field: TypeAlias = Mapping[str, Any]
+AnswerCheck: TypeAlias = Callable[[Field, str, Setting], str | None]
+
+
+def option_values(options: object) -> list[str]:
+    """The values that can be chosen: an option is a string, or an object with value and label."""
+    listed = options if isinstance(options, Sequence) and not isinstance(options, str) else []
+    values = [each.get("value") if isinstance(each, Mapping) else each for each in listed]
+    return [each for each in values if isinstance(each, str)]
+
+
+def max_rating(field_: Field) -> int:
+    given = field_.get("max_rating")
+    return given if isinstance(given, int) and not isinstance(given, bool) else DEFAULT_MAX_RATING
+
+
+def _line(_field: Field, value: str, _setting: Setting) -> str | None:
+    if len(value) > MAX_LINE:
+        return f"must be at most {MAX_LINE} characters"
+    return "must be a single line without control characters" if _CONTROLS_IN_A_LINE.search(value) else None
+
+
+def _text(_field: Field, value: str, _setting: Setting) -> str | None:
+    if len(value) > MAX_TEXT:
+        return f"must be at most {MAX_TEXT} characters"
+    return "must be without control characters" if _CONTROLS_IN_A_TEXT.search(value) else None
+
+
+def _number(field_: Field, value: str, _setting: Setting) -> str | None:
+    number = as_decimal(value)
+    if number is None:
+        return "must be a number"
+    least, most = _bound(field_.get("min")), _bound(field_.get("max"))
+    if least is not None and number < least:
+        return f"must be at least {least}"
+    return f"must be at most {most}" if most is not None and number > most else None
+
+
+def _bound(value: object) -> Decimal | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return Decimal(repr(value)) if number else None
+
+
+def _email(_field: Field, value: str, _setting: Setting) -> str | None:
+    return None if normalize_email(value) else "must be a valid email address"
+
+
+def _phone(_field: Field, value: str, setting: Setting) -> str | None:
+    fits = len(value) <= MAX_LINE and normalize_phone(value, setting.country)
+    return None if fits else "must be a valid phone number"
+
+
+def _date(_field: Field, value: str, _setting: Setting) -> str | None:
+    return None if as_date(value) else "must be a date, YYYY-MM-DD"
+
+
+def _option(field_: Field, value: str, _setting: Setting) -> str | None:
+    return None if value in option_values(field_.get("options")) else "must be one of the options"
+
+
+def _box(_field: Field, value: str, _setting: Setting) -> str | None:
+    return None if value in ("true", "false") else 'must be "true" or "false"'
+
+
+def _rating(field_: Field, value: str, _setting: Setting) -> str | None:
+    most = max_rating(field_)
+    fits = value.isascii() and value.isdigit() and len(value) <= 2 and 1 <= int(value) <= most
+    return None if fits else f"must be a whole number from 1 to {most}"
+
+
+def _signature(_field: Field, value: str, _setting: Setting) -> str | None:
+    if len(value) > MAX_SIGNATURE:
+        return f"must be at most {MAX_SIGNATURE // 1000} kB"
+    return None if _is_png_url(value) else "must be a PNG image as a data URL"
+
+
+def _is_png_url(value: str) -> bool:
+    if not value.startswith(PNG_DATA_URL):
+        return False
+    try:
+        image = base64.b64decode(value.removeprefix(PNG_DATA_URL), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    size = png_size(io.BytesIO(image))
+    return size is not None and max(size) <= MAX_SIGNATURE_SIDE
+
+
+def _upload(field_: Field, value: str, setting: Setting) -> str | None:
+    fits = setting.uploads.get(value.lower()) == field_.get("key")
+    return None if fits else "must be the id of a file that was uploaded for this field"
+
+
+CHECKS: Mapping[str, AnswerCheck] = {
+    FieldType.TEXT: _line,
+    FieldType.TEXTAREA: _text,
+    FieldType.NUMBER: _number,
+    FieldType.EMAIL: _email,
+    FieldType.PHONE: _phone,
+    FieldType.DATE: _date,
+    FieldType.SELECT: _option,
+    FieldType.CHECKBOX: _box,
+    FieldType.CHECKBOX_GROUP: _option,
+    FieldType.SIGNATURE: _signature,
+    FieldType.FILE_UPLOAD: _upload,
+    FieldType.ADDRESS: _text,
+    FieldType.RATING: _rating,
+    FieldType.CONSENT: _box,
+}
+
+
+def shape_fault(field_: Field, answer: object) -> tuple[str, str] | None:
+    """Whether an answer is a string where one is due, or an array of as many strings as the field takes."""
+    kind = field_.get("type")
+    if isinstance(answer, str):
+        return ("list_type", "must be an array of strings") if kind == FieldType.CHECKBOX_GROUP else None
+    most = _most_values(field_)
+    if not isinstance(answer, list) or most == 0:
+        wanted = "a string" if most == 0 else "a string or an array of strings"
+        return "string_type", f"must be {wanted}"
+    if not all(isinstance(each, str) for each in answer):
+        return "string_type", "must hold strings only"
+    if len(answer) > most:
+        return "too_long", f"must have at most {most} value{'s' if most > 1 else ''}"
+    return ("duplicate", "must not have the same value twice") if _repeats(kind, answer) else None
+
+
+def _most_values(field_: Field) -> int:
+    """How many values an array may have; 0 where no array is taken."""
+    kind, several = field_.get("type"), field_.get("multiple") is True
+    if kind == FieldType.CHECKBOX_GROUP or (kind == FieldType.SELECT and several):
+        return max(1, len(option_values(field_.get("options"))))
+    if kind == FieldType.FILE_UPLOAD:
+        return 20 if several else 1
+    return MAX_ADDRESS_LINES if kind == FieldType.ADDRESS else 0
+
+
+def _repeats(kind: object, answer: list[str]) -> bool:
+    return kind != FieldType.ADDRESS and len({each.lower() for each in answer}) < len(answer)

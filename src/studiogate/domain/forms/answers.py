@@ -1,0 +1,108 @@
+"""Whether a form takes given answers: every fault at once, and what is kept where there is none."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from studiogate.domain.forms.answer_checks import CHECKS, Field, Setting, shape_fault
+from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.visibility import Answers, given_values, visible_keys
+from studiogate.domain.refusals import Fault
+
+DATA = ("body", "data")
+
+
+class Consent(NamedTuple):
+    """What a person agreed to, by name, version and the very text shown."""
+
+    key: str
+    slug: str | None
+    version: str | None
+    text_sha256: str
+
+
+class Judgement(NamedTuple):
+    """The answers of visible fields, and everything that is wrong with what was sent."""
+
+    data: dict[str, Any]
+    faults: list[Fault]
+    consents: list[Consent]
+    upload_ids: list[str]
+
+
+def judge(fields: Sequence[Field], answers: Answers, setting: Setting) -> Judgement:
+    """Judge answers by the fields of the form."""
+    visible = visible_keys(fields, answers)
+    by_key = {str(each.get("key")): each for each in reversed(fields)}
+    faults = [fault for key in answers if (fault := _misplaced(key, by_key, visible, answers[key]))]
+    shown = [each for key, each in by_key.items() if key in visible and each.get("type") != FieldType.SECTION_BREAK]
+    shown.reverse()
+    for each in shown:
+        faults += _faults_of(each, answers, setting)
+    data = {key: answer for key, answer in answers.items() if key in visible}
+    return Judgement(data, faults, _consents(shown, answers), named_uploads(shown, answers))
+
+
+def named_uploads(fields: Sequence[Field], answers: Answers) -> list[str]:
+    """The ids of files that answers name, in lower case."""
+    wanted = [each for each in fields if each.get("type") == FieldType.FILE_UPLOAD]
+    return [id_.lower() for each in wanted for id_ in given_values(each["type"], answers.get(str(each.get("key"))))]
+
+
+def consent_text(field: Field) -> str:
+    """The text beside the box: what the hosted page shows, and what the evidence is a hash of."""
+    return str(field.get("consent_label") or field.get("label") or "")
+
+
+def _misplaced(key: str, by_key: Mapping[str, Field], visible: frozenset[str], answer: object) -> Fault | None:
+    """An answer where none can be given. An empty one to a hidden field is none."""
+    field = by_key.get(key)
+    if field is None:
+        return Fault((*DATA, key), "unknown_field", "This form has no such field")
+    kind = field.get("type")
+    if answer in ("", []) or (key in visible and kind != FieldType.SECTION_BREAK):
+        return None
+    if kind == FieldType.SECTION_BREAK:
+        return Fault((*DATA, key), "no_answer_taken", "A section break takes no answer")
+    return Fault((*DATA, key), "hidden_field", "This field is hidden for these answers")
+
+
+def _faults_of(field: Field, answers: Answers, setting: Setting) -> list[Fault]:
+    key, kind = str(field.get("key")), str(field.get("type"))
+    answer = answers.get(key)
+    if key in answers:
+        wrong = shape_fault(field, answer)
+        if wrong is not None:
+            return [_fault(key, *wrong)]
+    values = given_values(kind, answer)
+    if not values and field.get("required") is True:
+        return [_missing(key, kind)]
+    written = [answer] if isinstance(answer, str) else answer or []
+    check = CHECKS.get(kind)
+    messages = dict.fromkeys(check(field, value, setting) for value in written if check and value.strip())
+    return [_fault(key, "invalid_answer", message) for message in messages if message]
+
+
+def _missing(key: str, kind: str) -> Fault:
+    if kind in (FieldType.CONSENT, FieldType.CHECKBOX):
+        return _fault(key, "missing", 'must be "true"')
+    return Fault((*DATA, key), "missing", "Field required")
+
+
+def _fault(key: str, kind: str, message: str) -> Fault:
+    return Fault((*DATA, key), kind, "Answer " + message)
+
+
+def _consents(fields: Sequence[Field], answers: Answers) -> list[Consent]:
+    agreed = [
+        each for each in fields if each.get("type") == FieldType.CONSENT and answers.get(str(each.get("key"))) == "true"
+    ]
+    return [
+        Consent(
+            str(each.get("key")),
+            each.get("consent_policy_slug"),
+            each.get("consent_policy_version"),
+            hashlib.sha256(consent_text(each).encode()).hexdigest(),
+        )
+        for each in agreed
+    ]

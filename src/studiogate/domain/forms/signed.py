@@ -1,0 +1,78 @@
+"""What hosted pages sign: links made for one member, and the token that a page's form carries.
+
+    link    member.expires.signature      opens one form for one member until it expires
+    token   issued.signature              was given out with this form's page, and when
+
+Both are bound to one form of one studio by the signature alone, so that they stay short. The key is the studio's
+secret; a purpose in front of what is signed keeps one kind from passing as the other.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+_SECONDS = re.compile(r"[0-9]{1,11}", re.ASCII)
+_SIGNATURE_BYTES = 18  # 144 bits: beyond guessing, and 24 characters without padding
+
+
+class LinkProblem(StrEnum):
+    INVALID = "invalid"
+    EXPIRED = "expired"
+
+
+class Link(NamedTuple):
+    member_id: UUID
+    expires_at: datetime
+
+
+def make_link(secret: bytes, form_id: UUID, link: Link) -> str:
+    member, expires = _encoded(link.member_id.bytes), str(int(link.expires_at.timestamp()))
+    return f"{member}.{expires}.{_signature(secret, 'link', form_id, member, expires)}"
+
+
+def read_link(secret: bytes, form_id: UUID, text: str, now: datetime) -> Link | LinkProblem:
+    """Whom the link was made for. That it has expired is said only of a link that was ours."""
+    parts = text.split(".")
+    if len(parts) != 3 or not _matches(parts[2], _signature(secret, "link", form_id, *parts[:2])):
+        return LinkProblem.INVALID
+    try:
+        link = Link(UUID(bytes=_decoded(parts[0])), datetime.fromtimestamp(int(parts[1]), UTC))
+    except (ValueError, binascii.Error, OverflowError, OSError):
+        return LinkProblem.INVALID
+    return link if now < link.expires_at else LinkProblem.EXPIRED
+
+
+def make_token(secret: bytes, form_id: UUID, issued: datetime) -> str:
+    seconds = str(int(issued.timestamp()))
+    return f"{seconds}.{_signature(secret, 'token', form_id, seconds)}"
+
+
+def token_age(secret: bytes, form_id: UUID, text: str, now: datetime) -> float | None:
+    """Seconds since the token was given out; None where it is none of this form's."""
+    seconds, _, signature = text.partition(".")
+    if not _SECONDS.fullmatch(seconds) or not _matches(signature, _signature(secret, "token", form_id, seconds)):
+        return None
+    return now.timestamp() - int(seconds)
+
+
+def _signature(secret: bytes, purpose: str, form_id: UUID, *parts: str) -> str:
+    signed = ".".join((purpose, str(form_id), *parts)).encode("utf-8", "surrogatepass")
+    return _encoded(hmac.digest(secret, signed, hashlib.sha256)[:_SIGNATURE_BYTES])
+
+
+def _matches(given: str, right: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), right.encode())
+
+
+def _encoded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def _decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

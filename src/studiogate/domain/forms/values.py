@@ -1,0 +1,35 @@
+"""Decimals, dates and instants as people and programs spell them in answers, rules and settings."""
+
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+# Decimal() and date.fromisoformat() accept far more: underscores, exponents without end, other digits, week dates.
+_DECIMAL = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+
+
+def as_decimal(text: str) -> Decimal | None:
+    text = text.strip()
+    return Decimal(text) if _DECIMAL.fullmatch(text) else None
+
+
+def as_date(text: str) -> date | None:
+    text = text.strip()
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def as_instant(text: str) -> datetime | None:
+    """A date-time with an offset, in UTC. The database keeps microseconds; a finer fraction is cut."""
+    if not _DATE_TIME.fullmatch(text):
+        return None
+    try:
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper())).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,1 @@
+"""Saving forms, and what people do with them."""

@@ -1,0 +1,106 @@
+"""The texts of mails: a plain part and an HTML part, every value escaped, no header made of anything but one line."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP, SMTPUTF8
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from studiogate.domain.forms.definition import FieldType
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "mail_templates"),
+    autoescape=select_autoescape(["html"]),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_UNFIT_IN_A_HEADER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+MAX_SUBJECT = 150
+
+
+class Answer(NamedTuple):
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class MailContent:
+    kind: str
+    recipient: str
+    studio: str
+    form_title: str
+    confirmation_message: object
+    submitter_name: str | None
+    submitter_email: str
+    answers: Sequence[Answer]
+    submitted_at: datetime
+    timezone: str
+
+
+def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> list[Answer]:
+    """Questions and answers in the form's order. Signatures and files are told of, not sent."""
+    ordered = sorted(fields, key=lambda field: field.get("order") or 0)
+    return [
+        Answer(str(field.get("label")), _shown(field, data[field["key"]])) for field in ordered if field["key"] in data
+    ]
+
+
+def _shown(field: Mapping[str, Any], value: Any) -> str:
+    kind = field.get("type")
+    if kind == FieldType.SIGNATURE:
+        return "(signed)" if value else ""
+    if kind == FieldType.FILE_UPLOAD:
+        count = len(value) if isinstance(value, list) else int(bool(value))
+        return f"({count} file{'' if count == 1 else 's'})"
+    if kind in (FieldType.CHECKBOX, FieldType.CONSENT):
+        return "yes" if value == "true" else "no"
+    labels = {each["value"]: each["label"] for each in field.get("options") or () if isinstance(each, dict)}
+    values = value if isinstance(value, list) else [value]
+    return ", ".join(str(labels.get(each, each)) for each in values)
+
+
+def message(content: MailContent, mail_id: UUID, sender: str, now: datetime) -> EmailMessage:
+    """Ready to be sent. The id is the same at every try, so that a mail that arrives twice is seen to be one."""
+    ascii_only = (content.recipient + content.submitter_email + sender).isascii()
+    mail = EmailMessage(policy=SMTP if ascii_only else SMTPUTF8)
+    mail["Subject"] = _line(_subject(content))[:MAX_SUBJECT]
+    mail["From"] = _address(sender, content.studio)
+    mail["To"] = _address(content.recipient)
+    if content.kind == "notification":
+        mail["Reply-To"] = _address(content.submitter_email, content.submitter_name or "")
+    mail["Date"] = format_datetime(now)
+    mail["Message-ID"] = f"<{mail_id}@{sender.rpartition('@')[2]}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    values = {"mail": content, "submitted_at": _local(content)}
+    mail.set_content(_TEMPLATES.get_template(f"{content.kind}.txt").render(values))
+    mail.add_alternative(_TEMPLATES.get_template(f"{content.kind}.html").render(values), subtype="html")
+    return mail
+
+
+def _address(email: str, name: str = "") -> Address:
+    local_part, _, domain = email.rpartition("@")
+    return Address(_line(name), local_part, domain)
+
+
+def _subject(content: MailContent) -> str:
+    if content.kind == "notification":
+        return f"{content.form_title}: {content.submitter_name or content.submitter_email}"
+    return f"{content.studio}: {content.form_title}"
+
+
+def _line(text: str) -> str:
+    return _UNFIT_IN_A_HEADER.sub(" ", text).strip()
+
+
+def _local(content: MailContent) -> str:
+    return f"{content.submitted_at.astimezone(ZoneInfo(content.timezone)):%Y-%m-%d %H:%M} ({content.timezone})"

@@ -1,0 +1,90 @@
+"""Which mails a submission causes, queued in its own transaction; how the worker takes and settles them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.message import EmailMessage
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access, operator_access
+from studiogate.domain.forms.settings import FormSettings
+from studiogate.flows.forms import mail_texts
+from studiogate.storage import mails
+from studiogate.storage.database import Connection, Database
+from studiogate.storage.mails import QueuedMail
+
+LEASE_SECONDS = 120
+# After the first try: a minute, then longer, for two days in all.
+RETRY_SECONDS = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedMail:
+    """A mail that is ours to send until its lease ends."""
+
+    studio_id: UUID
+    id: UUID
+    attempts: int
+    content: mail_texts.MailContent
+
+
+async def queue(
+    connection: Connection, access: Access, settings: FormSettings, submission_id: UUID, submitter: str
+) -> None:
+    wanted = wanted_mails(settings, submitter)
+    if wanted:
+        await mails.queue(connection, access, submission_id, wanted)
+
+
+def wanted_mails(settings: FormSettings, submitter: str) -> list[QueuedMail]:
+    to_studio = settings.notification_emails if settings.notify_on_submit else ()
+    wanted = [QueuedMail("notification", email) for email in to_studio]
+    if settings.send_confirmation_email:
+        wanted.append(QueuedMail("confirmation", submitter))
+    return wanted
+
+
+async def studios_with_due_mails(database: Database) -> list[UUID]:
+    async with database.connection() as connection:
+        return await mails.studios_with_due_mails(connection)
+
+
+async def claim(database: Database, studio_id: UUID, at_most: int) -> list[ClaimedMail]:
+    async with database.transaction() as connection:
+        rows = await mails.claim(connection, operator_access(studio_id), at_most, LEASE_SECONDS)
+    return [ClaimedMail(studio_id, row["id"], row["attempts"], _content(row)) for row in rows]
+
+
+def _content(row: Mapping[str, Any]) -> mail_texts.MailContent:
+    return mail_texts.MailContent(
+        row["kind"],
+        row["recipient"],
+        row["studio"],
+        row["title"],
+        json.loads(row["settings"]).get("confirmation_message"),
+        row["submitter_name"],
+        row["submitter_email"],
+        mail_texts.answered(json.loads(row["fields"]), json.loads(row["data"])),
+        row["created_at"],
+        row["timezone"],
+    )
+
+
+def message(mail: ClaimedMail, sender: str, now: datetime) -> EmailMessage:
+    return mail_texts.message(mail.content, mail.id, sender, now)
+
+
+async def settle_sent(database: Database, mail: ClaimedMail) -> None:
+    async with database.transaction() as connection:
+        await mails.mark_sent(connection, operator_access(mail.studio_id), mail.id)
+
+
+async def settle_failed(database: Database, mail: ClaimedMail, problem: str, *, for_good: bool) -> bool:
+    """Whether there is another try."""
+    again = not for_good and mail.attempts <= len(RETRY_SECONDS)
+    wait = RETRY_SECONDS[mail.attempts - 1] if again else None
+    async with database.transaction() as connection:
+        await mails.mark_failed(connection, operator_access(mail.studio_id), mail.id, wait, problem)
+    return again

@@ -1,0 +1,131 @@
+"""POST /forms/{id}/submissions, and the same from the hosted page: one flow, one judgement."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
+from studiogate.domain.forms.answer_checks import Setting
+from studiogate.domain.forms.answers import Judgement, judge, named_uploads
+from studiogate.domain.people import normalize_email
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.flows import leads
+from studiogate.flows.forms import mailing
+from studiogate.flows.telling import tell
+from studiogate.storage.database import Connection, Database, TransactionConflictError
+from studiogate.storage.forms import submitting as storage
+from studiogate.storage.forms.submitting import FormSituation, NewSubmission
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+NOT_ACCEPTING = Refusal(Code.FORM_NOT_ACCEPTING_SUBMISSIONS)
+BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be a valid email address")
+TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSubmission:
+    """What somebody sends. ``member_id``: the hosted page knows who it is by a signed link."""
+
+    submitter_email: str
+    submitter_name: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    member_id: UUID | None = None
+
+
+async def submit(
+    connection: Connection, access: Access, form_id: str | UUID, wanted: WantedSubmission, *, mails: bool
+) -> str | Refusal:
+    """Take a submission, or say everything that is wrong with it. The caller holds the transaction."""
+    form = await storage.lock_form(connection, access, form_id)
+    email = normalize_email(wanted.submitter_email)
+    if form is None:
+        return NOT_FOUND if email else _invalid([BAD_EMAIL])
+    judgement = await _judge(connection, access, form, wanted)
+    faults = judgement.faults if email else [BAD_EMAIL, *judgement.faults]
+    if faults or email is None:
+        return _invalid(faults)
+    if not await _accepts(connection, access, form, email):
+        return NOT_ACCEPTING
+    made = await _with_person(connection, access, form, wanted, email, judgement)
+    wire = await storage.record(connection, access, made)
+    await tell(connection, access, EventType.FORM_SUBMITTED, made.id)
+    if made.lead_id is not None:
+        await leads.note_submission(connection, access, made.lead_id, form.id, made.id, form.now)
+    if mails:
+        await mailing.queue(connection, access, form.settings, made.id, email)
+    return wire
+
+
+async def submit_from_page(
+    database: Database, access: Access, form_id: UUID, wanted: WantedSubmission, *, mails: bool
+) -> str | Refusal:
+    """The hosted page's way in: the same, in a transaction of its own."""
+    for number in range(1, TRIES + 1):
+        try:
+            async with database.transaction() as connection:
+                return await submit(connection, access, form_id, wanted, mails=mails)
+        except TransactionConflictError:
+            if number == TRIES:
+                raise
+    raise AssertionError("unreachable")
+
+
+async def takes_submissions(
+    connection: Connection, access: Access, form: FormSituation, email: str | None = None
+) -> bool:
+    """Whether the form takes one now (from this email, where it is known). Nothing is locked: it can change."""
+    return await _accepts(connection, access, form, email or "")
+
+
+def _invalid(faults: list[Fault]) -> Refusal:
+    return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
+
+
+async def _judge(connection: Connection, access: Access, form: FormSituation, wanted: WantedSubmission) -> Judgement:
+    named = [each for each in named_uploads(form.fields, wanted.data) if _is_id(each)]
+    uploads = await storage.waiting_uploads(connection, access, form.id, named) if named else {}
+    return judge(form.fields, wanted.data, Setting(form.country, uploads))
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
+
+
+async def _accepts(connection: Connection, access: Access, form: FormSituation, email: str) -> bool:
+    settings = form.settings
+    if form.status != "published" or not settings.open_at(form.now):
+        return False
+    if settings.allow_multiple and settings.max_submissions is None:
+        return True
+    by_email, in_all = await storage.count_submissions(connection, access, form.id, email)
+    return settings.has_room_after(in_all) and (settings.allow_multiple or by_email == 0)
+
+
+async def _with_person(
+    connection: Connection,
+    access: Access,
+    form: FormSituation,
+    wanted: WantedSubmission,
+    email: str,
+    judgement: Judgement,
+) -> NewSubmission:
+    """The submission with whom it is from: a known member, a known lead, or, where the form says so, a new one."""
+    member_id, lead_id = await storage.find_person(connection, access, email)
+    if member_id is None and lead_id is None and form.settings.create_lead:
+        lead_id = await leads.lead_from_form(connection, access, email, wanted.submitter_name)
+    return NewSubmission(
+        storage.new_id(),
+        form,
+        wanted.submitter_name,
+        email,
+        judgement.data,
+        judgement.consents,
+        judgement.upload_ids,
+        wanted.member_id or member_id,
+        lead_id,
+    )

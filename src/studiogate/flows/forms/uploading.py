@@ -1,0 +1,94 @@
+"""A file for a form's field: taken in as it arrives, judged by its content, kept with its row or not at all."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.forms.content import accepted, examine, plain_filename
+from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.storage.database import Connection, Database
+from studiogate.storage.forms import submitting
+from studiogate.storage.forms import uploads as storage
+from studiogate.storage.forms.submitting import FormSituation
+from studiogate.storage.forms.uploads import NewUpload
+from studiogate.storage.uploads import IncomingFile
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+NOT_ACCEPTING = Refusal(Code.FORM_NOT_ACCEPTING_SUBMISSIONS)
+DEFAULT_MAX_SIZE = 10 * 1024 * 1024
+FILE, FIELD_KEY = ("body", "file"), ("body", "field_key")
+NO_SUCH_FIELD = Fault(FIELD_KEY, "unknown_field", "This form has no file_upload field with this key")
+
+
+@dataclass(frozen=True, slots=True)
+class FormForUpload:
+    """The file fields of a form that takes submissions now, by their keys."""
+
+    form_id: UUID
+    fields: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def largest(self) -> int:
+        """The most that any field takes: how much to read before the field is known."""
+        return max((size_limit(each) for each in self.fields.values()), default=DEFAULT_MAX_SIZE)
+
+
+def size_limit(field: Mapping[str, Any]) -> int:
+    given = field.get("max_file_size")
+    return given if isinstance(given, int) else DEFAULT_MAX_SIZE
+
+
+async def open_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
+    """Whether the form can take a file, before a byte of it is read."""
+    form = await submitting.find_form(connection, access, form_id)
+    if form is None:
+        return NOT_FOUND
+    if form.status != "published" or not form.settings.open_at(form.now):
+        return NOT_ACCEPTING
+    return FormForUpload(form.id, _file_fields(form))
+
+
+def _file_fields(form: FormSituation) -> dict[str, Mapping[str, Any]]:
+    return {str(each["key"]): each for each in form.fields if each.get("type") == FieldType.FILE_UPLOAD}
+
+
+async def judge(form: FormForUpload, field_key: str, filename: str, file: IncomingFile) -> NewUpload | Refusal:
+    """What is kept of a file that has arrived whole, or what is wrong with it."""
+    field = form.fields.get(field_key)
+    if field is None:
+        return invalid(NO_SUCH_FIELD)
+    if file.size > size_limit(field):
+        return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": size_limit(field)}, "file")
+    if file.size == 0:
+        return invalid(Fault(FILE, "empty_file", "The file is empty"))
+    content = await asyncio.to_thread(_examined, file)
+    if content.fault is not None:
+        return invalid(Fault(FILE, "file_content", "The file " + content.fault))
+    if not accepted(field.get("accept"), content.type):
+        return invalid(Fault(FILE, "file_type", "The field does not take files of this type"))
+    name = plain_filename(filename)
+    return NewUpload(form.form_id, field_key, name, content.type, file.size, file.sha256, file.name)
+
+
+def _examined(file: IncomingFile) -> Any:
+    file.finish()
+    return examine(file.stream, file.size)
+
+
+def invalid(*faults: Fault) -> Refusal:
+    return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
+
+
+async def record(connection: Connection, access: Access, upload: NewUpload) -> str | Refusal:
+    """The row. The caller holds the transaction, and moves the file to its place after the commit."""
+    return await storage.insert_upload(connection, access, upload)
+
+
+async def record_from_page(database: Database, access: Access, upload: NewUpload) -> str:
+    """The hosted page's way in: the same, in a transaction of its own."""
+    async with database.transaction() as connection:
+        return await storage.insert_upload(connection, access, upload)

@@ -1,0 +1,134 @@
+"""Leads: created or identified, updated, and told of submissions."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
+from studiogate.domain.leads import LeadContact, patched, too_large, with_submission
+from studiogate.domain.people import normalize_phone
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.flows.telling import changing, tell
+from studiogate.storage import leads as storage
+from studiogate.storage import studio
+from studiogate.storage.database import Connection
+from studiogate.storage.leads import KeptLead, LeadChange
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+DEFAULT_SOURCE = "partner_api"
+FORM_SOURCE = "form"
+BAD_PHONE = Fault(("body", "phone"), "phone_parsing", "Input should be a valid phone number")
+METADATA_TOO_LARGE = Fault(("body", "metadata"), "too_long", "Metadata should have at most 64 kB in all")
+
+
+@dataclass(frozen=True, slots=True)
+class LeadUpdate:
+    """What an update asks for; None leaves it. ``metadata`` is a patch."""
+
+    first_name: str | None = None
+    last_name: str | None = None
+    sets_phone: bool = False
+    phone: str | None = None
+    status: str | None = None
+    notes: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+def faulty(*faults: Fault) -> Refusal:
+    return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
+
+
+async def phone_in_studio(connection: Connection, access: Access, phone: str) -> str | None:
+    """E.164, or None where it is no number; one without a country code is of the studio's country."""
+    return normalize_phone(phone, await studio.country_of(connection, access))
+
+
+async def create_or_identify(connection: Connection, access: Access, email: str, contact: LeadContact) -> str | Refusal:
+    """One lead an email. The caller holds the transaction."""
+    phone = None
+    if contact.phone:
+        phone = await phone_in_studio(connection, access, contact.phone)
+        if phone is None:
+            return faulty(BAD_PHONE)
+    if too_large(contact.metadata):
+        return faulty(METADATA_TOO_LARGE)
+    given = LeadContact(contact.first_name, contact.last_name, phone, contact.source, contact.metadata)
+    made = await storage.insert_lead(connection, access, email, given.filled_from(LeadContact(source=DEFAULT_SOURCE)))
+    if made is not None:
+        await tell(connection, access, EventType.LEAD_CREATED, made)
+        return mutation(made, created=True)
+    return await _fill(connection, access, email, given)
+
+
+async def _fill(connection: Connection, access: Access, email: str, given: LeadContact) -> str | Refusal:
+    kept = await _locked(connection, access, email)
+    filled = kept.contact.filled_from(given)
+    if too_large(filled.metadata) and not too_large(kept.contact.metadata):
+        return faulty(METADATA_TOO_LARGE)
+    async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
+        await storage.fill_lead(connection, access, kept.id, filled)
+    return mutation(kept.id, created=False)
+
+
+async def _locked(connection: Connection, access: Access, email: str) -> KeptLead:
+    kept = await storage.lock_lead_by_email(connection, access, email)
+    if kept is None:
+        raise AssertionError("leads are never deleted")
+    return kept
+
+
+async def update(connection: Connection, access: Access, lead_id: str, wanted: LeadUpdate) -> str | Refusal:
+    """PATCH /leads/{id} and its alias. The caller holds the transaction."""
+    kept = await storage.lock_lead(connection, access, lead_id)
+    phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
+    if wanted.phone and phone is None:
+        return faulty(BAD_PHONE)
+    if kept is None:
+        return NOT_FOUND
+    metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
+    if metadata is not None and too_large(metadata):
+        return faulty(METADATA_TOO_LARGE)
+    change = LeadChange(
+        wanted.first_name, wanted.last_name, wanted.sets_phone, phone, wanted.status, wanted.notes, metadata
+    )
+    async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
+        await storage.change_lead(connection, access, kept.id, change)
+    return mutation(kept.id, created=False)
+
+
+async def lead_from_form(connection: Connection, access: Access, email: str, name: str | None) -> UUID:
+    """An unknown email that came with a form."""
+    contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
+    made = await storage.insert_lead(connection, access, email, contact)
+    if made is None:
+        return (await _locked(connection, access, email)).id
+    await tell(connection, access, EventType.LEAD_CREATED, made)
+    return made
+
+
+async def note_submission(
+    connection: Connection, access: Access, lead_id: UUID, form_id: UUID, submission_id: UUID, at: datetime
+) -> None:
+    """The lead's metadata gains what was submitted, the newest 20."""
+    kept = await storage.lock_lead(connection, access, lead_id)
+    if kept is not None:
+        metadata = with_submission(kept.contact.metadata, form_id, submission_id, at)
+        async with changing(connection, access, EventType.LEAD_UPDATED, lead_id):
+            await storage.set_metadata(connection, access, lead_id, metadata)
+
+
+async def convert(connection: Connection, access: Access, email: str) -> None:
+    """The lead with this email, where there is one, is a member now."""
+    kept = await storage.lock_lead_by_email(connection, access, email)
+    if kept is not None:
+        async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
+            await storage.convert(connection, access, email)
+
+
+def mutation(lead_id: UUID, *, created: bool) -> str:
+    """The specification's mutation result."""
+    return json.dumps({"id": str(lead_id), "object": "lead", "created": created}, separators=(",", ":"))

@@ -1,0 +1,43 @@
+"""POST /members."""
+
+import json
+from dataclasses import dataclass
+from uuid import UUID
+
+from studiogate.domain.access import Access, Scope
+from studiogate.domain.events import EventType
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.leads import BAD_PHONE, convert, faulty, phone_in_studio
+from studiogate.flows.telling import tell
+from studiogate.storage import members as storage
+from studiogate.storage.database import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class WantedMember:
+    email: str
+    first_name: str
+    last_name: str
+    phone: str | None = None
+
+
+async def create(connection: Connection, access: Access, wanted: WantedMember) -> str | Refusal:
+    """A new member; the lead with the same email is converted by it. The caller holds the transaction."""
+    phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
+    if wanted.phone and phone is None:
+        return faulty(BAD_PHONE)
+    wire = await storage.insert_member(connection, access, wanted.email, wanted.first_name, wanted.last_name, phone)
+    if wire is None:
+        return await _exists(connection, access, wanted.email)
+    await tell(connection, access, EventType.MEMBER_CREATED, UUID(json.loads(wire)["id"]))
+    await convert(connection, access, wanted.email)
+    await storage.adopt_submissions(connection, access, wanted.email)
+    return wire
+
+
+async def _exists(connection: Connection, access: Access, email: str) -> Refusal:
+    """Who the member is, only to a key that may read members."""
+    if Scope.MEMBERS_READ not in access.scopes:
+        return Refusal(Code.MEMBER_EXISTS)
+    member_id = await storage.member_with_email(connection, access, email)
+    return Refusal(Code.MEMBER_EXISTS, {"member_id": str(member_id)})

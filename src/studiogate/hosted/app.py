@@ -1,0 +1,154 @@
+"""The visitors' door as one ASGI application: addresses to answers, the headers on all of them, the log line."""
+
+import structlog
+
+from studiogate import clock, telemetry
+from studiogate.hosted import assets, guard, pages, showing
+from studiogate.hosted.answers import Answer, Header
+from studiogate.hosted.notices import Notice, Reason, notice
+from studiogate.hosted.opening import Opened, find, is_embedded, open_form
+from studiogate.hosted.posted import Posted
+from studiogate.hosted.requests import BodyError, Receive, Scope, Send, VisitorRequest
+from studiogate.hosted.sending import Sending
+from studiogate.hosted.uploading import upload
+from studiogate.limits import Buckets, Limit
+from studiogate.runtime import Runtime
+from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.storage.uploads import DiskFullError
+
+PREFIX = "/f/"
+ON_EVERY_ANSWER: tuple[Header, ...] = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"strict-transport-security", b"max-age=31536000"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), payment=()"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+UNAVAILABLE = (OverloadedError, TransactionConflictError, DatabaseUnavailableError, DiskFullError)
+BODY_REASONS = {413: Reason.TOO_LARGE}
+RETRY_AFTER = {429: b"60", 503: b"2"}
+log = structlog.get_logger()
+
+
+class HostedApp:
+    """Serves forms to whoever has their address."""
+
+    def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
+        self._runtime = runtime
+        self._buckets = buckets or Buckets()
+        pages.warm()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        started = clock.monotonic()
+        request = VisitorRequest(scope, receive)
+        request_id = telemetry.request_id(request.headers.get(b"x-request-id"))
+        try:
+            answer = await self._answer(request)
+        except BodyError as error:
+            answer = self._noticed(request, BODY_REASONS.get(error.status, Reason.BROKEN))
+        except UNAVAILABLE as error:
+            log.warning("page not served", request_id=request_id, problem=type(error).__name__)
+            answer = self._noticed(request, Reason.BUSY)
+        except Exception:
+            log.exception("internal error", request_id=request_id, route=_route(request.path))
+            answer = self._noticed(request, Reason.FAILED)
+        await _send(request, answer, request_id, send)
+        _record(request, answer, request_id, clock.monotonic() - started)
+
+    def _noticed(self, request: VisitorRequest, reason: Reason) -> Answer:
+        return pages.notice_page(request, notice(reason), embedded=is_embedded(request))
+
+    async def _answer(self, request: VisitorRequest) -> Answer:
+        reading = request.method in ("GET", "HEAD")
+        asset = assets.find(request.path, zipped=request.takes_gzip) if reading else None
+        if asset is not None:
+            return asset
+        place = request.path.split("/")[2:]
+        if len(place) == 2 and request.method in ("GET", "HEAD", "POST"):
+            return await (self._show(request, *place) if reading else self._post(request, *place))
+        if len(place) == 3 and place[2] == "done" and reading:
+            return await self._done(request, *place[:2])
+        if len(place) == 3 and place[2] == "uploads" and request.method == "POST":
+            return await self._upload(request, *place[:2])
+        return self._noticed(request, Reason.UNKNOWN if reading else Reason.METHOD)
+
+    async def _show(self, request: VisitorRequest, studio: str, form: str) -> Answer:
+        async with self._runtime.database.connection() as connection:
+            opened = await open_form(connection, request, studio, form)
+            if isinstance(opened, Notice):
+                return pages.notice_page(request, opened, embedded=is_embedded(request))
+            return await showing.show(connection, request, opened, Posted())
+
+    async def _open(self, request: VisitorRequest, studio: str, form: str, limit: Limit) -> Opened | Answer:
+        """For writing: within the rate, and open now."""
+        if self._over(request, limit):
+            return self._noticed(request, Reason.TOO_MANY)
+        async with self._runtime.database.connection() as connection:
+            opened = await open_form(connection, request, studio, form)
+        if isinstance(opened, Notice):
+            return pages.notice_page(request, opened, embedded=is_embedded(request))
+        return opened
+
+    def _over(self, request: VisitorRequest, limit: Limit) -> bool:
+        if not self._runtime.settings.rate_limit:
+            return False
+        return not self._buckets.take(f"{limit.name}:{request.address}", limit).allowed
+
+    async def _post(self, request: VisitorRequest, studio: str, form: str) -> Answer:
+        opened = await self._open(request, studio, form, guard.STEPPING)
+        if isinstance(opened, Answer):
+            return opened
+        sending = Sending(self._runtime, request, opened)
+        await sending.receive()
+        # Steps are cheap and come often; what is sent off is counted for itself.
+        if sending.posted.action == "send" and self._over(request, guard.SENDING):
+            return self._noticed(request, Reason.TOO_MANY)
+        return await sending.answer()
+
+    async def _upload(self, request: VisitorRequest, studio: str, form: str) -> Answer:
+        opened = await self._open(request, studio, form, guard.UPLOADING)
+        return opened if isinstance(opened, Answer) else await upload(self._runtime, request, opened)
+
+    async def _done(self, request: VisitorRequest, studio: str, form: str) -> Answer:
+        async with self._runtime.database.connection() as connection:
+            found = await find(connection, studio, form)
+        if isinstance(found, Notice):
+            return pages.notice_page(request, found, embedded=is_embedded(request))
+        shown = (found[0], found[1].title, found[1].settings)
+        return pages.done_page(request, shown, embedded=is_embedded(request))
+
+
+async def _send(request: VisitorRequest, answer: Answer, request_id: str, send: Send) -> None:
+    names = {name for name, _ in answer.headers}
+    headers = [*answer.headers, *(each for each in ON_EVERY_ANSWER if each[0] not in names)]
+    headers += [(b"x-request-id", request_id.encode()), (b"content-length", str(len(answer.body)).encode())]
+    if answer.status in RETRY_AFTER:
+        headers.append((b"retry-after", RETRY_AFTER[answer.status]))
+    if answer.status == 405:
+        headers.append((b"allow", b"GET, HEAD, POST"))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
+
+
+def _route(path: str) -> str:
+    """The kind of address, never the address."""
+    place = path.split("/")[2:]
+    if path.startswith(assets.PREFIX) or path == assets.EMBED:
+        return "/f/assets"
+    tail = {2: "", 3: "/" + place[-1] if place[-1] in ("done", "uploads") else "/?"}.get(len(place), "/?")
+    return "/f/{studio}/{form}" + tail
+
+
+def _record(request: VisitorRequest, answer: Answer, request_id: str, seconds: float) -> None:
+    method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
+    route = _route(request.path)
+    telemetry.count_request(method, route, answer.status, seconds)
+    size = len(answer.body)
+    telemetry.access_log.write(
+        telemetry.AccessLine(method, route, answer.status, seconds * 1000, size, "visitor", request_id)
+    )

@@ -1,0 +1,89 @@
+"""A studio's one colour, made into a readable set for light and for dark screens (WCAG 2 contrast)."""
+
+import re
+from typing import NamedTuple, TypeAlias
+
+Rgb: TypeAlias = tuple[int, int, int]
+
+DEFAULT = "2f5d50"
+WHITE: Rgb = (255, 255, 255)
+NIGHT: Rgb = (23, 24, 28)  # the dark card, --surface in form.css
+DEEP: Rgb = (12, 13, 15)  # what lies around the dark card
+INK: Rgb = (20, 22, 26)
+BLACK: Rgb = (0, 0, 0)
+TEXT_CONTRAST = 4.6  # the norm asks for 4.5; a little more survives rounding
+_HEX = re.compile(r"#?([0-9a-f]{3}|[0-9a-f]{6})", re.ASCII | re.IGNORECASE)
+
+
+class Shades(NamedTuple):
+    """A surface in the accent, text on it, the accent as text on the card, a tint on the card, and one around it."""
+
+    accent: Rgb
+    on_accent: Rgb
+    ink: Rgb
+    soft: Rgb
+    page: Rgb
+
+
+def hex_digits(colour: str | None) -> str:
+    """Six digits for whatever a studio wrote; our own green where it is no colour."""
+    found = _HEX.fullmatch((colour or "").strip())
+    if not found:
+        return DEFAULT
+    digits = found[1].lower()
+    return "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
+
+
+def light(digits: str) -> Shades:
+    accent = _rgb(digits)
+    soft = mixed(accent, WHITE, 0.07)
+    return Shades(accent, readable_on(accent), toward(accent, INK, against=soft), soft, soft)
+
+
+def dark(digits: str) -> Shades:
+    """A colour that would drown in the dark is lifted first, the surfaces in it too."""
+    accent = toward(_rgb(digits), WHITE, against=NIGHT, contrast=3.1)
+    soft = mixed(accent, NIGHT, 0.14)
+    return Shades(accent, readable_on(accent), toward(accent, WHITE, against=soft), soft, mixed(accent, DEEP, 0.05))
+
+
+def readable_on(colour: Rgb) -> Rgb:
+    """Of white and black one is always readable (4.58 at the worst); of white and a softer black not."""
+    return WHITE if ratio(WHITE, colour) >= ratio(BLACK, colour) else BLACK
+
+
+def toward(colour: Rgb, goal: Rgb, *, against: Rgb, contrast: float = TEXT_CONTRAST) -> Rgb:
+    """The colour, mixed with ``goal`` only as far as it takes to be read on ``against``."""
+    for step in range(21):
+        candidate = mixed(goal, colour, step / 20)
+        if ratio(candidate, against) >= contrast:
+            return candidate
+    return goal
+
+
+def mixed(one: Rgb, other: Rgb, share: float) -> Rgb:
+    red, green, blue = (round(a * share + b * (1 - share)) for a, b in zip(one, other, strict=True))
+    return red, green, blue
+
+
+def ratio(one: Rgb, other: Rgb) -> float:
+    brighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def css(colour: Rgb) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def _rgb(digits: str) -> Rgb:
+    red, green, blue = bytes.fromhex(digits)
+    return red, green, blue
+
+
+def _luminance(colour: Rgb) -> float:
+    red, green, blue = (_linear(each / 255) for each in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linear(value: float) -> float:
+    return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)

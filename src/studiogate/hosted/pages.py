@@ -1,0 +1,101 @@
+"""Templates to answers, and what a browser is allowed to do with them."""
+
+import gzip
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from studiogate.domain.forms.settings import FormSettings
+from studiogate.hosted import assets
+from studiogate.hosted.answers import Answer, as_json
+from studiogate.hosted.notices import Notice
+from studiogate.hosted.opening import Opened
+from studiogate.hosted.requests import VisitorRequest
+from studiogate.hosted.views import FieldView
+from studiogate.storage.forms.hosted import PageStudio
+
+# An outside picture would be an outside request: only one that comes with the page, or from here, is shown.
+_OWN_LOGO = re.compile(r"data:image/(?:png|jpeg|webp|gif|svg\+xml)[;,][^\s\"'<>]*|/(?!/)[\w./%~-]*", re.ASCII)
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_templates.globals.update(asset=assets.address, theme=assets.theme_address)
+
+
+def warm() -> None:
+    """Compile every template now: the first visitor waits for none."""
+    for name in _templates.list_templates():
+        _templates.get_template(name)
+
+
+def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
+    """The content security policy. Browsers hold a form's redirects against form-action, so its goal is named."""
+    goal = f" {_origin(redirect_url)}" if redirect_url else ""
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        f"form-action 'self'{goal}; base-uri 'none'; frame-ancestors {'*' if embedded else chr(39) + 'none' + chr(39)}"
+    ).encode()
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"https://{parts.netloc.encode('idna').decode() if not parts.netloc.isascii() else parts.netloc}"
+
+
+def form_page(request: VisitorRequest, opened: Opened, status: int = 200, **values: Any) -> Answer:
+    settings = opened.form.settings
+    allowed = policy(embedded=opened.embedded, redirect_url=settings.redirect_url)
+    values |= {"opened": opened, "studio": opened.studio, "form": opened.form, "embedded": opened.embedded}
+    return _page(request, "form.html", status, allowed, values | _brand(opened.studio))
+
+
+def done_page(request: VisitorRequest, opened: tuple[PageStudio, str, FormSettings], *, embedded: bool) -> Answer:
+    studio, title, settings = opened
+    values = {"studio": studio, "title": title, "settings": settings, "embedded": embedded}
+    return _page(request, "done.html", 200, policy(embedded=embedded), values | _brand(studio))
+
+
+def notice_page(request: VisitorRequest, notice: Notice, *, embedded: bool = False) -> Answer:
+    """As a page; our own script gets the words."""
+    if request.wants_json:
+        return as_json(notice.status, {"notice": {"title": notice.title, "text": notice.text}})
+    values = {"notice": notice, "studio": notice.studio, "embedded": embedded}
+    return _page(request, "notice.html", notice.status, policy(embedded=embedded), values | _brand(notice.studio))
+
+
+def steps_in_words(steps: list[list[FieldView]]) -> list[str]:
+    """What each step is about: its first heading."""
+    headings = ([view.label for view in step if view.kind == "section_break"] for step in steps)
+    return [each[0] if each else "" for each in headings]
+
+
+def _brand(studio: PageStudio | None) -> dict[str, Any]:
+    if studio is None:
+        return {"logo": None, "initials": "", "colour": None}
+    logo = studio.logo_url if studio.logo_url and _OWN_LOGO.fullmatch(studio.logo_url) else None
+    words = [word for word in studio.name.split() if word[:1].isalnum()]
+    return {"logo": logo, "initials": "".join(word[0] for word in words[:2]).upper(), "colour": studio.primary_color}
+
+
+def _page(request: VisitorRequest, template: str, status: int, allowed: bytes, values: dict[str, Any]) -> Answer:
+    body = _templates.get_template(template).render(values).encode()
+    headers = [
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"content-security-policy", allowed),
+        (b"vary", b"accept, accept-encoding"),
+    ]
+    if not values["embedded"]:
+        headers.append((b"x-frame-options", b"DENY"))
+    # What was typed comes back in answers to POST; compressed, its length could tell about what stands beside it.
+    if request.takes_gzip and request.method == "GET":
+        body = gzip.compress(body, 6, mtime=0)
+        headers.append((b"content-encoding", b"gzip"))
+    return Answer(status, body, tuple(headers))

@@ -1,0 +1,136 @@
+"""What a page's form sent, as answers. Names are ``f.`` and the key; the key is percent-encoded, so that every key
+comes back the same from both encodings that browsers have.
+
+    f.KEY     an answer, or one of several           a.N.KEY   the Nth line of an address
+    t.KEY     a signature as typed                   u.KEY     a file, from browsers without script
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from studiogate.domain.forms.definition import FieldType
+from studiogate.hosted.requests import Pairs
+from studiogate.hosted.steps import EMAIL, MAX_NAME, NAME, Contact, Field, Plan
+from studiogate.hosted.typed_signature import signature_of
+
+ADDRESS_LINES = 6
+MAX_FILES = 20
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+Values: TypeAlias = Mapping[str, Sequence[str]]
+
+
+@dataclass(slots=True)
+class Posted:
+    """Everything as it was typed, also what is hidden now: it is shown again when it comes back."""
+
+    answers: dict[str, Any] = field(default_factory=dict)
+    lines: dict[str, list[str]] = field(default_factory=dict)
+    typed: dict[str, str] = field(default_factory=dict)
+    email: str = ""
+    name: str = ""
+    action: str = "send"
+    step: int = 0
+    shown: frozenset[str] = frozenset()
+    token: str = ""
+    trap: str = ""
+
+
+def input_name(key: str, prefix: str = "f") -> str:
+    return f"{prefix}.{quote(key, safe='')}"
+
+
+def read_posted(plan: Plan, pairs: Pairs) -> Posted:
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    posted = Posted(
+        email=_one(values, EMAIL),
+        name=_CONTROLS.sub(" ", _one(values, NAME))[:MAX_NAME],
+        action=_one(values, "action") or "send",
+        step=_step(_one(values, "step"), len(plan.steps)),
+        shown=frozenset(values.get("shown", ())),
+        token=_one(values, "token"),
+        trap=_one(values, "website"),
+    )
+    for each in plan.fields:
+        _read(each, values, posted)
+    return posted
+
+
+def submitter(contact: Contact, posted: Posted) -> tuple[str, str | None]:
+    """The email and the name, from the fields that hold them or from the page's own."""
+    email = posted.answers.get(contact.email_key, "") if contact.email_key else posted.email
+    own = " ".join(str(posted.answers.get(key, "")) for key in contact.name_keys)
+    name = _CONTROLS.sub(" ", own if contact.name_keys else posted.name).strip()[:MAX_NAME]
+    return str(email), name or None
+
+
+def _read(each: Field, values: Values, posted: Posted) -> None:
+    key, kind = str(each.get("key")), each.get("type")
+    answer = _READERS.get(str(kind), _line)(each, values, posted)
+    if answer:
+        posted.answers[key] = answer
+
+
+def _one(values: Values, name: str) -> str:
+    return values.get(name, [""])[-1].strip()
+
+
+def _step(text: str, steps: int) -> int:
+    return min(int(text), steps - 1) if text.isascii() and text.isdigit() and len(text) < 5 else 0
+
+
+def _line(each: Field, values: Values, _posted: Posted) -> str:
+    return _one(values, input_name(str(each.get("key"))))
+
+
+def _text(each: Field, values: Values, _posted: Posted) -> str:
+    return _one(values, input_name(str(each.get("key")))).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _box(each: Field, values: Values, _posted: Posted) -> str:
+    return "true" if _one(values, input_name(str(each.get("key")))) == "true" else ""
+
+
+def _several(each: Field, values: Values, _posted: Posted) -> list[str]:
+    given = [value for value in values.get(input_name(str(each.get("key"))), ()) if value.strip()]
+    return list(dict.fromkeys(given))
+
+
+def _choice(each: Field, values: Values, posted: Posted) -> str | list[str]:
+    # An option's value is compared as it was written, spaces included.
+    given = _several(each, values, posted)
+    return given if each.get("multiple") is True else given[-1] if given else ""
+
+
+def _files(each: Field, values: Values, posted: Posted) -> list[str]:
+    return [value.lower() for value in _several(each, values, posted)][: MAX_FILES + 1]
+
+
+def _address(each: Field, values: Values, posted: Posted) -> str:
+    key = str(each.get("key"))
+    lines = [_one(values, input_name(key, f"a.{number}")) for number in range(ADDRESS_LINES)]
+    posted.lines[key] = lines
+    return "\n".join(line for line in lines if line)
+
+
+def _signature(each: Field, values: Values, posted: Posted) -> str:
+    key = str(each.get("key"))
+    posted.typed[key] = typed = _one(values, input_name(key, "t"))
+    return _one(values, input_name(key)) or signature_of(typed) or ""
+
+
+_READERS: Mapping[str, Any] = {
+    FieldType.TEXTAREA: _text,
+    FieldType.CHECKBOX: _box,
+    FieldType.CONSENT: _box,
+    FieldType.SELECT: _choice,
+    FieldType.CHECKBOX_GROUP: _several,
+    FieldType.FILE_UPLOAD: _files,
+    FieldType.ADDRESS: _address,
+    FieldType.SIGNATURE: _signature,
+    FieldType.SECTION_BREAK: lambda *_: "",
+}

@@ -1,0 +1,144 @@
+"""A visitor's request: address, query and body, read strictly and only when asked for."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+from studiogate import clock
+from studiogate.multipart import Event, MultipartError, MultipartReader, PartBegins, PartData, PartEnds, boundary_of
+
+# A few signatures of 200 kB and some long texts; files do not count, they are not kept in memory.
+MAX_TEXT_BODY = 2 * 1024 * 1024
+MAX_PAIRS = 2_000
+MAX_BODY = 220 * 1024 * 1024  # with files: twenty of the usual size
+SILENCE_SECONDS = 15.0  # a body whose next bytes take longer has been given up
+BODY_SECONDS = 600.0  # and so has one that drips for ever
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Pairs: TypeAlias = list[tuple[str, str]]
+TakeFile: TypeAlias = Callable[[Pairs, str, str, AsyncIterator[bytes]], Awaitable[None]]
+
+
+class BodyError(Exception):
+    """A body that no page of ours sends. ``status`` is 400, 413 or 415."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class VisitorRequest:
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        query: bytes = scope["query_string"]
+        self.query: dict[str, str] = dict(parse_qsl(query.decode("latin-1"), errors="replace", max_num_fields=None))
+        self.address: str = scope["client"][0] if scope.get("client") else "unknown"
+        self._receive = receive
+
+    @property
+    def wants_json(self) -> bool:
+        """Our own script asks so; a browser that navigates never does."""
+        return self.headers.get(b"accept", b"").strip().lower() == b"application/json"
+
+    @property
+    def takes_gzip(self) -> bool:
+        return b"gzip" in self.headers.get(b"accept-encoding", b"")
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives."""
+        more, size, until = True, 0, clock.monotonic() + BODY_SECONDS
+        while more:
+            try:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    message = await self._receive()
+            except TimeoutError:
+                raise BodyError(400) from None
+            if message["type"] == "http.disconnect":
+                raise BodyError(400)
+            more = message.get("more_body", False)
+            size += len(message.get("body", b""))
+            if size > MAX_BODY or clock.monotonic() > until:
+                raise BodyError(413)
+            if message.get("body"):
+                yield message["body"]
+
+    async def pairs(self, take_file: TakeFile) -> Pairs:
+        """Names and values of a posted form, in order. Each file is handed on while it arrives."""
+        content_type = self.headers.get(b"content-type", b"")
+        boundary = boundary_of(content_type)
+        try:
+            if boundary is not None:
+                return await _Parts(MultipartReader(boundary), self.chunks()).pairs(take_file)
+            if content_type.split(b";")[0].strip().lower() != b"application/x-www-form-urlencoded":
+                raise BodyError(415)
+            return _decoded(await self._text_body())
+        except (MultipartError, ValueError):
+            raise BodyError(400) from None
+
+    async def _text_body(self) -> bytes:
+        body = bytearray()
+        async for chunk in self.chunks():
+            body += chunk
+            if len(body) > MAX_TEXT_BODY:
+                raise BodyError(413)
+        return bytes(body)
+
+
+def _decoded(body: bytes) -> Pairs:
+    text = body.decode("latin-1")
+    return parse_qsl(text, keep_blank_values=True, errors="replace", max_num_fields=MAX_PAIRS)
+
+
+class _Parts:
+    """The parts of one multipart body, one after the other."""
+
+    def __init__(self, reader: MultipartReader, chunks: AsyncIterator[bytes]) -> None:
+        self._reader = reader
+        self._chunks = chunks
+        self._events: deque[Event] = deque()
+        self._size = 0
+
+    async def pairs(self, take_file: TakeFile) -> Pairs:
+        pairs: Pairs = []
+        while (event := await self._next()) is not None:
+            if not isinstance(event, PartBegins):
+                raise MultipartError("a part without a beginning")
+            content = self._content()
+            if event.filename is None:
+                pairs.append((event.name, await self._text(content)))
+            elif event.filename:
+                await take_file(pairs, event.name, event.filename, content)
+            async for _ in content:
+                pass  # whatever nobody wanted to read of it
+        self._reader.close()
+        return pairs
+
+    async def _next(self) -> Event | None:
+        while not self._events:
+            chunk = await anext(self._chunks, None)
+            if chunk is None:
+                return None
+            self._events.extend(self._reader.feed(chunk))
+        return self._events.popleft()
+
+    async def _content(self) -> AsyncIterator[bytes]:
+        while not isinstance(event := await self._next(), PartEnds):
+            if not isinstance(event, PartData):
+                raise MultipartError("the body ended early")
+            yield event.content
+
+    async def _text(self, content: AsyncIterator[bytes]) -> str:
+        text = bytearray()
+        async for piece in content:
+            text += piece
+            self._size += len(piece)
+            if self._size > MAX_TEXT_BODY:
+                raise BodyError(413)
+        return text.decode("utf-8", "replace")

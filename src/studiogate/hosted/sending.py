@@ -1,0 +1,171 @@
+"""From step to step, and off. One judgement, that of the API, says what is wrong; here it is put beside the fields.
+
+With script the page asks for it as JSON and stays; without, each button is a round trip: what an answer has brought
+into view is shown first, and is not wrong before it has been seen.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from typing import Any
+
+from studiogate.domain.forms.answer_checks import Setting
+from studiogate.domain.forms.answers import judge
+from studiogate.domain.forms.visibility import visible_keys
+from studiogate.domain.people import normalize_email
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.forms import submitting as flow
+from studiogate.flows.forms.submitting import BAD_EMAIL, WantedSubmission
+from studiogate.hosted import guard, pages, showing, wording
+from studiogate.hosted.answers import Answer, as_json, see_other
+from studiogate.hosted.guard import Suspicion
+from studiogate.hosted.notices import Reason, notice, reason_against
+from studiogate.hosted.opening import Opened
+from studiogate.hosted.posted import Posted, input_name, read_posted, submitter
+from studiogate.hosted.requests import Pairs, VisitorRequest
+from studiogate.hosted.steps import EMAIL, answered
+from studiogate.hosted.uploading import Receiver
+from studiogate.runtime import Runtime
+
+MORE = "Your answers brought up a little more to fill in."
+SUSPICIONS = {
+    Suspicion.UNSEALED: "This page had lost its seal. It has a new one now: please send it again.",
+    Suspicion.STALE: "This page had been open for a long time. Please look it over and send it again.",
+    Suspicion.TOO_QUICK: "That was quick! Please look it over and send it again.",
+    Suspicion.TRAPPED: "The field that people do not see was filled in. Please leave it empty and send it again.",
+}
+
+
+class Sending:
+    """One POST to a form's page."""
+
+    def __init__(self, runtime: Runtime, request: VisitorRequest, opened: Opened) -> None:
+        self._runtime = runtime
+        self._request = request
+        self._opened = opened
+        self._receiver = Receiver(runtime, opened)
+        self.posted = Posted()
+
+    async def receive(self) -> None:
+        pairs = await self._request.pairs(self._take_file)
+        self.posted = read_posted(self._opened.plan, pairs)
+        for key, upload_id in self._receiver.received:
+            self.posted.answers[key] = [*self.posted.answers.get(key, []), upload_id]
+
+    async def _take_file(self, before: Pairs, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
+        """A file within the form, from a browser without script. The token stands before it, and is looked at first."""
+        token = dict(before).get("token", "")
+        secret, form = self._opened.studio.link_secret, self._opened.form
+        if guard.token_suspicion(secret, form.id, token, form.now) is None:
+            await self._receiver.take(name, filename, content)
+
+    async def answer(self) -> Answer:
+        opened, posted = self._opened, self.posted
+        suspicion = guard.suspicion(opened.studio.link_secret, opened.form.id, posted, opened.form.now)
+        if suspicion is not None:
+            return await self._suspected(suspicion)
+        if posted.action == "back":
+            return await self._show(opened.plan.step_before(posted.step, posted.answers))
+        unseen = self._unseen()
+        if unseen and not self._request.wants_json:
+            errors = self._but_for(unseen, await self._errors(posted.step))
+            return await self._show(min(map(opened.plan.step_of, unseen)), errors | self._receiver.errors, MORE)
+        if posted.action == "next":
+            return await self._next()
+        return await self._submit()
+
+    async def _suspected(self, suspicion: Suspicion) -> Answer:
+        opened, token = self._opened, self.posted.token
+        if suspicion in (Suspicion.UNSEALED, Suspicion.STALE):
+            self.posted.token = ""
+        if not self._request.wants_json:
+            return await self._show(self.posted.step, {"": SUSPICIONS[suspicion]}, SUSPICIONS[suspicion])
+        wait = guard.seconds_to_wait(opened.studio.link_secret, opened.form.id, token, opened.form.now)
+        told: dict[str, Any] = {"message": SUSPICIONS[suspicion], "faults": {}}
+        if suspicion is Suspicion.TOO_QUICK:
+            told["wait"] = wait
+        elif suspicion is not Suspicion.TRAPPED:
+            told["token"] = showing.new_token(opened)
+        return as_json(422, told)
+
+    def _unseen(self) -> list[str]:
+        """Fields that these answers show and the page did not."""
+        visible = visible_keys(self._opened.plan.fields, self.posted.answers)
+        last = len(self._opened.plan.steps) if self.posted.action == "send" else self.posted.step
+        return [
+            key
+            for key in map(str, (field.get("key") for field in self._opened.plan.fields))
+            if key in visible and input_name(key) not in self.posted.shown and self._opened.plan.step_of(key) <= last
+        ]
+
+    @staticmethod
+    def _but_for(keys: Iterable[str], errors: dict[str, str]) -> dict[str, str]:
+        names = {input_name(key) for key in keys}
+        return {name: text for name, text in errors.items() if name not in names}
+
+    async def _errors(self, last_step: int) -> dict[str, str]:
+        """What is wrong up to a step."""
+        opened, posted = self._opened, self.posted
+        async with self._runtime.database.connection() as connection:
+            kept = await showing.uploads_of(connection, opened, posted)
+        uploads = {each: key for key, ids in posted.answers.items() if isinstance(ids, list) for each in ids}
+        setting = Setting(opened.studio.country, {each: key for each, key in uploads.items() if each in kept})
+        faults = judge(opened.plan.fields, answered(opened.plan, posted.answers), setting).faults
+        if opened.member is None and not normalize_email(submitter(opened.plan.contact, posted)[0]):
+            faults = [BAD_EMAIL, *faults]
+        said = wording.messages(opened.plan, faults, opened.plan.contact.email_key)
+        within = {EMAIL, *(input_name(str(f.get("key"))) for step in opened.plan.steps[: last_step + 1] for f in step)}
+        return {name: text for name, text in said.items() if name in within} | self._receiver.errors
+
+    async def _next(self) -> Answer:
+        errors = await self._errors(self.posted.step)
+        if errors:
+            return await self._refused(errors)
+        step = self._opened.plan.next_step(self.posted.step, self.posted.answers)
+        return as_json(200, {"step": step}) if self._request.wants_json else await self._show(step)
+
+    async def _submit(self) -> Answer:
+        opened, posted = self._opened, self.posted
+        if self._receiver.errors:
+            return await self._refused(self._receiver.errors)
+        email, name = submitter(opened.plan.contact, posted)
+        if opened.member is not None:
+            email, name = opened.member.email or "", opened.member.name or None
+        wanted = WantedSubmission(email, name, answered(opened.plan, posted.answers), opened.member_id)
+        mails = self._runtime.settings.smtp_url is not None
+        outcome = await flow.submit_from_page(
+            self._runtime.database, opened.access, opened.form.id, wanted, mails=mails
+        )
+        if isinstance(outcome, Refusal):
+            return await self._not_taken(outcome, normalize_email(email))
+        self._runtime.sequencer.kick(opened.access.studio_id)
+        return self._done()
+
+    def _done(self) -> Answer:
+        opened = self._opened
+        url = opened.form.settings.redirect_url
+        location = url if url and not opened.embedded else replace(opened, link="").address("/done")
+        return as_json(201, {"location": location}) if self._request.wants_json else see_other(location)
+
+    async def _not_taken(self, refusal: Refusal, email: str | None) -> Answer:
+        opened = self._opened
+        if refusal.code is Code.VALIDATION_ERROR:
+            said = wording.messages(opened.plan, refusal.faults, opened.plan.contact.email_key)
+            return await self._refused(said or {"": wording.GENERIC})
+        async with self._runtime.database.connection() as connection:
+            reason = await reason_against(connection, opened.access, opened.form, email)
+        told = notice(reason or Reason.CLOSED_NOW, opened.studio, opened.form)
+        return pages.notice_page(self._request, told, embedded=opened.embedded)
+
+    async def _refused(self, errors: dict[str, str]) -> Answer:
+        by_name = {input_name(str(each.get("key"))): str(each.get("key")) for each in self._opened.plan.fields}
+        step = min(self._opened.plan.step_of(by_name.get(name, "")) for name in errors)
+        if self._request.wants_json:
+            return as_json(422, {"faults": errors, "step": step})
+        return await self._show(step, errors)
+
+    async def _show(self, step: int, errors: dict[str, str] | None = None, message: str = "") -> Answer:
+        self.posted.step = step
+        async with self._runtime.database.connection() as connection:
+            return await showing.show(
+                connection, self._request, self._opened, self.posted, errors=errors or {}, message=message
+            )

@@ -1,0 +1,98 @@
+"""A form's fields in the order and the steps in which they are asked, and who is asked for beside them.
+
+Every submission needs an email. Where the form has a field for it that everybody must fill in (a required one of type
+email with a telling key and no rule), that is the one; else the page asks for it in the first step. The same goes for
+the name, which may stay empty.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.visibility import visible_keys
+
+Field: TypeAlias = Mapping[str, Any]
+Answers: TypeAlias = Mapping[str, Any]
+
+EMAIL = "submitter_email"
+NAME = "submitter_name"
+EMAIL_KEYS = ("email", "email_address", "submitter_email")
+NAME_KEYS = ("submitter_name", "full_name", "name", "first_name", "preferred_name", "last_name")
+MAX_NAME = 200
+
+
+class Contact(NamedTuple):
+    """Which field's answer is the email, and which ones make the name; None and none where the page asks itself."""
+
+    email_key: str | None
+    name_keys: Sequence[str]
+
+
+class Plan(NamedTuple):
+    steps: Sequence[Sequence[Field]]
+    contact: Contact
+
+    @property
+    def fields(self) -> list[Field]:
+        return [field for step in self.steps for field in step]
+
+    def step_of(self, key: str) -> int:
+        """The step that asks for a field; what the page asks itself it asks in the first."""
+        places = {str(field.get("key")): index for index, step in enumerate(self.steps) for field in step}
+        return places.get(key, 0)
+
+    def visible_steps(self, answers: Answers) -> list[int]:
+        """The steps with anything to see; the first one always."""
+        visible = visible_keys(self.fields, answers)
+        return [
+            index
+            for index, step in enumerate(self.steps)
+            if index == 0 or any(str(field.get("key")) in visible for field in step)
+        ]
+
+    def next_step(self, step: int, answers: Answers) -> int:
+        """The one after, or the same where it was the last."""
+        return next((index for index in self.visible_steps(answers) if index > step), step)
+
+    def step_before(self, step: int, answers: Answers) -> int:
+        return next((index for index in reversed(self.visible_steps(answers)) if index < step), 0)
+
+
+def plan(fields: Sequence[Field]) -> Plan:
+    first: dict[str, Field] = {}
+    for field in fields:
+        first.setdefault(str(field.get("key")), field)
+    groups: dict[int, list[Field]] = {}
+    for field in sorted(first.values(), key=lambda each: _whole(each.get("order"))):
+        groups.setdefault(_whole(field.get("step_index")), []).append(field)
+    return Plan([groups[index] for index in sorted(groups)] or [[]], _contact(list(first.values())))
+
+
+def answered(plan_: Plan, answers: Answers) -> dict[str, Any]:
+    """The answers that count: those of visible fields."""
+    visible = visible_keys(plan_.fields, answers)
+    return {key: answer for key, answer in answers.items() if key in visible}
+
+
+def contact_place(step: Sequence[Field]) -> int:
+    """Where the page's own questions go: behind a heading and a name that open the form."""
+    for place, field in enumerate(step):
+        if field.get("type") != FieldType.SECTION_BREAK and field.get("key") not in NAME_KEYS:
+            return place
+    return len(step)
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _contact(fields: Sequence[Field]) -> Contact:
+    always = {str(each.get("key")): each for each in fields if each.get("display_when") is None}
+    emails = [
+        key
+        for key in EMAIL_KEYS
+        if key in always and always[key].get("type") == FieldType.EMAIL and always[key].get("required") is True
+    ]
+    names = [key for key in NAME_KEYS if key in always and always[key].get("type") == FieldType.TEXT]
+    whole = [key for key in names[:1] if key not in ("first_name", "last_name")]
+    return Contact(emails[0] if emails else None, whole or [key for key in names if key.endswith("t_name")])

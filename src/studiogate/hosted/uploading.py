@@ -1,0 +1,88 @@
+"""Files from the page, one at a time, by the same flow as the API's: judged by content, on the disk or nowhere."""
+
+import json
+from collections.abc import AsyncIterator
+from urllib.parse import unquote
+
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.forms import uploading as flow
+from studiogate.hosted import guard
+from studiogate.hosted.answers import Answer, as_json
+from studiogate.hosted.opening import Opened
+from studiogate.hosted.posted import input_name
+from studiogate.hosted.requests import VisitorRequest
+from studiogate.hosted.wording import size_in_words
+from studiogate.runtime import Runtime
+from studiogate.storage.uploads import IncomingFile, UploadFolder
+
+NOT_NOW = "This form takes no files now."
+UNSEALED = "Please load this page anew, then add the file again."
+_WORDS = {
+    "empty_file": "This file is empty.",
+    "file_type": "This field does not take files of this kind.",
+    "unknown_field": "This form has no such field.",
+}
+
+
+class Receiver:
+    """Takes files for one form; remembers what it took and what it refused."""
+
+    def __init__(self, runtime: Runtime, opened: Opened) -> None:
+        self._runtime = runtime
+        self._opened = opened
+        self._folder = UploadFolder(runtime.settings.data_dir)
+        self.received: list[tuple[str, str]] = []
+        self.errors: dict[str, str] = {}
+
+    async def take(self, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
+        """A file part of a posted form."""
+        prefix, _, quoted = name.partition(".")
+        key = unquote(quoted)
+        if prefix != "u":
+            return
+        outcome = await self.store(key, filename, content)
+        if isinstance(outcome, Refusal):
+            self.errors[input_name(key)] = f"{filename[:80]}: {in_words(outcome)}"
+        else:
+            self.received.append((key, json.loads(outcome)["id"]))
+
+    async def store(self, key: str, filename: str, content: AsyncIterator[bytes]) -> str | Refusal:
+        """The upload in wire form. More than the field takes is not read to its end."""
+        database, access = self._runtime.database, self._opened.access
+        async with database.connection() as connection:
+            form = await flow.open_for_uploads(connection, access, self._opened.form.id)
+        if isinstance(form, Refusal):
+            return form
+        most = flow.size_limit(form.fields.get(key, {}))
+        with IncomingFile(self._folder, access.studio_id) as file:
+            async for piece in content:
+                if file.size + len(piece) > most:
+                    return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": most}, "file")
+                file.write(piece)
+            upload = await flow.judge(form, key, filename, file)
+            if isinstance(upload, Refusal):
+                return upload
+            wire = await flow.record_from_page(database, access, upload)
+            self._folder.keep(access.studio_id, file.name)
+            return wire
+
+
+async def upload(runtime: Runtime, request: VisitorRequest, opened: Opened) -> Answer:
+    """One file as the whole body: what the page's script sends, so that it can show how far it is."""
+    token = request.headers.get(b"x-form-token", b"").decode("latin-1")
+    if guard.token_suspicion(opened.studio.link_secret, opened.form.id, token, opened.form.now) is not None:
+        return as_json(403, {"message": UNSEALED})
+    filename = unquote(request.headers.get(b"x-file-name", b"file").decode("latin-1"), errors="replace")
+    outcome = await Receiver(runtime, opened).store(request.query.get("field", ""), filename, request.chunks())
+    if isinstance(outcome, Refusal):
+        return as_json(413 if outcome.code is Code.BODY_TOO_LARGE else 422, {"message": in_words(outcome)})
+    return as_json(201, json.loads(outcome))
+
+
+def in_words(refusal: Refusal) -> str:
+    if refusal.code is Code.BODY_TOO_LARGE:
+        return f"This file is larger than {size_in_words(refusal.details['maximum_bytes'])}."
+    if refusal.code is not Code.VALIDATION_ERROR:
+        return NOT_NOW
+    fault = refusal.faults[0]
+    return _WORDS.get(fault.type) or "This file" + fault.msg.removeprefix("The file") + "."

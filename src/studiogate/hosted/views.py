@@ -1,0 +1,181 @@
+"""Fields as the templates want them: everything is decided here, the templates only write it down."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from studiogate.domain.forms.answer_checks import max_rating, option_values
+from studiogate.domain.forms.answers import consent_text
+from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.visibility import rule_texts, visible_keys
+from studiogate.hosted.posted import ADDRESS_LINES, Posted, input_name
+from studiogate.hosted.steps import EMAIL, NAME, Field, Plan, contact_place
+from studiogate.hosted.wording import file_limits
+from studiogate.storage.forms.hosted import KeptUpload
+
+DEFAULT_MAX_FILE = 10 * 1024 * 1024
+# Label, what browsers may fill in, and how wide it is beside the others.
+ADDRESS_PARTS = (
+    ("Street and number", "address-line1", "wide"),
+    ("Apartment, floor (optional)", "address-line2", "wide"),
+    ("City", "address-level2", "half"),
+    ("State or region", "address-level1", "half"),
+    ("Postcode", "postal-code", "half"),
+    ("Country", "country-name", "half"),
+)
+_FILLED_IN = {"first_name": "given-name", "last_name": "family-name", "full_name": "name", "name": "name"}
+_BY_TYPE = {FieldType.EMAIL: "email", FieldType.PHONE: "tel"}
+_ABOUT_OTHERS = ("emergency", "contact", "partner", "doctor", "parent", "guardian", "friend")
+
+
+class Choice(NamedTuple):
+    value: str
+    label: str
+    chosen: bool
+
+
+class Part(NamedTuple):
+    label: str
+    name: str
+    autocomplete: str
+    width: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    id: str
+    name: str
+    kind: str
+    label: str
+    required: bool = False
+    visible: bool = True
+    key: str | None = None
+    rule: str | None = None
+    help: str = ""
+    placeholder: str = ""
+    autocomplete: str = "off"
+    value: str = ""
+    error: str = ""
+    choices: Sequence[Choice] = ()
+    parts: Sequence[Part] = ()
+    uploads: Sequence[KeptUpload] = ()
+    typed_name: str = ""
+    accept: str = ""
+    max_file: int = DEFAULT_MAX_FILE
+    multiple: bool = False
+    buttons: bool = False
+    text: str = ""
+    limits: str = ""
+
+    @property
+    def described_by(self) -> str:
+        return f"{self.id}-help {self.id}-error" if self.help else f"{self.id}-error"
+
+
+class Known(NamedTuple):
+    """What the fields are shown with."""
+
+    posted: Posted
+    errors: Mapping[str, str]
+    uploads: Mapping[str, KeptUpload]
+
+
+def step_views(plan: Plan, known: Known, *, asks: bool) -> list[list[FieldView]]:
+    """All steps; ``asks``: whether the page must find out itself who it is."""
+    visible = visible_keys(plan.fields, known.posted.answers)
+    numbers = {str(field.get("key")): number for number, field in enumerate(plan.fields)}
+    steps = [[_view(field, numbers, visible, known) for field in step] for step in plan.steps]
+    if asks:
+        place = contact_place(plan.steps[0])
+        steps[0][place:place] = _contact_views(plan, known)
+    return steps
+
+
+def _contact_views(plan: Plan, known: Known) -> list[FieldView]:
+    posted, errors, views = known.posted, known.errors, []
+    if not plan.contact.name_keys:
+        views.append(FieldView(NAME, NAME, "text", "Your name", autocomplete="name", value=posted.name))
+    if plan.contact.email_key is None:
+        email = FieldView(
+            EMAIL, EMAIL, "email", "Your email", required=True, autocomplete="email",
+            value=posted.email, error=errors.get(EMAIL, ""), placeholder="name@example.com",
+        )  # fmt: skip
+        views.append(email)
+    return views
+
+
+def _view(field: Field, numbers: Mapping[str, int], visible: frozenset[str], known: Known) -> FieldView:
+    key, kind = str(field.get("key")), str(field.get("type"))
+    name, answer = input_name(key), known.posted.answers.get(key, "")
+    return FieldView(
+        id=f"field-{numbers[key]}",
+        name=name,
+        kind=kind,
+        label=_text(field.get("label")),
+        required=field.get("required") is True,
+        visible=key in visible,
+        key=key,
+        rule=_rule(field),
+        help=_text(field.get("help_text")),
+        placeholder=_text(field.get("placeholder")),
+        autocomplete=_autocomplete(key, kind),
+        value=answer if isinstance(answer, str) else "",
+        error=known.errors.get(name, ""),
+        choices=_choices(field, answer),
+        parts=_parts(key, known.posted.lines.get(key, ())) if kind == FieldType.ADDRESS else (),
+        uploads=[known.uploads[each] for each in answer if each in known.uploads] if isinstance(answer, list) else [],
+        typed_name=known.posted.typed.get(key, ""),
+        accept=_text(field.get("accept")),
+        max_file=_max_file(field),
+        limits=file_limits(field, _max_file(field)) if kind == FieldType.FILE_UPLOAD else "",
+        multiple=field.get("multiple") is True,
+        buttons=field.get("options_layout") == "buttons",
+        text=consent_text(field) if kind == FieldType.CONSENT else _text(field.get("signature_purpose")),
+    )
+
+
+def _max_file(field: Field) -> int:
+    given = field.get("max_file_size")
+    return given if isinstance(given, int) else DEFAULT_MAX_FILE
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _rule(field: Field) -> str | None:
+    """The rule for the page's script, its values spelled as the evaluator spells them."""
+    rule = field.get("display_when")
+    if not isinstance(rule, Mapping):
+        return None
+    return json.dumps([str(rule.get("field_key")), str(rule.get("op")), rule_texts(rule.get("value"))])
+
+
+def _autocomplete(key: str, kind: str) -> str:
+    """Help browsers to fill in what is about the visitor, and only that."""
+    if any(word in key for word in _ABOUT_OTHERS):
+        return "off"
+    return _BY_TYPE.get(FieldType(kind), _FILLED_IN.get(key, "off")) if kind in set(FieldType) else "off"
+
+
+def _choices(field: Field, answer: Any) -> list[Choice]:
+    if field.get("type") == FieldType.RATING:
+        return [Choice(str(each), str(each), answer == str(each)) for each in range(1, max_rating(field) + 1)]
+    values = option_values(field.get("options"))
+    labels = {each["value"]: each.get("label") for each in field.get("options") or () if _is_labelled(each)}
+    given = answer if isinstance(answer, list) else [answer]
+    return [Choice(each, _text(labels.get(each)) or each, each in given) for each in dict.fromkeys(values)]
+
+
+def _is_labelled(option: object) -> bool:
+    return isinstance(option, Mapping) and isinstance(option.get("value"), str)
+
+
+def _parts(key: str, lines: Sequence[str]) -> list[Part]:
+    values = [*lines, *[""] * ADDRESS_LINES]
+    return [
+        Part(label, input_name(key, f"a.{number}"), autocomplete, width, values[number])
+        for number, (label, autocomplete, width) in enumerate(ADDRESS_PARTS)
+    ]

@@ -1,0 +1,118 @@
+"""multipart/form-data, read as it arrives: nothing is held but a part's header and the bytes just fed.
+
+``feed`` takes whatever came over the wire and tells what it was: a part begins, some of its bytes, it ends. Limits on
+headers and the number of parts are kept here; limits on what the parts hold are the caller's. The parser itself is
+python-multipart's.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+MAX_PARTS = 1_000
+MAX_BOUNDARY = 70
+
+
+class MultipartError(Exception):
+    """The body is no multipart/form-data, ends early or has parts or headers beyond the limits."""
+
+
+class PartBegins(NamedTuple):
+    name: str
+    filename: str | None
+
+
+class PartData(NamedTuple):
+    content: bytes
+
+
+class PartEnds(NamedTuple):
+    pass
+
+
+Event: TypeAlias = PartBegins | PartData | PartEnds
+
+
+def boundary_of(content_type: bytes) -> bytes | None:
+    """The boundary that a Content-Type header names; None where it is another type or names none."""
+    media_type, options = parse_options_header(content_type)
+    boundary = options.get(b"boundary", b"")
+    return boundary if media_type == b"multipart/form-data" and 1 <= len(boundary) <= MAX_BOUNDARY else None
+
+
+class MultipartReader:
+    """One body. After the last chunk, ``close`` says whether it was whole."""
+
+    def __init__(self, boundary: bytes) -> None:
+        self._told: list[Event] = []
+        self._name, self._value = b"", b""
+        self._disposition: bytes | None = None
+        self._parts = 0
+        self._done = False
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._part_begins,
+                "on_header_field": self._header_field,
+                "on_header_value": self._header_value,
+                "on_header_end": self._header_ends,
+                "on_headers_finished": self._headers_end,
+                "on_part_data": self._part_data,
+                "on_part_end": self._part_ends,
+                "on_end": self._end,
+            },
+        )
+
+    def feed(self, chunk: bytes) -> Iterator[Event]:
+        if self._done:
+            return  # what follows the last delimiter is nobody's
+        try:
+            self._parser.write(chunk)
+        except FormParserError as error:
+            raise MultipartError("it cannot be taken apart") from error
+        told, self._told = self._told, []
+        yield from told
+
+    def close(self) -> None:
+        if not self._done:
+            raise MultipartError("it ends early")
+
+    def _part_begins(self) -> None:
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise MultipartError("it has too many parts")
+        self._disposition = None
+
+    def _header_field(self, data: bytes, start: int, end: int) -> None:
+        self._name += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _header_ends(self) -> None:
+        if self._name.lower() == b"content-disposition":
+            self._disposition = self._value
+        self._name, self._value = b"", b""
+
+    def _headers_end(self) -> None:
+        kind, options = parse_options_header(self._disposition)
+        if kind != b"form-data" or b"name" not in options:
+            raise MultipartError("a part has no name")
+        filename = options.get(b"filename")
+        self._told.append(PartBegins(_text(options[b"name"]), None if filename is None else _text(filename)))
+
+    def _part_data(self, data: bytes, start: int, end: int) -> None:
+        self._told.append(PartData(data[start:end]))
+
+    def _part_ends(self) -> None:
+        self._told.append(PartEnds())
+
+    def _end(self) -> None:
+        self._done = True
+
+
+def _text(value: bytes) -> str:
+    """Browsers write a quote as %22 and line ends as %0D and %0A; a percent sign they leave as it is."""
+    return value.decode("utf-8", "replace").replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")

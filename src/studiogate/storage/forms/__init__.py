@@ -1,0 +1,1 @@
+"""Forms, their versions, submissions and uploaded files."""

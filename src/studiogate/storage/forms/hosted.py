@@ -1,0 +1,123 @@
+"""What a hosted page is made of."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.forms.settings import FormSettings, read_settings
+from studiogate.storage.database import Connection
+
+STUDIO = """
+    select s.studio_id, s.name, s.slug, s.timezone, s.logo_url, s.primary_color, s.country, k.link_secret
+    from studios s join studio_secrets k on k.studio_id = s.studio_id where s.slug = $1"""
+
+# A draft is nobody's business but its writers'. An archived form is told of: somebody may hold its address.
+FORM = """
+    select f.id, f.title, f.slug, f.description, f.fields, f.settings, f.status, f.version, clock_timestamp() as now
+    from forms f where f.studio_id = $1 and f.slug = $2 and f.status <> 'draft'"""
+
+MEMBER = "select id, name, email from members where studio_id = $1 and id = $2"
+
+UPLOADS = """
+    select id::text as id, filename, size from form_uploads
+    where studio_id = $1 and form_id = $2 and id = any($3::uuid[]) and submission_id is null"""
+
+LINKED = """
+    select f.slug as form_slug, s.slug as studio_slug, k.link_secret, clock_timestamp() as now,
+           exists (select from members m where m.studio_id = $1 and m.id = $3) as known
+    from forms f join studios s on s.studio_id = f.studio_id join studio_secrets k on k.studio_id = f.studio_id
+    where f.studio_id = $1 and f.id = $2"""
+
+
+@dataclass(frozen=True, slots=True)
+class PageStudio:
+    studio_id: UUID
+    name: str
+    slug: str
+    timezone: str
+    logo_url: str | None
+    primary_color: str | None
+    country: str
+    link_secret: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PageForm:
+    id: UUID
+    title: str
+    slug: str
+    description: str | None
+    fields: list[dict[str, Any]]
+    settings: FormSettings
+    status: str
+    version: int
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PageMember:
+    id: UUID
+    name: str
+    email: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptUpload:
+    id: str
+    filename: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkGround:
+    """What a link for a member is made of."""
+
+    studio_slug: str
+    form_slug: str
+    link_secret: bytes
+    member_known: bool
+    now: datetime
+
+
+async def find_page_studio(connection: Connection, slug: str) -> PageStudio | None:
+    """The studio that a page's address names: the directory of addresses, and the only way in from outside."""
+    row = await connection.fetchrow(STUDIO, slug)
+    return None if row is None else PageStudio(**dict(row))
+
+
+async def find_page_form(connection: Connection, access: Access, slug: str) -> PageForm | None:
+    row = await connection.fetchrow(FORM, access.studio_id, slug)
+    if row is None:
+        return None
+    fields = [each for each in json.loads(row["fields"]) if isinstance(each, dict)]
+    return PageForm(**dict(row) | {"fields": fields, "settings": read_settings(json.loads(row["settings"]))})
+
+
+async def find_page_member(connection: Connection, access: Access, member_id: UUID) -> PageMember | None:
+    row = await connection.fetchrow(MEMBER, access.studio_id, member_id)
+    return None if row is None else PageMember(**dict(row))
+
+
+async def kept_uploads(
+    connection: Connection, access: Access, form_id: UUID, upload_ids: Sequence[str]
+) -> dict[str, KeptUpload]:
+    """Of the given ids those that wait for a submission of this form, by id."""
+    rows = await connection.fetch(UPLOADS, access.studio_id, form_id, upload_ids)
+    return {row["id"]: KeptUpload(**dict(row)) for row in rows}
+
+
+async def find_link_ground(connection: Connection, access: Access, form_id: UUID, member_id: UUID) -> LinkGround | None:
+    row = await connection.fetchrow(LINKED, access.studio_id, form_id, member_id)
+    if row is None:
+        return None
+    return LinkGround(row["studio_slug"], row["form_slug"], row["link_secret"], row["known"], row["now"])
+
+
+async def studios_of_form(connection: Connection, form_id: UUID) -> list[UUID]:
+    """Operators only: whose form this is. Ids are unique a studio, so there can be more than one."""
+    rows = await connection.fetch("select studio_id from forms where id = $1", form_id)
+    return [row["studio_id"] for row in rows]

@@ -1,0 +1,145 @@
+"""What a submission is judged by, and what it leaves behind. First the form's row is locked, then the rest is read."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuid
+
+from studiogate.domain.access import Access
+from studiogate.domain.forms.answers import Consent
+from studiogate.domain.forms.settings import FormSettings, read_settings
+from studiogate.storage.database import Connection
+from studiogate.storage.forms.reading import SUBMISSION
+
+# Submissions of one form come one after the other: that is how they are counted. Rows that only refer to the form
+# (its submissions' foreign keys) do not wait for this lock.
+LOCK_FORM = """
+    select f.id, f.status, f.version, f.title, f.fields, f.settings, s.country, clock_timestamp() as now
+    from forms f join studios s on s.studio_id = f.studio_id
+    where f.studio_id = $1 and f.id = $2 for no key update of f"""
+
+FIND_FORM = LOCK_FORM.removesuffix("for no key update of f")
+
+# What was judged to be spam or was turned away takes nobody's place.
+COUNT = """
+    select count(*) filter (where submitter_email = $3) as by_email, count(*) as in_all
+    from form_submissions where studio_id = $1 and form_id = $2 and status in ('pending', 'confirmed')"""
+
+WAITING_UPLOADS = """
+    select id::text as id, field_key from form_uploads
+    where studio_id = $1 and form_id = $2 and id = any($3::uuid[]) and submission_id is null for update"""
+
+PERSON = """
+    select (select id from members where studio_id = $1 and email = $2) as member_id,
+           (select id from leads where studio_id = $1 and email = $2) as lead_id"""
+
+RECORD = f"""
+    with made as (
+        insert into form_submissions (studio_id, id, form_id, form_version, submitter_name, submitter_email, data,
+                                      consents, member_id, lead_id, created_at, updated_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+        returning *
+    ), claimed as (
+        update form_uploads set submission_id = $2 where studio_id = $1 and id = any($12::uuid[])
+    )
+    select row_to_json(w)::text from (select {SUBMISSION.columns} from made n) w"""
+
+
+@dataclass(frozen=True, slots=True)
+class FormSituation:
+    """A form as it stands while its row is locked."""
+
+    id: UUID
+    status: str
+    version: int
+    title: str
+    fields: list[dict[str, Any]]
+    settings: FormSettings
+    country: str
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubmission:
+    id: UUID
+    form: FormSituation
+    submitter_name: str | None
+    submitter_email: str
+    data: dict[str, Any]
+    consents: Sequence[Consent]
+    upload_ids: Sequence[str]
+    member_id: UUID | None
+    lead_id: UUID | None
+
+
+def new_id() -> UUID:
+    return uuid.uuid7()
+
+
+async def lock_form(connection: Connection, access: Access, form_id: str | UUID) -> FormSituation | None:
+    return _situation(await connection.fetchrow(LOCK_FORM, access.studio_id, form_id))
+
+
+async def find_form(connection: Connection, access: Access, form_id: str | UUID) -> FormSituation | None:
+    """The same without the lock, for who only looks."""
+    return _situation(await connection.fetchrow(FIND_FORM, access.studio_id, form_id))
+
+
+def _situation(row: Any) -> FormSituation | None:
+    if row is None:
+        return None
+    return FormSituation(
+        row["id"],
+        row["status"],
+        row["version"],
+        row["title"],
+        json.loads(row["fields"]),
+        read_settings(json.loads(row["settings"])),
+        row["country"],
+        row["now"],
+    )
+
+
+async def count_submissions(connection: Connection, access: Access, form_id: str | UUID, email: str) -> tuple[int, int]:
+    """How many this email has made, and how many there are."""
+    row = await connection.fetchrow(COUNT, access.studio_id, form_id, email)
+    return (row["by_email"], row["in_all"]) if row else (0, 0)
+
+
+async def waiting_uploads(
+    connection: Connection, access: Access, form_id: str | UUID, upload_ids: Sequence[str]
+) -> dict[str, str]:
+    """Of the given ids those that wait for a submission of this form, each with its field; locked."""
+    rows = await connection.fetch(WAITING_UPLOADS, access.studio_id, form_id, upload_ids)
+    return {row["id"]: row["field_key"] for row in rows}
+
+
+async def find_person(connection: Connection, access: Access, email: str) -> tuple[UUID | None, UUID | None]:
+    """The member and the lead with this email."""
+    row = await connection.fetchrow(PERSON, access.studio_id, email)
+    return (row["member_id"], row["lead_id"]) if row else (None, None)
+
+
+async def record(connection: Connection, access: Access, made: NewSubmission) -> str:
+    """The submission in wire form."""
+    consents = [{**each._asdict(), "at": made.form.now.isoformat()} for each in made.consents]
+    wire: str = await connection.fetchval(
+        RECORD,
+        access.studio_id,
+        made.id,
+        made.form.id,
+        made.form.version,
+        made.submitter_name,
+        made.submitter_email,
+        json.dumps(made.data),
+        json.dumps(consents),
+        made.member_id,
+        made.lead_id,
+        made.form.now,
+        made.upload_ids,
+    )
+    return wire

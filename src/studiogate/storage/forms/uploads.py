@@ -1,0 +1,65 @@
+"""The rows of uploaded files."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+import uuid_utils.compat as uuid
+
+from studiogate.domain.access import Access
+from studiogate.storage.database import Connection
+
+INSERT = """
+    with made as (
+        insert into form_uploads (studio_id, id, form_id, field_key, filename, content_type, size, sha256, stored_name)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *
+    )
+    select row_to_json(w)::text from (
+        select u.id, 'form_upload' as object, u.filename, u.size, u.content_type from made u
+    ) w"""
+
+FORGET = """
+    delete from form_uploads where (studio_id, id) in (
+        select studio_id, id from form_uploads
+        where studio_id = $1 and submission_id is null and created_at <= clock_timestamp() - interval '24 hours'
+        limit $2 for update skip locked)
+    returning stored_name"""
+
+KNOWN = "select stored_name from form_uploads where studio_id = $1 and stored_name = any($2)"
+
+
+@dataclass(frozen=True, slots=True)
+class NewUpload:
+    form_id: str | UUID
+    field_key: str
+    filename: str
+    content_type: str
+    size: int
+    sha256: bytes
+    stored_name: str
+
+
+async def insert_upload(connection: Connection, access: Access, made: NewUpload) -> str:
+    """The upload in wire form."""
+    wire: str = await connection.fetchval(
+        INSERT,
+        access.studio_id,
+        uuid.uuid7(),
+        made.form_id,
+        made.field_key,
+        made.filename,
+        made.content_type,
+        made.size,
+        made.sha256,
+        made.stored_name,
+    )
+    return wire
+
+
+async def forget_uploads(connection: Connection, access: Access, at_most: int) -> list[str]:
+    """Take the rows of files that no submission named within a day; returns the files' names."""
+    return [row["stored_name"] for row in await connection.fetch(FORGET, access.studio_id, at_most)]
+
+
+async def known_files(connection: Connection, access: Access, names: list[str]) -> set[str]:
+    """Of these files those that have a row."""
+    return {row["stored_name"] for row in await connection.fetch(KNOWN, access.studio_id, names)}

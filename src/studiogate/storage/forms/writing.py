@@ -1,0 +1,102 @@
+"""Forms are written, each version of the fields is kept."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import uuid_utils.compat as uuid
+
+from studiogate.domain.access import Access
+from studiogate.storage.database import Connection, TransactionConflictError
+from studiogate.storage.forms.reading import FORM
+
+WIRE = f"select row_to_json(w)::text from (select {FORM.columns} from saved f) w"
+
+INSERT = f"""
+    with saved as (
+        insert into forms (studio_id, id, title, slug, description, fields, settings, status)
+        values ($1, $2, $3, $4, $5, $6, $7, $8)
+        on conflict (studio_id, slug) do nothing returning *
+    ), kept as (
+        insert into form_versions (studio_id, form_id, version, fields)
+        select studio_id, id, version, fields from saved
+    )
+    {WIRE}"""
+
+LOCK = """
+    select title, slug, description, fields, settings, status from forms
+    where studio_id = $1 and id = $2 for no key update"""
+
+UPDATE = f"""
+    with saved as (
+        update forms set title = $3, slug = $4, description = $5, fields = $6, settings = $7, status = $8,
+                         version = version + 1
+        where studio_id = $1 and id = $2 returning *
+    ), kept as (
+        insert into form_versions (studio_id, form_id, version, fields)
+        select studio_id, id, version, fields from saved
+    )
+    {WIRE}"""
+
+HAS_SUBMISSIONS = "select exists (select from form_submissions where studio_id = $1 and form_id = $2)"
+
+TAKEN = """
+    select slug from forms
+    where studio_id = $1 and (slug = $2 or slug ~ ('^' || $2 || '-[0-9]+$')) and id is distinct from $3"""
+
+
+@dataclass(frozen=True, slots=True)
+class FormContent:
+    """All of a form that can be written."""
+
+    title: str
+    slug: str
+    description: str | None
+    fields: list[Any]
+    settings: Mapping[str, Any]
+    status: str
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        fields, settings = _written(self.fields), _written(dict(self.settings))
+        return self.title, self.slug, self.description, fields, settings, self.status
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+async def insert_form(connection: Connection, access: Access, content: FormContent) -> str | None:
+    """The new form in wire form, or None where its slug is taken."""
+    wire: str | None = await connection.fetchval(INSERT, access.studio_id, uuid.uuid7(), *content.columns)
+    return wire
+
+
+async def lock_content(connection: Connection, access: Access, form_id: str) -> FormContent | None:
+    row = await connection.fetchrow(LOCK, access.studio_id, form_id)
+    if row is None:
+        return None
+    fields, settings = json.loads(row["fields"]), json.loads(row["settings"])
+    return FormContent(row["title"], row["slug"], row["description"], fields, settings, row["status"])
+
+
+async def has_submissions(connection: Connection, access: Access, form_id: str) -> bool:
+    return bool(await connection.fetchval(HAS_SUBMISSIONS, access.studio_id, form_id))
+
+
+async def update_form(connection: Connection, access: Access, form_id: str, content: FormContent) -> str:
+    """The form's next version in wire form. Whoever takes the slug at the same moment makes us look again."""
+    try:
+        wire: str = await connection.fetchval(UPDATE, access.studio_id, form_id, *content.columns)
+    except asyncpg.UniqueViolationError as error:
+        raise TransactionConflictError(str(error)) from error
+    return wire
+
+
+async def taken_slugs(connection: Connection, access: Access, slug: str, except_form: str | UUID | None) -> set[str]:
+    """This slug and its numbered kin, as far as other forms of the studio have them."""
+    rows = await connection.fetch(TAKEN, access.studio_id, slug, except_form)
+    return {row["slug"] for row in rows}

@@ -1,0 +1,88 @@
+"""The queue of mails. One is claimed by moving its due time ahead: if the claimer dies, it falls due again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuid
+
+from studiogate.domain.access import Access
+from studiogate.storage.database import Connection
+
+QUEUE = """
+    insert into mails (studio_id, id, submission_id, kind, recipient)
+    select $1, wanted.id, $2, wanted.kind, wanted.recipient
+    from unnest($3::uuid[], $4::text[], $5::text[]) wanted(id, kind, recipient)"""
+
+STUDIOS_WITH_DUE_MAILS = """
+    select distinct studio_id from mails where status = 'queued' and due_at <= clock_timestamp()"""
+
+CLAIM = """
+    with due as (
+        select m.studio_id, m.id from mails m
+        where m.studio_id = $1 and m.status = 'queued' and m.due_at <= clock_timestamp()
+        order by m.due_at limit $2 for update skip locked
+    ), claimed as (
+        update mails m set attempts = m.attempts + 1, due_at = clock_timestamp() + $3::integer * interval '1 second'
+        from due where m.studio_id = $1 and m.id = due.id
+        returning m.id, m.kind, m.recipient, m.attempts, m.submission_id
+    )
+    select c.id, c.kind, c.recipient, c.attempts, s.name as studio, f.title, f.settings, v.fields,
+           n.submitter_name, n.submitter_email, n.data, n.created_at, s.timezone
+    from claimed c
+    join form_submissions n on n.studio_id = $1 and n.id = c.submission_id
+    join forms f on f.studio_id = $1 and f.id = n.form_id
+    join form_versions v on v.studio_id = $1 and v.form_id = n.form_id and v.version = n.form_version
+    join studios s on s.studio_id = $1"""
+
+SENT = "update mails set status = 'sent', sent_at = clock_timestamp(), problem = null where studio_id = $1 and id = $2"
+
+# $3 seconds until the next try, null: there is none.
+FAILED = """
+    update mails set problem = $4, status = case when $3::integer is null then 'failed' else 'queued' end,
+                     due_at = clock_timestamp() + coalesce($3, 0) * interval '1 second'
+    where studio_id = $1 and id = $2"""
+
+FORGET = """
+    delete from mails where (studio_id, id) in (
+        select studio_id, id from mails
+        where studio_id = $1 and status <> 'queued' and created_at < clock_timestamp() - interval '7 days' limit $2)"""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMail:
+    kind: str
+    recipient: str
+
+
+async def queue(connection: Connection, access: Access, submission_id: UUID, mails: Sequence[QueuedMail]) -> None:
+    ids = [uuid.uuid7() for _ in mails]
+    kinds, recipients = [each.kind for each in mails], [each.recipient for each in mails]
+    await connection.execute(QUEUE, access.studio_id, submission_id, ids, kinds, recipients)
+
+
+async def studios_with_due_mails(connection: Connection) -> list[UUID]:
+    """The worker's own question over all studios."""
+    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_MAILS)]
+
+
+async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
+    """Mails that are ours to send until the lease ends, with all that their text is made of."""
+    return [dict(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
+
+
+async def mark_sent(connection: Connection, access: Access, mail_id: UUID) -> None:
+    await connection.execute(SENT, access.studio_id, mail_id)
+
+
+async def mark_failed(
+    connection: Connection, access: Access, mail_id: UUID, retry_after: int | None, problem: str
+) -> None:
+    await connection.execute(FAILED, access.studio_id, mail_id, retry_after, problem)
+
+
+async def forget(connection: Connection, access: Access, at_most: int) -> int:
+    """Mails that were sent, or given up, a week ago."""
+    status: str = await connection.execute(FORGET, access.studio_id, at_most)
+    return int(status.rpartition(" ")[2])

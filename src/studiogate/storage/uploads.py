@@ -1,0 +1,104 @@
+"""Uploaded files on the disk: below the data folder, outside any web root, under random names.
+
+A file is written to ``incoming`` and moved to its place after its row is committed. So a file in ``incoming`` is
+being written, or its writer has died: housekeeping then moves it to its place if it has a row and removes it if not.
+"""
+
+import contextlib
+import hashlib
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+from uuid import UUID
+
+from studiogate import clock
+
+FOLDER = "uploads"
+INCOMING = "incoming"
+ABANDONED_SECONDS = 3600.0
+
+
+class DiskFullError(Exception):
+    """The file could not be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadFolder:
+    """Where the files of all studios are."""
+
+    data: Path
+
+    def incoming(self, studio_id: UUID, name: str) -> Path:
+        return self.data / FOLDER / INCOMING / str(studio_id) / name
+
+    def kept(self, studio_id: UUID, name: str) -> Path:
+        return self.data / FOLDER / str(studio_id) / name[:2] / name
+
+    def find(self, studio_id: UUID, name: str) -> Path:
+        """Where a file is now; in the moment after its commit it may not have been moved yet."""
+        kept = self.kept(studio_id, name)
+        return kept if kept.exists() else self.incoming(studio_id, name)
+
+    def keep(self, studio_id: UUID, name: str) -> None:
+        """Put a file whose row is committed into its place."""
+        target = self.kept(studio_id, name)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.incoming(studio_id, name).replace(target)
+
+    def remove(self, studio_id: UUID, name: str) -> None:
+        self.kept(studio_id, name).unlink(missing_ok=True)
+        self.incoming(studio_id, name).unlink(missing_ok=True)
+
+    def abandoned(self) -> dict[UUID, list[str]]:
+        """Files in ``incoming`` that nobody has written to for a while, by studio."""
+        before = clock.timestamp() - ABANDONED_SECONDS
+        found: dict[UUID, list[str]] = {}
+        for path in (self.data / FOLDER / INCOMING).glob("*/*"):
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < before:
+                    found.setdefault(UUID(path.parent.name), []).append(path.name)
+        return found
+
+
+class IncomingFile:
+    """A file while it arrives: counted, hashed, and gone again unless it is kept."""
+
+    def __init__(self, folder: UploadFolder, studio_id: UUID) -> None:
+        self.name = secrets.token_hex(16)
+        self.size = 0
+        self._path = folder.incoming(studio_id, self.name)
+        self._hash = hashlib.sha256()
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        self.stream: BinaryIO = os.fdopen(descriptor, "w+b")
+
+    def write(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        self._hash.update(chunk)
+        try:
+            self.stream.write(chunk)
+        except OSError as error:
+            raise DiskFullError(error.strerror) from error
+
+    @property
+    def sha256(self) -> bytes:
+        return self._hash.digest()
+
+    def finish(self) -> None:
+        """Everything is on the disk: from here on a row may name it."""
+        self.stream.flush()
+        os.fsync(self.stream.fileno())
+
+    def __enter__(self) -> "IncomingFile":
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """Gone, unless it was moved to its place. Who is cancelled cannot know whether the row is committed."""
+        self.stream.close()
+        if error is None or isinstance(error, Exception):
+            self._path.unlink(missing_ok=True)

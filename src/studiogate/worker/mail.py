@@ -1,0 +1,83 @@
+"""Mails, sent: claimed studio by studio, never inside a transaction, tried again with growing patience."""
+
+import asyncio
+from urllib.parse import unquote, urlsplit
+
+import aiosmtplib
+import structlog
+
+from studiogate import clock
+from studiogate.flows.forms import mailing
+from studiogate.flows.forms.mailing import ClaimedMail
+from studiogate.runtime import Runtime
+
+EVERY_SECONDS = 5.0
+TIMEOUT_SECONDS = 20.0
+AT_ONCE = 10
+log = structlog.get_logger()
+
+
+async def mail_forever(runtime: Runtime) -> None:
+    if runtime.settings.smtp_url is None:
+        return
+    while True:
+        try:
+            busy = await mail_once(runtime)
+        except Exception as error:
+            log.error("mailing failed", problem=repr(error))
+            busy = 0
+        if not busy:
+            await asyncio.sleep(EVERY_SECONDS)
+
+
+async def mail_once(runtime: Runtime) -> int:
+    """Send what is due; returns how many mails were tried."""
+    url = runtime.settings.smtp_url
+    if url is None:
+        return 0
+    tried = 0
+    for studio_id in await mailing.studios_with_due_mails(runtime.database):
+        claimed = await mailing.claim(runtime.database, studio_id, AT_ONCE)
+        for mail in claimed:
+            await _send(runtime, url, mail)
+        tried += len(claimed)
+    return tried
+
+
+async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
+    sender = runtime.settings.mail_from or default_sender(url)
+    try:
+        await _deliver(url, sender, mail)
+    except Exception as error:
+        # Whatever it is, the other mails go on. The reason is kept without the addresses that servers repeat in it.
+        problem = f"{type(error).__name__} {getattr(error, 'code', '')}".strip()
+        again = await mailing.settle_failed(runtime.database, mail, problem, for_good=_is_final(error))
+        log.warning("mail not sent", mail_id=str(mail.id), problem=problem, attempts=mail.attempts, again=again)
+        return
+    await mailing.settle_sent(runtime.database, mail)
+
+
+def _is_final(error: Exception) -> bool:
+    """A 5xx about this mail or its recipient will not change. One about us (greeting, login) can be mended."""
+    if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
+        return all(each.code >= 500 for each in error.recipients)
+    about_the_mail = isinstance(error, aiosmtplib.SMTPDataError)
+    return about_the_mail and error.code >= 500 if isinstance(error, aiosmtplib.SMTPResponseException) else False
+
+
+def default_sender(url: str) -> str:
+    return f"studiogate@{urlsplit(url).hostname or 'localhost'}"
+
+
+async def _deliver(url: str, sender: str, mail: ClaimedMail) -> None:
+    """``smtp://`` speaks TLS where the server offers it, ``smtps://`` from the first byte."""
+    parts = urlsplit(url)
+    await aiosmtplib.send(
+        mailing.message(mail, sender, clock.now()),
+        hostname=parts.hostname or "localhost",
+        port=parts.port or (465 if parts.scheme == "smtps" else 25),
+        username=unquote(parts.username) if parts.username else None,
+        password=unquote(parts.password) if parts.password else None,
+        use_tls=parts.scheme == "smtps",
+        timeout=TIMEOUT_SECONDS,
+    )

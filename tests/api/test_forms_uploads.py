@@ -1,0 +1,383 @@
+"""POST /forms/{id}/uploads: streamed, bounded, judged by content; nothing of a refused file stays (CONTRACT 6)."""
+
+import asyncio
+import json
+import os
+import tracemalloc
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from studiogate.flows import housekeeping
+from studiogate.storage.uploads import UploadFolder
+from tests.api.asgi import Told, ask, assert_refused
+from tests.api.conftest import open_door
+from tests.api.people import Partner, locs, partner_of
+from tests.domain.pictures import DOCX, PDF, ZIP, chunk, gif, jpeg, png, webp
+from tests.seed import issue_key
+
+pytestmark = pytest.mark.anyio
+
+BOUNDARY = "----boundary-of-a-test"
+IMAGES = "image/png, image/jpeg,image/gif,image/webp"
+FIELDS: list[dict[str, Any]] = [
+    {"key": "photo", "label": "Photo", "type": "file_upload", "accept": IMAGES, "max_file_size": 100_000},
+    {"key": "any", "label": "Any", "type": "file_upload", "multiple": True},
+    {"key": "paper", "label": "Paper", "type": "file_upload", "accept": ".pdf,.docx,text/plain"},
+    {"key": "q", "label": "Q", "type": "text"},
+]
+
+
+class World:
+    """A studio with a form that takes files, and the folder they go to."""
+
+    def __init__(self, partner: Partner, folder: Path, form: str) -> None:
+        self.partner, self.data, self.form = partner, folder, form
+
+    @property
+    def files(self) -> list[Path]:
+        return sorted(path for path in self.data.rglob("*") if path.is_file())
+
+    async def upload(self, content: bytes, field_key: str | None = "any", filename: str = "a.bin", **more: Any) -> Told:
+        return await self.send(multipart(content, field_key, filename), **more)
+
+    async def send(self, body: bytes, *, form: str | None = None, size: int = 65_536, **more: Any) -> Told:
+        headers = [("content-type", more.pop("content_type", f"multipart/form-data; boundary={BOUNDARY}"))]
+        headers += more.pop("headers", [])
+        chunks = [body[start : start + size] for start in range(0, len(body), size)] or [b""]
+        partner = more.pop("partner", self.partner)
+        key = more.pop("key", partner.key)
+        target = f"/forms/{form or self.form}/uploads"
+        return await ask(partner.door.app, "POST", target, key=key, headers=headers, body=chunks)
+
+    async def refused(self, told: Told, *loc: str) -> None:
+        assert locs(told) == [["body", *loc]], told.body
+
+    async def submit(self, data: dict[str, Any], form: str | None = None) -> Told:
+        body = {"submitter_email": "up@example.com", "data": data}
+        return await self.partner.post(f"/forms/{form or self.form}/submissions", body)
+
+
+def part(name: str, content: bytes, filename: str | None = None) -> bytes:
+    named = f'; filename="{filename}"' if filename is not None else ""
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"{named}\r\n'
+    head += "Content-Type: application/octet-stream\r\n" if filename is not None else ""
+    return head.encode() + b"\r\n" + content + b"\r\n"
+
+
+END = f"--{BOUNDARY}--\r\n".encode()
+
+
+def multipart(content: bytes, field_key: str | None = "any", filename: str = "a.bin") -> bytes:
+    key = part("field_key", field_key.encode()) if field_key is not None else b""
+    return part("file", content, filename) + key + END
+
+
+async def new_form(partner: Partner, **more: Any) -> str:
+    body = {"title": "Files", "fields": FIELDS, "status": "published", **more}
+    return str((await partner.post("/forms", body)).json()["id"])
+
+
+@pytest.fixture(scope="module")
+async def world(
+    anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[World]:
+    folder = tmp_path_factory.mktemp("uploads")
+    async for door in open_door(new_database(), rate_limit=0, data_dir=folder):
+        partner = await partner_of(door)
+        yield World(partner, folder, await new_form(partner))
+
+
+GOOD = [
+    ("photo", png(), "image/png"),
+    ("photo", jpeg(), "image/jpeg"),
+    ("photo", gif(), "image/gif"),
+    ("photo", webp(), "image/webp"),
+    ("photo", png(30_000, 1), "image/png"),
+    ("paper", PDF, "application/pdf"),
+    ("paper", DOCX, "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("paper", "Grüße\n".encode(), "text/plain"),
+    ("any", ZIP, "application/zip"),
+    ("any", b"\x00\x01\x02", "application/octet-stream"),
+    ("any", b"MZ\x90\x00\x03", "application/octet-stream"),
+    ("any", b"<html><script>alert(1)</script>", "text/html"),
+    ("any", b"<svg onload=alert(1)>", "image/svg+xml"),
+    ("any", b"\0\0\0\x18ftypheic\0\0\0\0", "image/heic"),
+]
+
+
+@pytest.mark.parametrize(("field_key", "content", "kind"), GOOD)
+async def test_a_file_is_kept(world: World, field_key: str, content: bytes, kind: str) -> None:
+    told = await world.upload(content, field_key, "holiday.exe")
+    assert told.status == 201, told.body
+    upload = told.json()
+    assert list(upload) == ["id", "object", "filename", "size", "content_type"]
+    assert (upload["object"], upload["size"], upload["content_type"]) == ("form_upload", len(content), kind)
+    row = await world.partner.door.connection.fetchrow("select * from form_uploads where id = $1", upload["id"])
+    kept = UploadFolder(world.data).kept(row["studio_id"], row["stored_name"])
+    assert kept.read_bytes() == content
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert "holiday" not in str(kept)
+
+
+async def test_a_file_belongs_to_one_submission(world: World) -> None:
+    ids = [(await world.upload(png())).json()["id"] for _ in range(2)]
+    made = await world.submit({"any": ids})
+    assert made.status == 201, made.body
+    assert made.json()["data"] == {"any": ids}
+    assert locs(await world.submit({"any": ids[:1]})) == [["body", "data", "any"]]
+
+
+async def test_two_submissions_cannot_both_have_it(world: World) -> None:
+    upload = (await world.upload(png())).json()["id"]
+    told = await asyncio.gather(*(world.submit({"any": [upload]}) for _ in range(6)))
+    assert sorted(each.status for each in told) == [201] + [422] * 5
+
+
+async def test_a_file_of_another_field_form_or_studio(world: World) -> None:
+    upload = (await world.upload(png(), "photo")).json()["id"]
+    assert locs(await world.submit({"any": [upload]})) == [["body", "data", "any"]]
+    second = await new_form(world.partner)
+    assert locs(await world.submit({"photo": upload}, second)) == [["body", "data", "photo"]]
+    other = await partner_of(world.partner.door, f"other{uuid4().hex[:6]}")
+    theirs = await new_form(other)
+    foreign = (await world.upload(png(), "photo", form=theirs, partner=other)).json()["id"]
+    assert locs(await world.submit({"photo": foreign})) == [["body", "data", "photo"]]
+    assert_refused(await world.upload(png(), form=theirs), "not_found")
+    assert (await world.submit({"photo": upload})).status == 201
+
+
+HOSTILE = [
+    ("photo", b"<script>alert(1)</script>", "a.png"),
+    ("photo", PDF, "a.png"),
+    ("photo", ZIP, "a.png"),
+    ("photo", b"\x89PNG\r\n\x1a\n", "cut.png"),
+    ("photo", png()[:-1], "cut.png"),
+    ("photo", png() + b"<script>alert(1)</script>", "tail.png"),
+    ("photo", png() + ZIP, "polyglot.png"),
+    ("photo", png()[:-12] + chunk(b"IEND", b"x"), "odd.png"),
+    ("photo", jpeg() + ZIP, "polyglot.jpg"),
+    ("photo", jpeg(comment=b"<?php system('id'); ?>"), "shell.jpg"),
+    ("photo", jpeg(comment=b"%PDF-1.4 %%EOF"), "pdf.jpg"),
+    ("photo", b"GIF89a/*" + b"\0" * 10 + b"*/=1;alert(1)", "script.gif"),
+    ("photo", gif() + b"<script>", "tail.gif"),
+    ("photo", gif()[:-1], "cut.gif"),
+    ("photo", png(30_001, 1), "wide.png"),
+    ("photo", png(1, 65_535), "high.png"),
+    ("photo", png(2**31 - 1, 2**31 - 1), "huge.png"),
+    ("photo", jpeg(65_535, 65_535), "huge.jpg"),
+    ("photo", gif(40_000, 40_000), "huge.gif"),
+    ("photo", webp(16_777_216, 1), "huge.webp"),
+    ("photo", b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>", "a.svg"),
+    ("photo", b"BM" + b"\0" * 50, "a.bmp"),
+    ("paper", png(), "a.pdf"),
+    ("paper", b"%PDF-1.7 without an end", "a.pdf"),
+    ("paper", PDF + ZIP, "a.pdf"),
+    ("paper", ZIP, "a.docx"),
+    ("paper", DOCX[:-22], "bomb.docx"),
+    ("paper", b"MZ\x90\x00", "a.pdf"),
+    ("paper", b"#!/bin/sh\n\x00", "a.txt"),
+    ("paper", b"<html><body onload=alert(1)>", "a.txt"),
+    ("paper", b"caf\xe9", "latin.txt"),
+    ("paper", b"\xff\xfea\0", "utf16.txt"),
+    ("paper", b"x" * 70_000 + b"\x00", "late.txt"),
+    ("paper", b"x" * 70_000 + b"\xc3", "half.txt"),
+    ("photo", b"", "empty.png"),
+]
+
+
+@pytest.mark.parametrize(
+    ("field_key", "content", "filename"), HOSTILE, ids=[each[2] + str(n) for n, each in enumerate(HOSTILE)]
+)
+async def test_hostile_files_leave_nothing(world: World, field_key: str, content: bytes, filename: str) -> None:
+    before = world.files
+    await world.refused(await world.upload(content, field_key, filename), "file")
+    assert world.files == before
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("note.pdf", "note.pdf"),
+        ("../../etc/passwd", "passwd"),
+        ("..\\..\\windows\\system32\\x.dll", "x.dll"),
+        ("/etc/shadow", "shadow"),
+        ("C:\\x\\y.txt", "y.txt"),
+        ("..", "file"),
+        ("...", "file"),
+        ("", "file"),
+        ("a/", "file"),
+        (".htaccess", "htaccess"),
+        ("con|aux?*<>.txt", "conaux.txt"),
+        ("x%0D%0ASet-Cookie: a=b.txt", "xSet-Cookie a=b.txt"),
+        ("evil\u202egnp.exe", "evilgnp.exe"),
+        ("漢字 📎.pdf", "漢字 📎.pdf"),
+        ("<img src=x>.png", "img src=x.png"),
+        ("x" * 300 + ".pdf", "x" * 110 + ".pdf"),
+    ],
+)
+async def test_names_are_only_names(world: World, given: str, kept: str) -> None:
+    told = await world.upload(PDF, "any", given)
+    assert told.status == 201, told.body
+    assert told.json()["filename"] == kept
+    outside = {path for path in world.files if "uploads" not in path.relative_to(world.data).parts}
+    assert outside == set()
+
+
+async def test_too_large(world: World) -> None:
+    before = world.files
+    error = assert_refused(await world.upload(png(extra=chunk(b"tEXt", b"x" * 100_000)), "photo"), "body_too_large")
+    assert error["details"] == {"maximum_bytes": 100_000}
+    big = b"\0" * (10 * 1024 * 1024 + 1)
+    error = assert_refused(await world.upload(big), "body_too_large")
+    assert error["details"] == {"maximum_bytes": 10 * 1024 * 1024}
+    declared = await world.upload(b"x", headers=[("content-length", "99999999999999999999")])
+    assert_refused(declared, "body_too_large")
+    assert world.files == before
+    exact = await world.upload(b"\0" * (10 * 1024 * 1024))
+    assert exact.status == 201
+
+
+async def test_memory_stays_flat(world: World) -> None:
+    """Ten MiB through the door, with never more than a few chunks of it in memory."""
+    body = multipart(os.urandom(10 * 1024 * 1024 - 1000))
+    await world.upload(b"warm up")
+    tracemalloc.start()
+    held = tracemalloc.get_traced_memory()[0]
+    told = await world.send(body, size=65_536)
+    peak = tracemalloc.get_traced_memory()[1] - held
+    tracemalloc.stop()
+    assert told.status == 201
+    assert peak - len(body) < 2 * 1024 * 1024, "the test's own list of chunks is one body"
+
+
+MALFORMED = [
+    (b"", None),
+    (b"no multipart at all", None),
+    (END, None),
+    (part("file", b"x", "a")[:-2], None),
+    (part("file", b"x", "a") + part("field_key", b"any"), None),
+    (f"--{BOUNDARY}\r\n\r\nx\r\n".encode() + END, None),
+    (f"--{BOUNDARY}\r\nContent-Disposition: attachment; name=file\r\n\r\nx\r\n".encode() + END, None),
+    (f"--{BOUNDARY}\r\nX: {'y' * 10_000}\r\n\r\nx\r\n".encode() + END, None),
+    (part("file", b"x", "a") + END, [["body", "field_key"]]),
+    (part("field_key", b"any") + END, [["body", "file"]]),
+    (part("other", b"x") + END, [["body", "file"], ["body", "field_key"], ["body", "other"]]),
+    (part("file", b"x", "a") * 2 + part("field_key", b"any") + END, [["body", "file"]]),
+    (part("file", b"x", "a") + part("field_key", b"any") * 2 + END, [["body", "field_key"]]),
+    (multipart(b"x", "nobody"), [["body", "field_key"]]),
+    (multipart(b"x", "q"), [["body", "field_key"]]),
+    (multipart(b"x", ""), [["body", "field_key"]]),
+    (multipart(b"x", "any\0"), [["body", "field_key"]]),
+    (multipart(b"x", "k" * 60_000), [["body", "field_key"]]),
+    (b"".join(part(f"p{n}", b"") for n in range(1100)) + END, None),
+]
+
+
+@pytest.mark.parametrize(("body", "faulty"), MALFORMED)
+@pytest.mark.parametrize("size", [7, 65_536])
+async def test_malformed_bodies(world: World, body: bytes, faulty: list[list[str]] | None, size: int) -> None:
+    before = world.files
+    found = locs(await world.send(body, size=size))
+    assert found == faulty if faulty is not None else found[0][0] == "body"
+    assert world.files == before
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "", "multipart/mixed; boundary=x"])
+async def test_other_media_types(world: World, content_type: str) -> None:
+    assert_refused(await world.upload(b"x", content_type=content_type), "unsupported_media_type")
+
+
+@pytest.mark.parametrize("boundary", ["", "; boundary=", "; boundary=" + "x" * 71, "; charset=utf-8"])
+async def test_no_boundary(world: World, boundary: str) -> None:
+    await world.refused(await world.upload(b"x", content_type="multipart/form-data" + boundary))
+
+
+async def test_a_connection_that_is_cut_leaves_nothing(world: World) -> None:
+    before = world.files
+    messages = [{"type": "http.request", "body": part("file", b"x" * 1000, "a"), "more_body": True}]
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop() if messages else {"type": "http.disconnect"}
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [
+        (b"content-type", f"multipart/form-data; boundary={BOUNDARY}".encode()),
+        (b"x-service-key", world.partner.key.encode()),
+    ]
+    path = f"/partner/v1/forms/{world.form}/uploads"
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers, "client": None}
+    await world.partner.door.app(scope, receive, send)
+    assert sent[0]["status"] == 400
+    assert world.files == before
+
+
+async def test_a_form_that_takes_nothing(world: World) -> None:
+    closed = await new_form(world.partner, status="draft")
+    assert_refused(await world.upload(png(), form=closed), "form_not_accepting_submissions")
+    over = await new_form(world.partner, settings={"closes_at": "2020-01-01T00:00:00Z"})
+    assert_refused(await world.upload(png(), form=over), "form_not_accepting_submissions")
+    assert_refused(await world.upload(png(), form=str(uuid4())), "not_found")
+    assert (await world.upload(png(), form="not-an-id")).status == 422
+
+
+async def test_a_key_without_the_scope(world: World) -> None:
+    key = await issue_key(world.partner.door.connection, world.partner.studio, "form_submissions:read")
+    assert_refused(await world.upload(png(), key=key), "insufficient_scope")
+
+
+async def test_a_retry_with_its_key(world: World) -> None:
+    header = [("idempotency-key", f"upload-{uuid4()}")]
+    first = await world.upload(png(), headers=header)
+    before = world.files
+    again = await world.upload(png(), headers=header)
+    assert (again.status, again.body, again.header("idempotent-replayed")) == (201, first.body, "true")
+    assert world.files == before
+    assert_refused(await world.upload(gif(), headers=header), "idempotency_key_reused")
+    assert world.files == before
+
+
+async def test_what_nobody_names_is_swept(world: World) -> None:
+    database = world.partner.door.app._runtime.database
+    folder = UploadFolder(world.data)
+    forgotten = (await world.upload(png())).json()["id"]
+    named = (await world.upload(png())).json()["id"]
+    fresh = (await world.upload(png())).json()["id"]
+    await world.submit({"any": [named]})
+    await world.partner.door.connection.execute(
+        "update form_uploads set created_at = created_at - interval '25 hours' where id = any($1)", [forgotten, named]
+    )
+    before = len(world.files)
+    assert await housekeeping.forget_uploads(database, folder) == 1
+    assert len(world.files) == before - 1
+    assert locs(await world.submit({"any": [forgotten]})) == [["body", "data", "any"]]
+    assert (await world.submit({"any": [fresh]})).status == 201
+
+
+async def test_what_died_on_its_way_is_settled(world: World) -> None:
+    database = world.partner.door.app._runtime.database
+    folder, studio_id = UploadFolder(world.data), world.partner.studio.studio_id
+    upload = (await world.upload(png())).json()["id"]
+    name = await world.partner.value("select stored_name from form_uploads where id = $1", upload)
+    incoming, stray = folder.incoming(studio_id, name), folder.incoming(studio_id, "f" * 32)
+    folder.kept(studio_id, name).rename(incoming)
+    stray.write_bytes(b"x")
+    assert await housekeeping.settle_abandoned_files(database, folder) == 0, "it may still be arriving"
+    for path in (incoming, stray):
+        os.utime(path, (0, 0))
+    assert await housekeeping.settle_abandoned_files(database, folder) == 2
+    assert folder.kept(studio_id, name).exists()
+    assert not incoming.exists()
+    assert not stray.exists()
+
+
+async def test_the_body_is_not_echoed(world: World) -> None:
+    told = await world.upload(b"secret-of-the-file <script>", "photo", "secret-name.png")
+    assert b"secret" not in json.dumps(told.json()).encode()

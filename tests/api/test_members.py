@@ -1,0 +1,116 @@
+"""POST /members (CONTRACT 5)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.api.asgi import Told, assert_refused
+from tests.api.conftest import open_door
+from tests.api.people import Partner, locs, partner_of
+from tests.seed import issue_key
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
+    async for door in open_door(new_database(), rate_limit=0):
+        yield await partner_of(door)
+
+
+async def create(partner: Partner, email: str, *headers: tuple[str, str], **more: Any) -> Told:
+    body = {"email": email, "first_name": "Jo", "last_name": "Ri", **more}
+    return await partner.post("/members", body, *headers)
+
+
+async def test_a_new_member(partner: Partner) -> None:
+    told = await create(partner, " Jo@Example.COM ", phone="(212) 555-0199")
+    assert told.status == 201, told.body
+    member = told.json()
+    assert (member["name"], member["email"], member["role"]) == ("Jo Ri", "jo@example.com", "member")
+    assert member == await partner.get(f"/members/{member['id']}")
+    assert "phone" not in member
+    assert await partner.value("select phone from members where id = $1", member["id"]) == "+12125550199"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("+44 20 7946 0000", "+442079460000"), ("212.555.0100", "+12125550100"), ("001 49 30 123456", None)],
+)
+async def test_phones_are_kept_as_e164(partner: Partner, given: str, kept: str | None) -> None:
+    told = await create(partner, f"{uuid4().hex}@example.com", phone=given)
+    if kept is None:
+        assert locs(told) == [["body", "phone"]]
+    else:
+        assert await partner.value("select phone from members where id = $1", told.json()["id"]) == kept
+
+
+async def test_the_same_email_exists(partner: Partner) -> None:
+    first = await create(partner, "twice@example.com")
+    error = assert_refused(await create(partner, "TWICE@example.com"), "member_exists")
+    assert error["details"] == {"member_id": first.json()["id"]}
+    blind = await issue_key(partner.door.connection, partner.studio, "members:write")
+    body = {"email": "twice@example.com", "first_name": "X", "last_name": "Y"}
+    error = assert_refused(await partner.post("/members", body, key=blind), "member_exists")
+    assert error["details"] == {}
+
+
+async def test_sixteen_at_once_make_one(partner: Partner) -> None:
+    told = await asyncio.gather(*(create(partner, "race@example.com") for _ in range(16)))
+    assert sorted(each.status for each in told) == [201] + [409] * 15
+    made = next(each.json()["id"] for each in told if each.status == 201)
+    assert {each.json()["error"]["details"]["member_id"] for each in told if each.status == 409} == {made}
+
+
+async def test_the_lead_is_converted(partner: Partner) -> None:
+    lead = (await partner.post("/leads", {"email": "becomes@example.com", "first_name": "Lee"})).json()
+    await create(partner, "Becomes@example.com")
+    found = await partner.get(f"/leads/{lead['id']}")
+    assert (found["status"], found["lifecycle_stage"], found["first_name"]) == ("converted", "member", "Lee")
+
+
+async def test_what_was_submitted_before_is_the_member_s(partner: Partner) -> None:
+    form = partner.studio.first("form")
+    sent = {"submitter_email": "signed@example.com", "data": {"q": "x"}}
+    submission = (await partner.post(f"/forms/{form}/submissions", sent)).json()
+    member = (await create(partner, "signed@example.com")).json()
+    found = await partner.get(f"/forms/{form}/submissions/{submission['id']}")
+    assert found["member_id"] == member["id"]
+
+
+async def test_a_retry_with_its_key(partner: Partner) -> None:
+    header = ("idempotency-key", f"member-{uuid4()}")
+    first = await create(partner, "idem@example.com", header)
+    again = await create(partner, "idem@example.com", header)
+    assert (again.status, again.body) == (201, first.body)
+    # A conflict is not remembered: once it is gone, the same key works.
+    other = ("idempotency-key", f"member-{uuid4()}")
+    assert_refused(await create(partner, "idem@example.com", other), "member_exists")
+    await partner.door.connection.execute("update members set email = null where email = 'idem@example.com'")
+    assert (await create(partner, "idem@example.com", other)).status == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "faulty"),
+    [
+        ({}, ["email", "first_name", "last_name"]),
+        ({"email": "a@b.example"}, ["first_name", "last_name"]),
+        ({"email": "a", "first_name": "", "last_name": " ", "phone": 5}, ["email", "first_name", "last_name", "phone"]),
+        ({"email": "a@b.example", "first_name": None, "last_name": []}, ["first_name", "last_name"]),
+        ({"email": "a@b.example", "first_name": "a\nb", "last_name": "x" * 201}, ["first_name", "last_name"]),
+        ({"email": "a@b.example", "first_name": "A", "last_name": "B", "phone": ""}, ["phone"]),
+        ({"email": "a@b.example", "first_name": "A", "last_name": "B", "name": "C", "role": "user"}, ["name", "role"]),
+    ],
+)
+async def test_every_fault_at_once(partner: Partner, body: dict[str, Any], faulty: list[str]) -> None:
+    assert [each[-1] for each in locs(await partner.post("/members", body))] == faulty
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"5", b"null", b'"x"'])
+async def test_a_body_is_an_object(partner: Partner, body: bytes) -> None:
+    told = await partner.send("POST", "/members", body)
+    assert told.status in (400, 422)
+    assert told.status == 400 or locs(told) == [["body"]]

@@ -1,0 +1,56 @@
+"""A page on which anything that should not happen is noted: outside requests, complaints, policy violations."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+# Runs before any script of the page: shifts of the layout, and what the policy forbade.
+OBSERVER = """
+    window.shifts = 0; window.violations = [];
+    new PerformanceObserver((list) => {
+      for (const each of list.getEntries()) if (!each.hadRecentInput) window.shifts += each.value;
+    }).observe({type: 'layout-shift', buffered: true});
+    addEventListener('securitypolicyviolation', (event) => window.violations.push(event.violatedDirective));
+"""
+
+
+@dataclass
+class Watched:
+    page: Page
+    origin: str
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    allowed: list[str] = field(default_factory=list)
+    # A refusal that a test provokes is a line in the browser's console too.
+    expected: tuple[str, ...] = ("the server responded with a status of 4",)
+
+    def outside(self) -> list[str]:
+        own = (self.origin + "/", "data:", "about:", *self.allowed)
+        return [url for url in self.asked if not url.startswith(own)]
+
+    def unexpected(self) -> list[str]:
+        return [text for text in self.complaints if not any(each in text for each in self.expected)]
+
+
+@contextmanager
+def watched(browser: Browser, origin: str, *, script: bool = True, **options: Any) -> Iterator[Watched]:
+    context = browser.new_context(
+        java_script_enabled=script, **{"viewport": {"width": 1100, "height": 900}, "locale": "en-US", **options}
+    )
+    if script:
+        context.add_init_script(OBSERVER)
+    page = context.new_page()
+    watch = Watched(page, origin)
+    page.on("request", lambda each: watch.asked.append(each.url))
+    page.on("console", lambda each: watch.complaints.append(each.text) if each.type in ("error", "warning") else None)
+    page.on("pageerror", lambda each: watch.complaints.append(str(each)))
+    page.set_default_timeout(15_000)
+    yield watch
+    if script and watch.page.url.startswith(origin):
+        assert page.evaluate("window.violations || []") == []
+    context.close()
+    assert watch.outside() == []
+    assert watch.unexpected() == []

@@ -1,0 +1,270 @@
+"""Mails: queued with the submission, sent to a real SMTP server, retried, and nothing can be smuggled into them."""
+
+import asyncio
+import email
+import email.policy
+import json
+import socket
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from aiosmtpd.controller import Controller
+
+from studiogate import settings
+from studiogate.domain.access import operator_access
+from studiogate.flows import housekeeping
+from studiogate.flows.forms import mail_texts, submitting
+from studiogate.flows.forms.submitting import WantedSubmission
+from studiogate.runtime import Runtime
+from studiogate.worker.mail import mail_once
+from tests.seed import Studio, insert, seed_studio
+
+pytestmark = pytest.mark.anyio
+
+SETTINGS = {
+    "notify_on_submit": True,
+    "notification_emails": ["desk@studio.example", "owner@studio.example"],
+    "send_confirmation_email": True,
+    "confirmation_message": "Thank you, <b>see you</b> soon.",
+}
+FIELDS = [
+    {
+        "key": "second",
+        "label": "Second",
+        "type": "select",
+        "order": 2,
+        "options": [{"value": "a", "label": "Option A"}],
+    },
+    {"key": "first", "label": "First <i>", "type": "text", "order": 1},
+    {"key": "agree", "label": "Agree", "type": "consent", "order": 3},
+]
+
+
+@dataclass
+class Postman:
+    """What an SMTP server does: takes mails, or refuses them with the answer it is told to give."""
+
+    taken: list[EmailMessage] = field(default_factory=list)
+    recipients: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802  aiosmtpd names it
+        answer = self.answers.pop(0) if self.answers else "250 OK"
+        if answer.startswith("250"):
+            parsed = email.message_from_bytes(envelope.content, policy=email.policy.default)
+            assert isinstance(parsed, EmailMessage)
+            self.taken.append(parsed)
+            self.recipients += envelope.rcpt_tos
+        return answer
+
+
+@pytest.fixture
+def postman() -> Iterator[Postman]:
+    postman = Postman()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    controller = Controller(postman, hostname="127.0.0.1", port=port, enable_SMTPUTF8=True)
+    controller.start()
+    postman.url = f"smtp://127.0.0.1:{port}"  # type: ignore[attr-defined]
+    yield postman
+    controller.stop()
+
+
+@dataclass
+class Office:
+    runtime: Runtime
+    connection: Any
+    studio: Studio
+    form: Any
+    postman: Postman
+
+    async def submit(self, mails: bool = True, **more: Any) -> Any:
+        wanted = WantedSubmission(
+            more.pop("email", "sam@example.com"), more.pop("name", "Sam"), more.pop("data", {"first": "x"})
+        )
+        access = operator_access(self.studio.studio_id)
+        return await submitting.submit_from_page(self.runtime.database, access, self.form, wanted, mails=mails)
+
+    async def make_due(self) -> None:
+        await self.connection.execute("update mails set due_at = now() - interval '1 second'")
+
+    async def states(self) -> list[tuple[str, int]]:
+        rows = await self.connection.fetch("select status, attempts from mails order by recipient")
+        return [(row["status"], row["attempts"]) for row in rows]
+
+
+@pytest.fixture
+async def office(database_url: str, postman: Postman) -> AsyncIterator[Office]:
+    url = postman.url  # type: ignore[attr-defined]
+    runtime = Runtime.open(settings.load(database_url=database_url, smtp_url=url, mail_from="forms@studio.example"))
+    connection = await asyncpg.connect(database_url, server_settings={"timezone": "UTC"})
+    studio = await seed_studio(connection)
+    form = await insert(
+        connection,
+        "forms",
+        studio_id=studio.studio_id,
+        title="Intro offer",
+        slug="intro",
+        fields=FIELDS,
+        settings=SETTINGS,
+        status="published",
+    )
+    await insert_version(connection, studio, form)
+    yield Office(runtime, connection, studio, form, postman)
+    await connection.close()
+    await runtime.close()
+
+
+async def insert_version(connection: Any, studio: Studio, form: Any) -> None:
+    await connection.execute(
+        "insert into form_versions select studio_id, id, version, fields from forms where studio_id = $1 and id = $2",
+        studio.studio_id,
+        form,
+    )
+
+
+async def test_studio_and_submitter_get_their_mails(office: Office) -> None:
+    await office.submit(data={"first": "<script>x</script>", "second": "a", "agree": "true"}, name="Sam Lee")
+    assert await mail_once(office.runtime) == 3
+    assert sorted(office.postman.recipients) == ["desk@studio.example", "owner@studio.example", "sam@example.com"]
+    by_recipient = {mail["To"]: mail for mail in office.postman.taken}
+    notification, confirmation = by_recipient["desk@studio.example"], by_recipient["sam@example.com"]
+    assert notification["Subject"] == "Intro offer: Sam Lee"
+    assert notification["Reply-To"] == "Sam Lee <sam@example.com>"
+    assert "forms@studio.example" in notification["From"]
+    assert confirmation["Subject"] == f"{office.studio.canary}: Intro offer"
+    assert confirmation["Reply-To"] is None
+    for mail in (notification, confirmation):
+        text, html = (mail.get_body((kind,)).get_content() for kind in ("plain", "html"))  # type: ignore[union-attr]
+        assert text.index("First <i>") < text.index("<script>x</script>") < text.index("Option A")
+        assert "&lt;script&gt;x&lt;/script&gt;" in html
+        assert "<script" not in html
+        assert "<i>" not in html
+        assert "Option A" in html
+        assert mail["Auto-Submitted"] == "auto-generated"
+    assert "&lt;b&gt;see you&lt;/b&gt;" in confirmation.get_body(("html",)).get_content()  # type: ignore[union-attr]
+    assert await mail_once(office.runtime) == 0
+    assert {status for status, _ in await office.states()} == {"sent"}
+
+
+async def test_only_what_the_settings_say(office: Office) -> None:
+    for wanted, count in [({}, 0), ({"notify_on_submit": True}, 0), ({"notification_emails": ["a@b.example"]}, 0)]:
+        await office.connection.execute("update forms set settings = $1 where id = $2", json.dumps(wanted), office.form)
+        await office.submit()
+        assert await office.connection.fetchval("select count(*) from mails") == count
+    await office.connection.execute(
+        "update forms set settings = $1 where id = $2", json.dumps({"send_confirmation_email": True}), office.form
+    )
+    await office.submit()
+    assert await office.connection.fetchval("select recipient from mails") == "sam@example.com"
+
+
+async def test_without_a_server_nothing_is_queued(office: Office) -> None:
+    await office.submit(mails=False)
+    assert await office.connection.fetchval("select count(*) from mails") == 0
+
+
+async def test_a_refused_submission_queues_nothing(office: Office) -> None:
+    await office.submit(data={"nobody": "x"})
+    await office.submit(email="broken")
+    assert await office.connection.fetchval("select count(*) from mails") == 0
+
+
+async def test_a_server_that_is_busy_is_tried_again(office: Office) -> None:
+    await office.connection.execute("update forms set settings = $1", json.dumps({"send_confirmation_email": True}))
+    await office.submit()
+    office.postman.answers = ["451 later", "451 later"]
+    assert await mail_once(office.runtime) == 1
+    assert await office.states() == [("queued", 1)]
+    assert await mail_once(office.runtime) == 0, "not before its time"
+    await office.make_due()
+    assert await mail_once(office.runtime) == 1
+    assert await office.states() == [("queued", 2)]
+    await office.make_due()
+    assert await mail_once(office.runtime) == 1
+    assert await office.states() == [("sent", 3)]
+    assert len(office.postman.taken) == 1
+
+
+async def test_a_mail_refused_for_good_is_not_tried_again(office: Office) -> None:
+    await office.submit()
+    office.postman.answers = ["550 no"] * 3
+    await mail_once(office.runtime)
+    assert set(await office.states()) == {("failed", 1)}
+    await office.make_due()
+    assert await mail_once(office.runtime) == 0
+
+
+async def test_it_is_given_up_in_the_end(office: Office) -> None:
+    await office.submit()
+    await office.connection.execute("update mails set attempts = 8")
+    office.postman.answers = ["451 later"] * 3
+    await mail_once(office.runtime)
+    assert set(await office.states()) == {("failed", 9)}
+    await office.connection.execute("update mails set created_at = created_at - interval '8 days'")
+    assert await housekeeping.forget_mails(office.runtime.database) == 3
+
+
+async def test_no_server_at_all(office: Office, postman: Postman) -> None:
+    await office.submit()
+    broken = Runtime(
+        office.runtime.settings.model_copy(update={"smtp_url": "smtp://127.0.0.1:9"}), office.runtime.database
+    )
+    assert await mail_once(broken) == 3
+    assert set(await office.states()) == {("queued", 1)}
+
+
+async def test_a_claimed_mail_is_nobody_else_s(office: Office) -> None:
+    await office.submit()
+    tried = await asyncio.gather(*(mail_once(office.runtime) for _ in range(4)))
+    assert sum(tried) == 3
+    assert len(office.postman.taken) == 3
+
+
+HEADERS = [
+    "a\r\nBcc: victim@example.com",
+    "a\nSubject: x",
+    "a\u2028b",
+    "\x00",
+    "=?utf-8?q?x?=",
+    "x" * 500,
+    '"><script>',
+]
+
+
+@pytest.mark.parametrize("text", HEADERS, ids=ascii)
+def test_no_header_can_be_smuggled_in(text: str) -> None:
+    content = mail_texts.MailContent(
+        "notification", "desk@studio.example", text, text, text, text, "sam@example.com", [], datetime.now(UTC), "UTC"
+    )
+    made = mail_texts.message(content, uuid4(), "forms@studio.example", datetime.now(UTC))
+    parsed = email.message_from_bytes(made.as_bytes(), policy=email.policy.default)
+    names = [
+        "Subject",
+        "From",
+        "To",
+        "Reply-To",
+        "Date",
+        "Message-ID",
+        "Auto-Submitted",
+        "MIME-Version",
+        "Content-Type",
+    ]
+    assert sorted(parsed.keys()) == sorted(names)
+    assert parsed["Bcc"] is None
+    assert parsed["To"] == "desk@studio.example"
+    assert "<script>" not in made.get_body(("html",)).get_content()  # type: ignore[union-attr]
+
+
+async def test_an_address_beyond_ascii(office: Office) -> None:
+    await office.submit(email="Zoë@Bücher.example", name="Zoë 漢字")
+    assert await mail_once(office.runtime) == 3
+    assert "zoë@xn--bcher-kva.example" in office.postman.recipients
+    assert {status for status, _ in await office.states()} == {"sent"}
