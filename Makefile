@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-SOURCES := src tests
+SOURCES := src tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test lint format schema lock clean
+.PHONY: help install up test battery schemathesis lint format schema lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,7 +35,13 @@ up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0
 	@exec $(BIN)/studiogate up
 
 test: lint ## lint, then the whole test suite against a real PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not battery" $(TESTS)
+
+battery: $(VENV)/dev.stamp ## the long tests: crashes and storms, one at a time
+	$(BIN)/python -m pytest -s -m battery $(TESTS)
+
+schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
+	STUDIOGATE_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
 
 lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, the migrations
 	$(BIN)/ruff check $(SOURCES)

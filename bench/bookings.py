@@ -95,7 +95,7 @@ def measure_pgbench(postgres: EmbeddedPostgres, arena: Arena, classes: int, memb
         defined = [part for name, value in variables.items() for part in ("-D", f"{name}={value}")]
         options = ["-n", "-M", "prepared", "-c", CLIENTS, "-j", WORKERS, "-t", requests // CLIENTS, "-f", script]
         command = [postgres.bin("pgbench"), *options, "-l", "--log-prefix", log, *defined, postgres.dsn()]
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)  # noqa: S603  our own
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(done.stderr)
         lines = [line for each in Path(folder).glob("log.*") for line in each.read_text().splitlines()]

@@ -73,6 +73,7 @@ async def seed_studio(connection: asyncpg.Connection, name: str = "north", *, te
     await _seed_people(connection, studio)
     await _seed_bookings(connection, studio)
     await _seed_forms(connection, studio)
+    await _seed_events(connection, studio)
     return studio
 
 
@@ -284,3 +285,53 @@ async def _seed_forms(connection: Any, studio: Studio) -> None:
             data={"q": c},
             lead_id=studio.first("lead"),
         )
+
+
+async def _seed_events(connection: Any, studio: Studio) -> None:
+    """An event, an endpoint, a delivery and an attempt at each place; the endpoint's owner sees that place only."""
+    for number, location in enumerate([*studio.ids["location"], None]):
+        place = "none" if location is None else str(number)
+        about = {"id": str(studio.ids["booking"][number]), "note": f"{studio.canary} place-{place}"}
+        event = await _add(
+            connection,
+            studio,
+            "event",
+            "events",
+            sequence=number + 1,
+            type="booking.created",
+            subject=studio.ids["booking"][number],
+            scopes=["bookings:read"],
+            place=location or UUID(int=0),
+            object=json.dumps(about),
+            previous_attributes="{}",
+        )
+        key = await issue_key(connection, studio, locations=[location] if location else None)
+        endpoint = await _add(
+            connection,
+            studio,
+            "endpoint",
+            "webhook_endpoints",
+            credential_id=key.split("_")[2],
+            url=f"https://{studio.canary}.example/place-{place}",
+            event_types=["*"],
+            secret=b"sealed",
+        )
+        delivery = await _add(
+            connection,
+            studio,
+            "delivery",
+            "webhook_deliveries",
+            endpoint_id=endpoint,
+            event_id=event,
+            event_type="booking.created",
+            status="succeeded",
+            attempts=1,
+        )
+        await connection.execute(
+            "insert into webhook_attempts (studio_id, delivery_id, number, attempted_at, duration_ms, status, response)"
+            " values ($1, $2, 1, now(), 5, 200, $3)",
+            studio.studio_id,
+            delivery,
+            about["note"],
+        )
+    await connection.execute("insert into event_heads values ($1, 3)", studio.studio_id)

@@ -2,20 +2,37 @@
 
 from dataclasses import dataclass
 
+from studiogate import settings as configuration
+from studiogate.domain.webhooks.secrets import Sealer
+from studiogate.domain.webhooks.targets import TargetRules
+from studiogate.flows.events import Sequencer
+from studiogate.flows.resolving import Resolver
 from studiogate.settings import Settings
 from studiogate.storage.database import Database
+from studiogate.storage.notifications import Bells
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
     settings: Settings
     database: Database
+    sequencer: Sequencer
+    sealer: Sealer
+    resolver: Resolver
+    bells: Bells
 
     @classmethod
     def open(cls, settings: Settings) -> "Runtime":
         if settings.database_url is None:
             raise ValueError("the database's address must be resolved before a runtime is opened")
-        return cls(settings, Database(settings.database_url, settings.pool_size))
+        database = Database(settings.database_url, settings.pool_size)
+        rules = TargetRules(settings.webhook_allow_cidrs, allow_http=settings.webhook_allow_http)
+        # The key is read, and made where there is none, only when a secret is sealed or opened.
+        sealer = Sealer(lambda: configuration.secret_key(settings))
+        return cls(settings, database, Sequencer(database), sealer, Resolver(rules), Bells(settings.database_url))
 
     async def close(self) -> None:
+        await self.bells.close()
+        self.resolver.close()
+        await self.sequencer.settled()
         await self.database.close()

@@ -1,7 +1,11 @@
 """Configuration, read once from the environment (prefix ``STUDIOGATE_``)."""
 
+import base64
+import binascii
+import contextlib
 import ipaddress
 import os
+import secrets
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +14,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "STUDIOGATE_"
 DEFAULT_RATE_LIMIT = 1_000
+KEY_BYTES = 32
+KEY_FILE = "secrets.key"
 
 
 class SettingsError(Exception):
@@ -24,6 +30,20 @@ def _cidrs(value: object) -> object:
     if isinstance(value, str):
         return [str(ipaddress.ip_network(part.strip())) for part in value.split(",") if part.strip()]
     return value
+
+
+def _key(value: object) -> object:
+    if value is not None and _decoded(str(value)) is None:
+        raise ValueError("should be 32 bytes in base64 (openssl rand -base64 32)")
+    return value
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        key = base64.b64decode(text.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return key if len(key) == KEY_BYTES else None
 
 
 class Settings(BaseSettings):
@@ -44,6 +64,8 @@ class Settings(BaseSettings):
     webhook_allow_http: bool = False
     smtp_url: str | None = Field(None, pattern=r"^smtps?://")
     mail_from: str | None = None
+    # Seals webhook secrets: 32 bytes in base64. Needed where processes do not share a data folder.
+    secret_key: Annotated[str | None, BeforeValidator(_key)] = None
 
 
 def load(**overrides: object) -> Settings:
@@ -55,3 +77,25 @@ def load(**overrides: object) -> Settings:
         fault = error.errors(include_url=False, include_input=False)[0]
         name = PREFIX + str(fault["loc"][0]).upper()
         raise SettingsError(f"{name} has a wrong value: {fault['msg']}") from None
+
+
+def secret_key(settings: Settings) -> bytes:
+    """The key of this deployment: the setting, else a file in the data folder, made at its first use.
+
+    It is linked into place whole, so that of several processes at once one makes it and all read the same.
+    """
+    if settings.secret_key is not None:
+        return _decoded(settings.secret_key) or b""
+    path = settings.data_dir / KEY_FILE
+    if not path.exists():
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        draft = settings.data_dir / f".{KEY_FILE}.{os.getpid()}.{secrets.token_hex(4)}"
+        draft.touch(mode=0o600)
+        draft.write_text(base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode() + "\n")
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    key = _decoded(path.read_text())
+    if key is None:
+        raise SettingsError(f"{path} does not hold a key: restore it, or set {PREFIX}SECRET_KEY.")
+    return key

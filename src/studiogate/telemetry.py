@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import traceback
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     generate_latest,
     multiprocess,
@@ -37,6 +39,17 @@ REQUEST_SECONDS = Histogram(
 )
 KEY_LOOKUPS = Counter("studiogate_key_lookups_total", "Credentials read from the database, not from the cache.")
 REFUSED_AUTHENTICATIONS = Counter("studiogate_refused_authentications_total", "Requests with no usable key.", ["code"])
+OUTBOX_AGE = Gauge(
+    "studiogate_outbox_age_seconds",
+    "How long the oldest event without a number or due delivery has waited.",
+    multiprocess_mode="mostrecent",
+)
+WEBHOOK_ATTEMPTS = Counter(
+    "studiogate_webhook_attempts_total", "Attempts to deliver, by what came of them.", ["outcome"]
+)
+WEBHOOK_ENDPOINTS_DISABLED = Counter(
+    "studiogate_webhook_endpoints_disabled_total", "Endpoints disabled because they were gone or failed for days."
+)
 
 
 def configure_logging(log_format: str) -> None:
@@ -82,7 +95,9 @@ class AccessLog:
     def write(self, line: "AccessLine") -> None:
         if self._file_descriptor is not None:
             text = self._template.format(clock.now().isoformat(timespec="milliseconds"), *line)
-            os.write(self._file_descriptor, text.encode())
+            # A log that cannot be written must not take the service down with it.
+            with suppress(OSError):
+                os.write(self._file_descriptor, text.encode())
 
 
 class AccessLine(NamedTuple):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -208,7 +208,7 @@ async def spent(shared_door: Door, studios: list[Studio]) -> tuple[PartnerApp, s
     narrow = await issue_key(shared_door.connection, studios[0], "studio:read", rate_limit=1)
     runtime = shared_door.app._runtime
     settings = runtime.settings.model_copy(update={"rate_limit": 1000})
-    app = PartnerApp(type(runtime)(settings, runtime.database))
+    app = PartnerApp(replace(runtime, settings=settings))
     for _ in range(2):
         assert (await ask(app, "GET", "/studio", key=narrow)).status == 200
     return app, narrow

@@ -407,7 +407,7 @@ async def waits_for_a_lock(studio: BookingStudio) -> None:
     """Until some request stands in front of a lock."""
     statement = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
     async with asyncio.timeout(5):
-        while not await studio.door.connection.fetchval(statement):  # noqa: ASYNC110
+        while not await studio.door.connection.fetchval(statement):
             await asyncio.sleep(0.01)
 
 

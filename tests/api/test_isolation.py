@@ -32,7 +32,17 @@ GETS = [route for route in ROUTES if "GET" in (route.methods or ())]
 BY_PATH = {route.path: route for route in GETS}
 LISTS = [route for route in GETS if any(field.name == "cursor" for field in route.dependant.query_params)]
 ID_FILTERS = ("location_id", "class_id", "member_id")
-ONE_OF_A_LIST = ("status", "starts_after", "starts_before", "updated_after", "active", "email", "include_drafts")
+ONE_OF_A_LIST = (
+    "status",
+    "starts_after",
+    "starts_before",
+    "updated_after",
+    "active",
+    "email",
+    "include_drafts",
+    "type",
+    "wait",
+)
 PHONE, SUSPENDED_NOTE = "+12125550100", "secret "
 PRIVATE = (PHONE, SUSPENDED_NOTE, '"phone"', '"suspended"', '"staff_notes"', '"secret_hash"')
 
@@ -52,6 +62,9 @@ LOCATED = (
     "purchase",
     "product",
     "price",
+    "event",
+    "endpoint",
+    "delivery",
 )
 UUIDS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 CANARIES = re.compile(r"canary-[a-z]+-[0-9a-f]{12}")
@@ -415,6 +428,9 @@ LIST_KINDS = {
     "/bookings": "booking",
     "/waitlist": "waitlist",
     "/purchases": "purchase",
+    "/events": "event",
+    "/webhook-endpoints": "endpoint",
+    "/webhook-endpoints/{endpoint_id}/deliveries": "delivery",
 }
 
 

@@ -98,12 +98,6 @@ def _beyond_the_schema() -> list[str]:
         if route.path in LISTED:
             cursor = f'{{ dictionary = "{LISTED[route.path]}", probability = 0.8 }}'
             lines.append(f'parameters = {{ "query.cursor" = {cursor} }}')
-    # Described with an ETag, answered without one: goes when one of the two is mended.
-    lines += [
-        "[[operations]]",
-        'include-operation-id = "preview_cancellation"',
-        "checks.response_headers_conformance.enabled = false",
-    ]
     return lines
 
 

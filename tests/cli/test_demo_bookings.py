@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from tests.cli.demo_rows import LIVE, MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studiogate.cli.demo import demo_studio_file, landmarks
+from tests.cli.demo_rows import LIVE, MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
 
 
 @pytest.fixture(params=MOMENTS, ids=lambda moment: moment.date().isoformat())

@@ -6,6 +6,7 @@ from typing import Any
 
 import phonenumbers
 import pytest
+
 from tests.cli.demo_rows import MOMENTS, Row, by_id, moment, studio_at
 
 FIELD_TYPES = {

@@ -8,9 +8,9 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests.cli.demo_rows import MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
 
 from studiogate.cli.demo import DEFAULT_SEED, demo_studio_file, landmarks
+from tests.cli.demo_rows import MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
 
 
 @pytest.fixture(params=MOMENTS, ids=lambda moment: moment.date().isoformat())

@@ -21,6 +21,7 @@ from studiogate.api.execution import Caller, LeanRoute, needs
 from studiogate.api.openapi.schemas import without_unused_components
 from studiogate.api.operations import READING, WRITING, operation
 from studiogate.domain.access import Scope
+from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code
 
 Document = dict[str, Any]
@@ -206,3 +207,12 @@ def test_writes_need_no_word_here() -> None:
     assert "Retry-After" in found["responses"]["409"]["headers"]
     assert document["components"]["schemas"]["BookingAsked"]["additionalProperties"] is False
     assert "content" not in document["paths"]["/sketched-bookings/{booking_id}"]["delete"]["responses"]["204"]
+
+
+def test_every_event_type_is_a_webhook() -> None:
+    told = DOCUMENTS["served"]["webhooks"]
+    assert list(told) == [each.value for each in EventType]
+    for name, item in told.items():
+        media = item["post"]["requestBody"]["content"]["application/json"]
+        assert media["example"]["type"] == name
+        assert _faults(DOCUMENTS["served"], media["schema"], media["example"]) == []

@@ -80,20 +80,7 @@ ADDITIONS = {
 TABLE = SPECIFICATION | ADDITIONS
 
 # Take a line out when its route is built: the test below insists on it.
-NOT_YET_BUILT = {
-    ("GET", "/events"),
-    ("GET", "/events/{}"),
-    ("POST", "/events/{}/redeliver"),
-    ("GET", "/webhook-endpoints"),
-    ("POST", "/webhook-endpoints"),
-    ("GET", "/webhook-endpoints/{}"),
-    ("PATCH", "/webhook-endpoints/{}"),
-    ("DELETE", "/webhook-endpoints/{}"),
-    ("POST", "/webhook-endpoints/{}/test"),
-    ("POST", "/webhook-endpoints/{}/rotate-secret"),
-    ("GET", "/webhook-endpoints/{}/deliveries"),
-    ("POST", "/webhook-endpoints/{}/replay"),
-}
+NOT_YET_BUILT: set[tuple[str, str]] = set()
 
 Place = tuple[str, str]
 

@@ -14,6 +14,17 @@ from tests.races.arena import Arena, open_arena
 from tests.serving import Service
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The full sizes run only when they are asked for: `-m battery`."""
+    if "battery" in config.option.markexpr:
+        return
+    here = Path(__file__).parent
+    full = [item for item in items if here in item.path.parents and item.get_closest_marker("battery")]
+    if full:
+        config.hook.pytest_deselected(items=full)
+        items[:] = [item for item in items if item not in full]
+
+
 def sized(small: int, full: int) -> pytest.MarkDecorator:
     """Small in `make test`, full in `make battery`."""
     battery = pytest.param(full, marks=[pytest.mark.battery, pytest.mark.timeout(1800)])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import structlog
 
 from studiogate import API_VERSION, clock, telemetry
-from studiogate.api import PREFIX, catalog, leads, members, purchases, schedule, studio
+from studiogate.api import PREFIX, catalog, events, leads, members, purchases, schedule, studio
 from studiogate.api.access import Authenticator
 from studiogate.api.bookings import reading as bookings
 from studiogate.api.bookings import writing as booking_writes
@@ -21,6 +21,8 @@ from studiogate.api.forms import uploads as form_uploads
 from studiogate.api.forms import writing as form_writes
 from studiogate.api.pages import PublicPages
 from studiogate.api.requests import Receive, Request, Scope, Send
+from studiogate.api.webhooks import deliveries as webhook_deliveries
+from studiogate.api.webhooks import endpoints as webhook_endpoints
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
@@ -39,6 +41,9 @@ WORDS = (
     bookings,
     booking_writes,
     purchases,
+    events,
+    webhook_endpoints,
+    webhook_deliveries,
 )
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
@@ -123,7 +128,7 @@ class PartnerApp:
             if exchange.request.method == "OPTIONS":
                 return Answer(204, b"", ((b"allow", b"GET, HEAD, OPTIONS"),))
             return refused(refusal, exchange.request_id, (b"allow", b"GET, HEAD, OPTIONS"))
-        return await page.answer()
+        return await page.answer(exchange.request_id)
 
     async def _route(self, exchange: _Exchange, match: Match | None, credential: Credential) -> Answer:
         request = exchange.request

@@ -5,18 +5,19 @@ from dataclasses import dataclass
 
 from studiogate import telemetry
 from studiogate.api import PREFIX, docs, openapi
-from studiogate.api.errors import Answer
+from studiogate.api.errors import Answer, refused
 from studiogate.api.execution import LeanRoute
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.runtime import Runtime
 from studiogate.storage import health
 
 
 @dataclass(frozen=True, slots=True)
 class PublicPage:
-    """``route`` is the page's name in log lines and metrics."""
+    """``route`` is the page's name in log lines and metrics; ``answer`` takes the request's id."""
 
     route: str
-    answer: Callable[[], Awaitable[Answer]]
+    answer: Callable[[str], Awaitable[Answer]]
 
 
 class PublicPages:
@@ -35,22 +36,22 @@ class PublicPages:
     def find(self, path: str) -> PublicPage | None:
         return self._pages.get(path)
 
-    async def _livez(self) -> Answer:
+    async def _livez(self, _request_id: str) -> Answer:
         return Answer(200, b'{"status":"ok"}')
 
-    async def _readyz(self) -> Answer:
+    async def _readyz(self, request_id: str) -> Answer:
         """Ready means: the database answers and has every migration that this version knows."""
         problem = await health.problem(self._runtime.database)
         if problem is None:
             return Answer(200, b'{"status":"ok"}')
-        return Answer(503, f'{{"status":"unavailable","problem":"{problem}"}}'.encode(), ((b"retry-after", b"1"),))
+        return refused(Refusal(Code.DATABASE_UNAVAILABLE, {"problem": problem}), request_id)
 
-    async def _metrics(self) -> Answer:
+    async def _metrics(self, _request_id: str) -> Answer:
         return Answer(200, telemetry.metrics_text(), ((b"content-type", telemetry.METRICS_CONTENT_TYPE.encode()),))
 
 
-def _always(answer: Answer) -> Callable[[], Awaitable[Answer]]:
-    async def page() -> Answer:
+def _always(answer: Answer) -> Callable[[str], Awaitable[Answer]]:
+    async def page(_request_id: str) -> Answer:
         return answer
 
     return page

@@ -41,7 +41,7 @@ def is_cursor_fault(fault: dict[str, Any]) -> bool:
     return bool(fault["type"] == _INVALID_CURSOR)
 
 
-def _digits(value: object) -> object:
+def digits(value: object) -> object:
     if isinstance(value, str) and not (value.isascii() and value.isdigit() and len(value) <= 9):
         raise PydanticCustomError("int_parsing", "Input should be an integer in plain digits")
     return value
@@ -112,7 +112,7 @@ Cursor = Annotated[
     Query(description="`next_cursor` of the page before, unchanged."),
 ]
 Limit = Annotated[
-    Annotated[int, BeforeValidator(_digits), Field(ge=1, le=MAXIMUM_LIMIT)],
+    Annotated[int, BeforeValidator(digits), Field(ge=1, le=MAXIMUM_LIMIT)],
     Query(description=f"Rows on a page, 1 to {MAXIMUM_LIMIT}."),
 ]
 UpdatedAfter = Annotated[

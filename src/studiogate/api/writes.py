@@ -11,6 +11,7 @@ from studiogate.api.errors import STATUS, Answer, refused
 from studiogate.api.execution import Caller, Judged
 from studiogate.api.params import Text
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
+from studiogate.domain.webhooks.secrets import Sealer
 from studiogate.flows import once
 from studiogate.flows.once import Once, Reply
 from studiogate.storage.database import Connection
@@ -60,18 +61,33 @@ async def write(
     *,
     status: int,
     visible: once.Visible = _always,
+    sealer: Sealer | None = None,
 ) -> Answer:
-    """Run a flow once for its key; 2xx and booking refusals are remembered, everything else leaves no trace."""
+    """Run a flow once for its key; 2xx and booking refusals are remembered, everything else leaves no trace.
+
+    With a ``sealer`` a success is remembered sealed: it holds a secret that the database must not know.
+    """
 
     def render(outcome: str | Refusal) -> Reply:
         if isinstance(outcome, str):
-            return Reply(status, outcome.encode())
+            body = outcome.encode()
+            return Reply(status, body if sealer is None else sealer.seal(body, _purpose(caller)))
         answer = refused(outcome, caller.request_id)
         return Reply(answer.status, answer.body, kept=STATUS[outcome.code][0] is RefusalType.BOOKING)
 
     identity = Once(key, _fingerprint(caller, parameters)) if key is not None else None
     done = await once.execute(caller.runtime.database, caller.access, identity, work, render, visible)
-    return Answer(done.status, done.body, (REPLAYED,) if done.replayed else _retry_after(done.status, done.body))
+    if not done.replayed:
+        # Committed: its events get their places in the log now, not only when the worker next looks.
+        caller.runtime.sequencer.kick(caller.access.studio_id)
+    body = done.body
+    if sealer is not None and done.status == status:
+        body = sealer.open(body, _purpose(caller))
+    return Answer(done.status, body, (REPLAYED,) if done.replayed else _retry_after(done.status, body))
+
+
+def _purpose(caller: Caller) -> str:
+    return f"remembered answer {caller.access.studio_id} {caller.access.credential_id}"
 
 
 def _retry_after(status: int, body: bytes) -> tuple[tuple[bytes, bytes], ...]:

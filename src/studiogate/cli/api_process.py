@@ -17,6 +17,7 @@ import uvloop
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.api.app import PartnerApp
+from studiogate.cli.bounded_http import BoundedProtocol
 from studiogate.cli.doors import Doors
 from studiogate.limits import Buckets
 from studiogate.runtime import Runtime
@@ -72,7 +73,7 @@ async def _serve(
     server = _Server(
         uvicorn.Config(
             app,
-            http="httptools",
+            http=BoundedProtocol,
             ws="none",
             lifespan="off",
             access_log=False,
@@ -87,11 +88,12 @@ async def _serve(
     if ending.asked:
         return
     _leave_with_the_supervisor(lifeline)
-    last_use = asyncio.create_task(_keep_last_use(app.partners))
+    background = [asyncio.create_task(_keep_last_use(app.partners)), asyncio.create_task(_end_waiting(server, runtime))]
     try:
         await server.serve(sockets=[listening])
     finally:
-        last_use.cancel()
+        for task in background:
+            task.cancel()
         with contextlib.suppress(Exception):
             await app.partners.authenticator.flush_last_use()
         await runtime.close()
@@ -105,6 +107,13 @@ def _leave_with_the_supervisor(lifeline: int) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     asyncio.get_running_loop().add_reader(lifeline, supervisor_is_gone)
+
+
+async def _end_waiting(server: uvicorn.Server, runtime: Runtime) -> None:
+    """Whoever waits for an event is answered when the process wants to end, so that it can drain in time."""
+    while not server.should_exit:  # noqa: ASYNC110  uvicorn has a flag, not an event
+        await asyncio.sleep(0.2)
+    runtime.bells.send_home()
 
 
 async def _keep_last_use(app: PartnerApp) -> None:

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from studiogate.cli import demo_studio, form_links, keys, serve, staff, studio_file, upkeep
+from studiogate.cli import demo_studio, events, form_links, keys, serve, staff, studio_file, upkeep
 from studiogate.cli.context import CommandError, complaints
 from studiogate.flows.keys import KeyProblemError
 from studiogate.settings import SettingsError
@@ -31,6 +31,7 @@ app.add_typer(keys.app, name="key")
 app.add_typer(form_links.app, name="form")
 app.add_typer(staff.classes, name="class")
 app.add_typer(staff.bookings, name="booking")
+app.add_typer(events.app, name="events")
 
 # What a person at the keyboard can mend; anything else is a fault of ours and shows its traceback.
 EXPECTED = (

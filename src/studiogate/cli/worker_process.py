@@ -2,15 +2,18 @@
 
 import argparse
 import asyncio
-import contextlib
 import os
 import signal
+
+import uvloop
 
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings
+from studiogate.worker.deliver import Deliverer
 from studiogate.worker.mail import mail_forever
+from studiogate.worker.numbering import number_forever
 from studiogate.worker.sweep import sweep_forever
 
 
@@ -20,7 +23,8 @@ def main() -> None:
     options = parser.parse_args()
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
-    asyncio.run(work(settings, options.lifeline))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(work(settings, options.lifeline))
 
 
 async def work(settings: Settings, lifeline: int | None) -> None:
@@ -33,12 +37,12 @@ async def work(settings: Settings, lifeline: int | None) -> None:
         os.set_blocking(lifeline, False)
         loop.add_reader(lifeline, stop.set)
     runtime = Runtime.open(settings)
-    tasks = [asyncio.create_task(each) for each in (sweep_forever(runtime), mail_forever(runtime))]
+    jobs = (sweep_forever(runtime), number_forever(runtime), Deliverer(runtime).run(), mail_forever(runtime))
+    running = [asyncio.create_task(job) for job in jobs]
     await stop.wait()
-    for task in tasks:
+    for task in running:
         task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+    await asyncio.gather(*running, return_exceptions=True)
     await runtime.close()
 
 

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from studiogate import clock
-from studiogate.storage import invariants, migrate
+from studiogate.storage import events, invariants, migrate
 from studiogate.storage.database import Connection
+from studiogate.storage.webhooks import claims
 
 OLDEST_POSTGRES = 150_000
 CLOCK_SECONDS = 2.0
+QUEUE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ async def examine(connection: Connection) -> list[Finding]:
     schema = await _schema(connection)
     findings.append(schema)
     if schema.level == "ok":
+        findings.append(await _queue(connection))
         findings += await _promises(connection)
     return findings
 
@@ -51,6 +54,17 @@ async def _schema(connection: Connection) -> Finding:
     if pending:
         return Finding("fault", "migrations", f"{len(pending)} pending: run `studiogate migrate`.")
     return Finding("ok", "migrations", "all applied")
+
+
+async def _queue(connection: Connection) -> Finding:
+    waiting = [await events.oldest_unnumbered(connection), await claims.oldest_due(connection)]
+    oldest = min((since for since in waiting if since is not None), default=None)
+    lag = 0.0 if oldest is None else (clock.now() - oldest).total_seconds()
+    if lag > QUEUE_SECONDS:
+        return Finding(
+            "warning", "queue", f"events or webhooks have waited for {lag:.0f} s: is `studiogate worker` on?"
+        )
+    return Finding("ok", "queue", "events and webhooks are not waiting")
 
 
 async def _promises(connection: Connection) -> list[Finding]:

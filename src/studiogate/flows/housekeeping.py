@@ -4,14 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
-from studiogate.domain.access import operator_access
+from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings import CancellationCause
 from studiogate.flows.bookings import staff as staff_flow
-from studiogate.storage import housekeeping, idempotency, mails
+from studiogate.storage import events, housekeeping, idempotency, mails
 from studiogate.storage.bookings import locking, staff
-from studiogate.storage.database import Database, DatabaseUnavailableError
+from studiogate.storage.database import Connection, Database, DatabaseUnavailableError
 from studiogate.storage.forms import uploads
 from studiogate.storage.uploads import UploadFolder
+from studiogate.storage.webhooks import deliveries, endpoints
 
 BATCH = 200
 Due = tuple[UUID, UUID]  # a studio and its class
@@ -85,15 +86,37 @@ async def forget_expired_keys(database: Database) -> int:
     """Remembered results end after 24 hours, swept in small batches."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with_expired_keys(connection)
-    forgotten = 0
-    for studio_id in due:
-        while True:
-            async with database.transaction() as connection:
-                swept = await idempotency.sweep(connection, operator_access(studio_id), BATCH)
-            forgotten += swept
-            if swept < BATCH:
-                break
-    return forgotten
+    return sum([await _forget(database, studio_id, idempotency.sweep) for studio_id in due])
+
+
+async def forget_old_events(database: Database) -> int:
+    """The log goes 30 days back; deliveries go with their events."""
+    async with database.connection() as connection:
+        due = await events.studios_with_old_events(connection)
+    return sum([await _forget(database, studio_id, events.sweep) for studio_id in due])
+
+
+async def forget_old_deliveries(database: Database) -> int:
+    """Tests, and what was delivered again, age by themselves; deleted endpoints go when nothing is left of them."""
+    async with database.connection() as connection:
+        due = await deliveries.studios_with_old_deliveries(connection)
+    forgotten = sum([await _forget(database, studio_id, deliveries.sweep) for studio_id in due])
+    async with database.transaction() as connection:
+        return forgotten + await endpoints.sweep_deleted(connection, BATCH)
+
+
+Sweep = Callable[[Connection, Access, int], Awaitable[int]]
+
+
+async def _forget(database: Database, studio_id: UUID, sweep: Sweep) -> int:
+    """In small batches, each its own transaction."""
+    access, forgotten = operator_access(studio_id), 0
+    while True:
+        async with database.transaction() as connection:
+            swept = await sweep(connection, access, BATCH)
+        forgotten += swept
+        if swept < BATCH:
+            return forgotten
 
 
 async def forget_mails(database: Database) -> int:
@@ -140,5 +163,7 @@ STEPS = {
     "memberships advanced": advance_memberships,
     "free seats filled": fill_free_seats,
     "idempotency keys forgotten": forget_expired_keys,
+    "events forgotten": forget_old_events,
+    "deliveries forgotten": forget_old_deliveries,
     "old mails forgotten": forget_mails,
 }

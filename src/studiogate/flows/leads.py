@@ -8,9 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
 from studiogate.domain.leads import LeadContact, patched, too_large, with_submission
 from studiogate.domain.people import normalize_phone
 from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.flows.telling import changing, tell
 from studiogate.storage import leads as storage
 from studiogate.storage import studio
 from studiogate.storage.database import Connection
@@ -57,6 +59,7 @@ async def create_or_identify(connection: Connection, access: Access, email: str,
     given = LeadContact(contact.first_name, contact.last_name, phone, contact.source, contact.metadata)
     made = await storage.insert_lead(connection, access, email, given.filled_from(LeadContact(source=DEFAULT_SOURCE)))
     if made is not None:
+        await tell(connection, access, EventType.LEAD_CREATED, made)
         return mutation(made, created=True)
     return await _fill(connection, access, email, given)
 
@@ -66,7 +69,8 @@ async def _fill(connection: Connection, access: Access, email: str, given: LeadC
     filled = kept.contact.filled_from(given)
     if too_large(filled.metadata) and not too_large(kept.contact.metadata):
         return faulty(METADATA_TOO_LARGE)
-    await storage.fill_lead(connection, access, kept.id, filled)
+    async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
+        await storage.fill_lead(connection, access, kept.id, filled)
     return mutation(kept.id, created=False)
 
 
@@ -91,7 +95,8 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
     change = LeadChange(
         wanted.first_name, wanted.last_name, wanted.sets_phone, phone, wanted.status, wanted.notes, metadata
     )
-    await storage.change_lead(connection, access, kept.id, change)
+    async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
+        await storage.change_lead(connection, access, kept.id, change)
     return mutation(kept.id, created=False)
 
 
@@ -99,7 +104,10 @@ async def lead_from_form(connection: Connection, access: Access, email: str, nam
     """An unknown email that came with a form."""
     contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
     made = await storage.insert_lead(connection, access, email, contact)
-    return made or (await _locked(connection, access, email)).id
+    if made is None:
+        return (await _locked(connection, access, email)).id
+    await tell(connection, access, EventType.LEAD_CREATED, made)
+    return made
 
 
 async def note_submission(
@@ -109,7 +117,16 @@ async def note_submission(
     kept = await storage.lock_lead(connection, access, lead_id)
     if kept is not None:
         metadata = with_submission(kept.contact.metadata, form_id, submission_id, at)
-        await storage.set_metadata(connection, access, lead_id, metadata)
+        async with changing(connection, access, EventType.LEAD_UPDATED, lead_id):
+            await storage.set_metadata(connection, access, lead_id, metadata)
+
+
+async def convert(connection: Connection, access: Access, email: str) -> None:
+    """The lead with this email, where there is one, is a member now."""
+    kept = await storage.lock_lead_by_email(connection, access, email)
+    if kept is not None:
+        async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
+            await storage.convert(connection, access, email)
 
 
 def mutation(lead_id: UUID, *, created: bool) -> str:

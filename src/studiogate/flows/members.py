@@ -1,11 +1,14 @@
 """POST /members."""
 
+import json
 from dataclasses import dataclass
+from uuid import UUID
 
 from studiogate.domain.access import Access, Scope
+from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.leads import BAD_PHONE, faulty, phone_in_studio
-from studiogate.storage import leads
+from studiogate.flows.leads import BAD_PHONE, convert, faulty, phone_in_studio
+from studiogate.flows.telling import tell
 from studiogate.storage import members as storage
 from studiogate.storage.database import Connection
 
@@ -26,7 +29,8 @@ async def create(connection: Connection, access: Access, wanted: WantedMember) -
     wire = await storage.insert_member(connection, access, wanted.email, wanted.first_name, wanted.last_name, phone)
     if wire is None:
         return await _exists(connection, access, wanted.email)
-    await leads.convert(connection, access, wanted.email)
+    await tell(connection, access, EventType.MEMBER_CREATED, UUID(json.loads(wire)["id"]))
+    await convert(connection, access, wanted.email)
     await storage.adopt_submissions(connection, access, wanted.email)
     return wire
 

@@ -137,6 +137,7 @@ class Sending:
         )
         if isinstance(outcome, Refusal):
             return await self._not_taken(outcome, normalize_email(email))
+        self._runtime.sequencer.kick(opened.access.studio_id)
         return self._done()
 
     def _done(self) -> Answer:

@@ -60,8 +60,9 @@ CONFLICTING = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 class Database:
     """A pool of connections to one PostgreSQL, opened as they are needed, at most ``size`` of them."""
 
-    def __init__(self, dsn: str, size: int) -> None:
+    def __init__(self, dsn: str, size: int, **session: str) -> None:
         self._dsn = dsn
+        self._session = {**SESSION, **session}
         self._size = size
         self._open = 0
         self._idle: list[Connection] = []
@@ -126,7 +127,7 @@ class Database:
     async def _connect(self) -> Connection:
         """On a place that is counted already."""
         try:
-            return await asyncpg.connect(self._dsn, timeout=CONNECT_SECONDS, server_settings=SESSION)
+            return await asyncpg.connect(self._dsn, timeout=CONNECT_SECONDS, server_settings=self._session)
         except BaseException as error:
             self._give(None)
             if isinstance(error, (*UNAVAILABLE, asyncpg.PostgresError)):

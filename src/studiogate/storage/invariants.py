@@ -150,6 +150,16 @@ PROMISES = (
         where o.member_id <> b.member_id or o.class_id <> b.class_id""",
     ),
     Promise(
+        "event log",
+        "every studio's numbers run without gaps up to its head",
+        """
+        select format('studio %s: %s events numbered %s to %s, head %s', h.studio_id, count(v.id), min(v.sequence),
+                      max(v.sequence), h.sequence)
+        from event_heads h left join events v on v.studio_id = h.studio_id and v.sequence is not null
+        group by h.studio_id having count(v.id) > 0
+            and (max(v.sequence) <> h.sequence or count(v.id) <> max(v.sequence) - min(v.sequence) + 1)""",
+    ),
+    Promise(
         "places and times of bookings",
         "bookings and waitlist entries carry their class's location and times",
         """

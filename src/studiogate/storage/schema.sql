@@ -151,6 +151,26 @@ END)),
     CONSTRAINT credit_ledger_reason_check CHECK ((reason = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text])))
 );
 
+CREATE TABLE public.event_heads (
+    studio_id uuid NOT NULL,
+    sequence bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.events (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    sequence bigint,
+    type text NOT NULL,
+    subject uuid NOT NULL,
+    scopes text[] NOT NULL,
+    place uuid NOT NULL,
+    object json NOT NULL,
+    previous_attributes json NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT events_scopes_check CHECK ((cardinality(scopes) > 0)),
+    CONSTRAINT events_sequence_check CHECK ((sequence >= 1))
+);
+
 CREATE TABLE public.form_submissions (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -488,6 +508,56 @@ CREATE TABLE public.waitlist_entries (
     CONSTRAINT waitlist_entries_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'offered'::text, 'converted'::text, 'expired'::text, 'cancelled'::text])))
 );
 
+CREATE TABLE public.webhook_attempts (
+    studio_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    number integer NOT NULL,
+    attempted_at timestamp with time zone NOT NULL,
+    duration_ms integer NOT NULL,
+    status integer,
+    error text,
+    response text,
+    CONSTRAINT webhook_attempts_number_check CHECK ((number >= 1)),
+    CONSTRAINT webhook_attempts_status_check CHECK (((status >= 100) AND (status <= 999)))
+);
+
+CREATE TABLE public.webhook_deliveries (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    event_id uuid,
+    event_type text NOT NULL,
+    body text,
+    status text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    claim uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_deliveries_of_event_or_test CHECK (((event_id IS NULL) = (body IS NOT NULL))),
+    CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text, 'withheld'::text])))
+);
+
+CREATE TABLE public.webhook_endpoints (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    credential_id text NOT NULL,
+    url text NOT NULL,
+    event_types text[] NOT NULL,
+    description text,
+    enabled boolean DEFAULT true NOT NULL,
+    disabled_reason text,
+    disabled_at timestamp with time zone,
+    failing_since timestamp with time zone,
+    secret bytea NOT NULL,
+    previous_secret bytea,
+    previous_secret_until timestamp with time zone,
+    deleted_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
+    CONSTRAINT webhook_endpoints_event_types_check CHECK ((cardinality(event_types) > 0))
+);
+
 ALTER TABLE ONLY public.booking_cancellations
     ADD CONSTRAINT booking_cancellations_booking_key UNIQUE (studio_id, booking_id);
 
@@ -514,6 +584,12 @@ ALTER TABLE ONLY public.credentials
 
 ALTER TABLE ONLY public.credit_ledger
     ADD CONSTRAINT credit_ledger_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.event_heads
+    ADD CONSTRAINT event_heads_pkey PRIMARY KEY (studio_id);
+
+ALTER TABLE ONLY public.events
+    ADD CONSTRAINT events_pkey PRIMARY KEY (studio_id, id);
 
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_pkey PRIMARY KEY (studio_id, id);
@@ -605,6 +681,15 @@ ALTER TABLE ONLY public.waitlist_entries
 ALTER TABLE ONLY public.waitlist_entries
     ADD CONSTRAINT waitlist_entries_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.webhook_attempts
+    ADD CONSTRAINT webhook_attempts_pkey PRIMARY KEY (studio_id, delivery_id, number);
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (studio_id, id);
+
 CREATE INDEX booking_cancellations_late ON public.booking_cancellations USING btree (studio_id, member_id, cancelled_at) WHERE (late AND (NOT graced_for_promotion));
 
 CREATE INDEX bookings_by_location ON public.bookings USING btree (studio_id, location_id, status, created_at DESC, id DESC);
@@ -644,6 +729,14 @@ CREATE INDEX credit_ledger_of_membership ON public.credit_ledger USING btree (st
 CREATE UNIQUE INDEX credit_ledger_settled_once ON public.credit_ledger USING btree (studio_id, booking_id) WHERE (delta <> '-1'::integer);
 
 CREATE UNIQUE INDEX credit_ledger_taken_once ON public.credit_ledger USING btree (studio_id, booking_id) WHERE (delta = '-1'::integer);
+
+CREATE INDEX events_by_place ON public.events USING btree (studio_id, place, type, sequence) WHERE (sequence IS NOT NULL);
+
+CREATE INDEX events_by_type ON public.events USING btree (studio_id, type, sequence) WHERE (sequence IS NOT NULL);
+
+CREATE UNIQUE INDEX events_log ON public.events USING btree (studio_id, sequence) WHERE (sequence IS NOT NULL);
+
+CREATE INDEX events_unsequenced ON public.events USING btree (studio_id, created_at, id) WHERE (sequence IS NULL);
 
 CREATE INDEX form_submissions_by_email ON public.form_submissions USING btree (studio_id, form_id, submitter_email);
 
@@ -727,6 +820,18 @@ CREATE INDEX waitlist_entries_of_member ON public.waitlist_entries USING btree (
 
 CREATE UNIQUE INDEX waitlist_entries_one_waiting ON public.waitlist_entries USING btree (studio_id, class_id, member_id) WHERE (status = 'waiting'::text);
 
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (studio_id, endpoint_id, due_at) WHERE (status = 'pending'::text);
+
+CREATE INDEX webhook_deliveries_list ON public.webhook_deliveries USING btree (studio_id, endpoint_id, created_at DESC, id DESC);
+
+CREATE INDEX webhook_deliveries_of_event ON public.webhook_deliveries USING btree (studio_id, event_id);
+
+CREATE INDEX webhook_deliveries_old ON public.webhook_deliveries USING btree (studio_id, created_at);
+
+CREATE INDEX webhook_deliveries_waiting ON public.webhook_deliveries USING btree (due_at, studio_id) WHERE (status = 'pending'::text);
+
+CREATE INDEX webhook_endpoints_list ON public.webhook_endpoints USING btree (studio_id, created_at DESC, id DESC);
+
 CREATE TRIGGER add_secret AFTER INSERT ON public.studios FOR EACH ROW EXECUTE FUNCTION public.add_studio_secret();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
@@ -764,6 +869,8 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.rooms FOR EACH ROW EXECUTE FUNCTION
 CREATE TRIGGER touch BEFORE UPDATE ON public.studios FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.waitlist_entries FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 ALTER TABLE ONLY public.booking_cancellations
     ADD CONSTRAINT booking_cancellations_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
@@ -818,6 +925,9 @@ ALTER TABLE ONLY public.credit_ledger
 
 ALTER TABLE ONLY public.credit_ledger
     ADD CONSTRAINT credit_ledger_membership_fkey FOREIGN KEY (studio_id, membership_id) REFERENCES public.memberships(studio_id, id);
+
+ALTER TABLE ONLY public.event_heads
+    ADD CONSTRAINT event_heads_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
@@ -923,3 +1033,18 @@ ALTER TABLE ONLY public.waitlist_entries
 
 ALTER TABLE ONLY public.waitlist_entries
     ADD CONSTRAINT waitlist_entries_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
+
+ALTER TABLE ONLY public.webhook_attempts
+    ADD CONSTRAINT webhook_attempts_delivery_fkey FOREIGN KEY (studio_id, delivery_id) REFERENCES public.webhook_deliveries(studio_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_endpoint_fkey FOREIGN KEY (studio_id, endpoint_id) REFERENCES public.webhook_endpoints(studio_id, id);
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_event_fkey FOREIGN KEY (studio_id, event_id) REFERENCES public.events(studio_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_credential_fkey FOREIGN KEY (studio_id, credential_id) REFERENCES public.credentials(studio_id, id);
+
+ALTER TABLE ONLY public.webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);

@@ -194,7 +194,7 @@ async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
     preview = await caller.read(cancelling.preview, booking_id)
     if isinstance(preview, Refusal):
         return refused(preview, caller.request_id)
-    return Answer(200, preview.encode())
+    return found(caller, preview)
 
 
 @routes.get(

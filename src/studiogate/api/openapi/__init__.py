@@ -13,7 +13,7 @@ from fastapi.openapi.utils import get_openapi
 
 from studiogate import API_VERSION
 from studiogate.api.execution import LeanRoute
-from studiogate.api.openapi import parameters, responses, schemas
+from studiogate.api.openapi import parameters, responses, schemas, webhooks
 from studiogate.api.openapi.operation import complete
 from studiogate.api.openapi.tags import TAGS
 
@@ -43,6 +43,9 @@ def document(routes: Sequence[LeanRoute]) -> dict[str, Any]:
         "responses": responses.shared_refusals(),
         "examples": responses.examples(),
     }
+    told = webhooks.webhooks(components["schemas"])
+    if told:
+        described["webhooks"] = told
     return schemas.without_unused_components(described)
 
 

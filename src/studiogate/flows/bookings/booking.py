@@ -7,11 +7,13 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import Attempt, BookingDecision, BookingRequest, decide_booking
+from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import promotion
 from studiogate.storage.bookings import locking, recording
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
+from studiogate.storage.events import Change, emit
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 SOURCE = "partner_api"
@@ -45,7 +47,9 @@ async def book(connection: Connection, access: Access, wanted: WantedBooking) ->
     refusal = decision.refusal
     if refusal is not None:
         return refusal
-    return await recording.record_booking(connection, access, situation, wanted.member_id, decision, SOURCE, people.now)
+    made = await recording.record_booking(connection, access, situation, wanted.member_id, decision, SOURCE, people.now)
+    await emit(connection, access, EventType.BOOKING_CREATED, Change(made.id))
+    return made.wire
 
 
 def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedBooking) -> Attempt:

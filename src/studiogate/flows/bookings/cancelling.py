@@ -20,7 +20,7 @@ from studiogate.domain.bookings import (
     receipt_json,
 )
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.bookings import promotion
+from studiogate.flows.bookings import announcing, promotion
 from studiogate.storage.bookings import facts, locking, recording
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
@@ -109,7 +109,8 @@ async def _record(
     )
     promoted = await promotion.record_steps(connection, access, situation.class_, steps, cancellation.cancelled_at)
     if not cancellation.seat_freed and not promoted:
-        await recording.renumber(connection, access, situation.class_.id)
+        renumbered = await recording.renumber(connection, access, situation.class_.id)
+        await announcing.moved_up(connection, access, renumbered)
     return receipt
 
 
@@ -124,8 +125,8 @@ async def record_cancellation(
     promoted: bool = False,
     entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED,
 ) -> str:
-    """Booking, seat, credit, fee and receipt; returns the receipt."""
-    await recording.record_cancellation(connection, access, booking, cancellation, entry_becomes)
+    """Booking, seat, credit, fee, receipt and events; returns the receipt."""
+    entry = await recording.record_cancellation(connection, access, booking, cancellation, entry_becomes)
     purchase_id = await recording.record_fee(connection, access, booking, cancellation, situation.class_.location_id)
     receipt_id: UUID = recording.new_id()
     receipt = _text(
@@ -134,6 +135,7 @@ async def record_cancellation(
         )
     )
     await recording.record_receipt(connection, access, booking, cancellation, receipt_id, purchase_id, receipt)
+    await announcing.cancelled(connection, access, booking, entry, purchase_id)
     return receipt
 
 

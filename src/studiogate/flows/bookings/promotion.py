@@ -20,6 +20,7 @@ from studiogate.domain.bookings import (
     promotion_is_open,
     seats_open_to_newcomers,
 )
+from studiogate.flows.bookings import announcing
 from studiogate.storage.bookings import facts, locking, recording
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
@@ -85,7 +86,9 @@ async def record_steps(
         else:
             await recording.record_skip(connection, access, step.entry.id, step.verdict.skip_reason)
     if promoted:
-        await recording.renumber(connection, access, class_.id)
+        renumbered = await recording.renumber(connection, access, class_.id)
+        await announcing.promoted(connection, access, promoted)
+        await announcing.moved_up(connection, access, renumbered)
     return promoted
 
 

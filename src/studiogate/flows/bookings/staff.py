@@ -17,12 +17,14 @@ from studiogate.domain.bookings import (
     booking_transition_refusal,
     decide_cancellation,
 )
+from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.bookings import promotion
+from studiogate.flows.bookings import announcing, promotion
 from studiogate.flows.bookings.cancelling import record_cancellation
 from studiogate.storage.bookings import facts, locking, staff
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.database import Connection
+from studiogate.storage.events import Change, emit
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 Mark = Literal["checked_in", "no_show", "confirmed"]
@@ -57,6 +59,7 @@ async def cancel_class(connection: Connection, access: Access, class_id: UUID) -
                 connection, access, situation, booking_id, CancellationCause.CLASS_CANCELLED
             )
         await staff.mark_class_cancelled(connection, access, class_id)
+        await emit(connection, access, EventType.CLASS_CANCELLED, Change(class_id, {"status": ClassStatus.SCHEDULED}))
         return CancelledClass(len(bookings), returned)
 
 
@@ -92,8 +95,12 @@ async def change_capacity(
             return NOT_FOUND
         if capacity < situation.class_.booked_count:
             return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
+        before = situation.class_.capacity
         await staff.set_capacity(connection, access, class_id, capacity)
         promoted = await fill_free_seats(connection, access, class_id)
+        if capacity != before:
+            # After the promotions, so that the event's counters are those that GET shows.
+            await emit(connection, access, EventType.CLASS_UPDATED, Change(class_id, {"capacity": before}))
         return ChangedCapacity(capacity, promoted)
 
 
@@ -122,6 +129,7 @@ async def mark(
         if refusal is not None:
             return refusal
         await staff.set_booking_status(connection, access, booking_id, status)
+        await announcing.marked(connection, access, booking_id, held.booking.status)
         return status
 
 

@@ -1,12 +1,16 @@
 """POST /forms and PUT /forms/{id}."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
 from studiogate.domain.forms.saving import FormStatus, free_slug, slug_of, transition_refusal
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.telling import changing, tell
 from studiogate.storage.database import Connection, TransactionConflictError
 from studiogate.storage.forms import reading
 from studiogate.storage.forms import writing as storage
@@ -35,7 +39,10 @@ async def create(connection: Connection, access: Access, wanted: WantedForm) -> 
     wire = await storage.insert_form(connection, access, content)
     if wire is None and wanted.slug is None:
         raise TransactionConflictError("another form took the slug at the same moment")
-    return wire or SLUG_TAKEN
+    if wire is None:
+        return SLUG_TAKEN
+    await tell(connection, access, EventType.FORM_CREATED, UUID(json.loads(wire)["id"]))
+    return wire
 
 
 async def _slug_from(connection: Connection, access: Access, title: str) -> str:
@@ -54,7 +61,8 @@ async def update(connection: Connection, access: Access, form_id: str, given: Ma
         return refusal
     if after == before:
         return await reading.read_form(connection, access, form_id) or NOT_FOUND
-    return await storage.update_form(connection, access, form_id, after)
+    async with changing(connection, access, EventType.FORM_UPDATED, UUID(form_id)):
+        return await storage.update_form(connection, access, form_id, after)
 
 
 async def _refusal(

@@ -6,12 +6,14 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import Judgement, judge, named_uploads
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import leads
 from studiogate.flows.forms import mailing
+from studiogate.flows.telling import tell
 from studiogate.storage.database import Connection, Database, TransactionConflictError
 from studiogate.storage.forms import submitting as storage
 from studiogate.storage.forms.submitting import FormSituation, NewSubmission
@@ -48,6 +50,7 @@ async def submit(
         return NOT_ACCEPTING
     made = await _with_person(connection, access, form, wanted, email, judgement)
     wire = await storage.record(connection, access, made)
+    await tell(connection, access, EventType.FORM_SUBMITTED, made.id)
     if made.lead_id is not None:
         await leads.note_submission(connection, access, made.lead_id, form.id, made.id, form.now)
     if mails:

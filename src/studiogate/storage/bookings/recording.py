@@ -6,7 +6,7 @@ The class row and the members' rows are locked, so counters can be added to and 
 import json
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import uuid_utils.compat as uuid
@@ -84,30 +84,36 @@ SKIP = """
 # After somebody left: 1..n again, in the order they had.
 RENUMBER = """
     update waitlist_entries w set position = n.position
-    from (select id, row_number() over (order by position) as position from waitlist_entries
+    from (select id, position as before, row_number() over (order by position) as position from waitlist_entries
           where studio_id = $1 and class_id = $2 and status = 'waiting') n
-    where w.studio_id = $1 and w.id = n.id and w.position <> n.position"""
+    where w.studio_id = $1 and w.id = n.id and w.position <> n.position
+    returning w.id, w.position, n.before"""
 
 # $1 studio, $2 booking, $3 class, $4 membership, $5 returned, $6 forfeited, $7 a seat was freed,
 # $8 what becomes of the waitlist entry, $9 ledger id.
 CANCEL = """
     with cancelled as (
         update bookings set status = 'cancelled', class_spot_id = null where studio_id = $1 and id = $2
-    ), entry as (
-        update waitlist_entries set status = $8, position = null
+    ), before as (
+        select id, status, position from waitlist_entries
         where studio_id = $1 and booking_id = $2 and status in ('waiting', 'offered')
+    ), entry as (
+        update waitlist_entries w set status = $8, position = null from before
+        where w.studio_id = $1 and w.id = before.id
+        returning w.id, before.status, before.position
     ), counted as (
         update classes set booked_count = booked_count - $7::boolean::integer,
                            waitlist_count = waitlist_count - (
-                               select count(*) from waitlist_entries
-                               where studio_id = $1 and booking_id = $2 and status = 'waiting')
+                               select count(*) from before where status = 'waiting')
         where studio_id = $1 and id = $3
     ), repaid as (
         update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
         where studio_id = $1 and id = $4 and $5::integer = 1
+    ), settled as (
+        insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
+        select $1, $9, $4, $2, $5, case when $5 = 1 then 'returned' else 'forfeited' end where $5 + $6::integer = 1
     )
-    insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
-    select $1, $9, $4, $2, $5, case when $5 = 1 then 'returned' else 'forfeited' end where $5 + $6::integer = 1"""
+    select id, status, position from entry"""
 
 FEE = """
     insert into purchases (studio_id, id, member_id, product_key, product_type, quantity, amount_total, currency,
@@ -118,6 +124,27 @@ RECEIPT = """
     insert into booking_cancellations (studio_id, id, booking_id, member_id, cancelled_at, cancellation_type, late,
                                        graced_for_promotion, credits_forfeited, credits_returned, purchase_id, receipt)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"""
+
+
+class Recorded(NamedTuple):
+    """A new row, and its wire form."""
+
+    id: UUID
+    wire: str
+
+
+class EntryBefore(NamedTuple):
+    """A waitlist entry as it was before it ended."""
+
+    id: UUID
+    status: str
+    position: int | None
+
+
+class Renumbered(NamedTuple):
+    entry_id: UUID
+    position: int
+    position_before: int
 
 
 def new_id() -> UUID:
@@ -133,13 +160,13 @@ async def record_booking(
     decision: BookingDecision,
     source: str,
     now: datetime,
-) -> str:
-    """The new booking in wire form."""
+) -> Recorded:
     confirmed = decision.outcome == Outcome.CONFIRMED
+    booking_id = new_id()
     wire: str = await connection.fetchval(
         BOOK,
         access.studio_id,
-        new_id(),
+        booking_id,
         situation.class_.id,
         member_id,
         now,
@@ -151,7 +178,7 @@ async def record_booking(
         _json(situation.policy),
         new_id(),
     )
-    return wire
+    return Recorded(booking_id, wire)
 
 
 async def record_promotion(
@@ -174,14 +201,17 @@ async def record_skip(connection: Connection, access: Access, entry_id: UUID, re
     await connection.execute(SKIP, access.studio_id, entry_id, reason)
 
 
-async def renumber(connection: Connection, access: Access, class_id: UUID) -> None:
-    await connection.execute(RENUMBER, access.studio_id, class_id)
+async def renumber(connection: Connection, access: Access, class_id: UUID) -> list[Renumbered]:
+    """Close the gaps; returns whose position changed, front first."""
+    rows = await connection.fetch(RENUMBER, access.studio_id, class_id)
+    return sorted((Renumbered(*row) for row in rows), key=lambda each: each.position)
 
 
 async def record_cancellation(
     connection: Connection, access: Access, booking: BookingFacts, cancellation: Cancellation, entry_becomes: str
-) -> None:
-    await connection.execute(
+) -> EntryBefore | None:
+    """The booking goes; returns what its waitlist entry was, where it had a live one."""
+    row = await connection.fetchrow(
         CANCEL,
         access.studio_id,
         booking.id,
@@ -193,6 +223,7 @@ async def record_cancellation(
         entry_becomes,
         new_id(),
     )
+    return None if row is None else EntryBefore(*row)
 
 
 async def record_fee(

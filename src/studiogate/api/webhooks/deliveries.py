@@ -1,0 +1,89 @@
+"""What was sent to an endpoint, and sending it again."""
+
+from fastapi import APIRouter
+
+from studiogate.api.answers import listed
+from studiogate.api.errors import Answer, refused
+from studiogate.api.execution import Caller, LeanRoute
+from studiogate.api.operations import LISTING, READING, WRITING, operation
+from studiogate.api.params import LIMIT, Cursor, Limit, PathId
+from studiogate.api.webhooks.shapes import (
+    EventRedelivery,
+    WebhookDelivery,
+    WebhookDeliveryList,
+    WebhookReplay,
+    WebhookReplayRequest,
+)
+from studiogate.api.webhooks.writing import IDEMPOTENT, Manager, write_endpoint
+from studiogate.api.writes import OptionalIdempotencyKey, write
+from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows import webhooks as flow
+from studiogate.storage import events
+from studiogate.storage.database import Connection
+from studiogate.storage.webhooks import deliveries, endpoints
+
+routes = APIRouter(route_class=LeanRoute, tags=["webhooks"])
+
+
+@routes.post(
+    "/webhook-endpoints/{endpoint_id}/test",
+    **operation("Send a test message", WebhookDelivery, *READING, *IDEMPOTENT, status_code=202),
+)
+async def send_test_message(
+    caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Of type `webhook_endpoint.test`, also while the endpoint is disabled. Its deliveries tell what came of it."""
+    work = lambda connection: flow.test(connection, caller.access, endpoint_id)  # noqa: E731
+    return await write_endpoint(caller, endpoint_id, idempotency_key, None, work, status=202)
+
+
+@routes.get(
+    "/webhook-endpoints/{endpoint_id}/deliveries",
+    **operation("List deliveries", WebhookDeliveryList, *LISTING, *READING),
+)
+async def list_webhook_deliveries(
+    caller: Manager, endpoint_id: PathId, cursor: Cursor = None, limit: Limit = LIMIT
+) -> Answer:
+    """With every attempt: when, how long, what the endpoint answered."""
+    if not await caller.read(endpoints.is_visible, endpoint_id):
+        return refused(Refusal(Code.NOT_FOUND), caller.request_id)
+    return listed(caller, await caller.read(deliveries.list_deliveries, PageRequest(cursor, limit), endpoint_id))
+
+
+@routes.post(
+    "/webhook-endpoints/{endpoint_id}/replay",
+    **operation("Deliver a span of time again", WebhookReplay, *WRITING, *READING, *IDEMPOTENT, status_code=202),
+)
+async def replay_webhooks(
+    caller: Manager, endpoint_id: PathId, body: WebhookReplayRequest, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Everything of these types that happened from `since` until just before `until`, oldest first."""
+    work = lambda connection: flow.replay(connection, caller.access, endpoint_id, body.wanted())  # noqa: E731
+    return await write_endpoint(caller, endpoint_id, idempotency_key, body, work, status=202)
+
+
+@routes.post(
+    "/events/{event_id}/redeliver",
+    **operation(
+        "Deliver an event again",
+        EventRedelivery,
+        *READING,
+        *IDEMPOTENT,
+        status_code=202,
+    ),
+)
+async def redeliver_event(caller: Manager, event_id: PathId, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
+    """To every enabled endpoint that wants it and that this key may manage."""
+    return await write(
+        caller,
+        idempotency_key,
+        None,
+        lambda connection: flow.redeliver(connection, caller.access, event_id),
+        status=202,
+        visible=lambda connection: _is_visible(connection, caller, event_id),
+    )
+
+
+async def _is_visible(connection: Connection, caller: Caller, event_id: str) -> bool:
+    return await events.read_event(connection, caller.access, event_id) is not None

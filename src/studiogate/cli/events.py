@@ -1,0 +1,122 @@
+"""studiogate events tail | trigger: the log in a terminal, and something to see in it."""
+
+import asyncio
+import contextlib
+import json
+from typing import Annotated
+
+import typer
+
+from studiogate.cli.context import CommandError, DataFolder, complaints, on_database, screen
+from studiogate.domain.access import Access, operator_access
+from studiogate.domain.events import EVERYTHING, PATTERNS, EventType, types_of
+from studiogate.domain.webhooks.secrets import new_secret
+from studiogate.domain.webhooks.targets import TargetRules
+from studiogate.flows import events as flow
+from studiogate.flows.resolving import Resolver
+from studiogate.storage import events as storage
+from studiogate.storage import studio as studios
+from studiogate.storage.database import Connection
+from studiogate.worker.sending import Sender
+
+LOOK_SECONDS = 0.3
+AT_ONCE = 100
+app = typer.Typer(help="Follow the event log, or put a sample event into a test studio's.", no_args_is_help=True)
+Slug = Annotated[str, typer.Option("--studio", help="The studio's slug.")]
+Types = Annotated[
+    list[str] | None, typer.Option("--type", help="A type or a family such as booking.*; repeat it for several.")
+]
+ForwardTo = Annotated[
+    str | None, typer.Option("--forward-to", metavar="URL", help="POST each event, signed, to this (local) server.")
+]
+
+
+async def _studio(connection: Connection, slug: str) -> tuple[Access, bool]:
+    found = await studios.find_studio(connection, slug)
+    if found is None:
+        raise CommandError(f"There is no studio {slug!r}: `studiogate import FILE` or `studiogate demo` loads one.")
+    return operator_access(found["studio_id"]), found["test"]
+
+
+def _wanted(types: list[str] | None) -> list[str]:
+    unknown = [each for each in types or () if each not in PATTERNS]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]!r} is no event type: choose from {', '.join(PATTERNS)}.")
+    return [each.value for each in types_of(types or [EVERYTHING])]
+
+
+@app.command()
+def tail(
+    studio: Slug,
+    types: Types = None,
+    forward_to: ForwardTo = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print whole events, one a line.")] = False,
+    data: DataFolder = None,
+) -> None:
+    """Follow the log from now on, until Ctrl-C."""
+    wanted = _wanted(types)
+    with contextlib.suppress(KeyboardInterrupt):
+        on_database(data, lambda connection: _tail(connection, studio, wanted, forward_to, as_json))
+
+
+async def _tail(connection: Connection, slug: str, types: list[str], forward_to: str | None, as_json: bool) -> None:
+    access, _ = await _studio(connection, slug)
+    forwarder = None if forward_to is None else Forwarder(forward_to)
+    last = await storage.head(connection, access)
+    complaints.print(f"Following the events of {slug} after {last}. Ctrl-C stops it.")
+    while True:
+        found = await storage.follow(connection, access, last, types, AT_ONCE)
+        for sequence, wire in found:
+            last = sequence
+            typer.echo(wire if as_json else _line(wire))
+            if forwarder is not None:
+                typer.echo(await forwarder.forward(wire), err=True)
+        if not found:
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def _line(wire: str) -> str:
+    event = json.loads(wire)
+    about = event["data"]["object"]
+    return f"{event['sequence']:>8}  {event['created_at'][:23]}  {event['type']:<18} {about['object']} {about['id']}"
+
+
+class Forwarder:
+    """A developer's own server: any address will do, and the secret is told once."""
+
+    def __init__(self, url: str) -> None:
+        resolver = Resolver(TargetRules(["0.0.0.0/0", "::/0"], allow_http=True))
+        fault = resolver.rules.parse(url)
+        if isinstance(fault, str):
+            raise CommandError(f"--forward-to {fault}.")
+        self._url = url
+        self._sender = Sender(resolver)
+        self._secret = new_secret()
+        complaints.print(f"Forwarding to {url}, signed with {self._secret}", soft_wrap=True)
+
+    async def forward(self, wire: str) -> str:
+        attempted = await self._sender.send(self._url, [self._secret], json.loads(wire)["id"], wire)
+        return f"          → {attempted.status or attempted.error} in {attempted.duration_ms} ms"
+
+
+@app.command()
+def trigger(
+    type_: Annotated[str, typer.Argument(metavar="TYPE", help="Such as booking.created.")],
+    studio: Slug,
+    data: DataFolder = None,
+) -> None:
+    """Put a sample event about the newest resource of its kind into a test studio's log, for all its endpoints."""
+    if type_ not in set(EventType):
+        raise typer.BadParameter(f"{type_!r} is no event type: choose from {', '.join(EventType)}.")
+    row_id = on_database(data, lambda connection: _trigger(connection, studio, EventType(type_)))
+    screen.print(f"Told {type_} about {row_id}.")
+
+
+async def _trigger(connection: Connection, slug: str, type_: EventType) -> str:
+    access, test = await _studio(connection, slug)
+    if not test:
+        raise CommandError(f"{slug} is not a test studio: its partners would take the sample for the truth.")
+    row_id = await flow.trigger(connection, access, type_)
+    if row_id is None:
+        raise CommandError(f"{slug} has nothing that {type_} could be about: `studiogate import FILE` loads more.")
+    return str(row_id)

@@ -1,0 +1,69 @@
+"""What can happen, and who may hear of it."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from studiogate.domain.access import Scope
+
+DAYS_KEPT = 30
+# The whole table of the waitlist's positions is nobody's news: only those near the front are told.
+POSITIONS_TOLD = 20
+EVERYTHING = "*"
+
+
+class EventType(StrEnum):
+    BOOKING_CREATED = "booking.created"
+    BOOKING_UPDATED = "booking.updated"
+    BOOKING_CANCELLED = "booking.cancelled"
+    WAITLIST_UPDATED = "waitlist.updated"
+    FORM_SUBMITTED = "form.submitted"
+    FORM_CREATED = "form.created"
+    FORM_UPDATED = "form.updated"
+    LEAD_CREATED = "lead.created"
+    LEAD_UPDATED = "lead.updated"
+    MEMBER_CREATED = "member.created"
+    PURCHASE_CREATED = "purchase.created"
+    CLASS_UPDATED = "class.updated"
+    CLASS_CANCELLED = "class.cancelled"
+
+
+# The scope that reads the resource; nobody without it hears of the event.
+READ_SCOPES: Mapping[EventType, Scope] = MappingProxyType(
+    {
+        EventType.BOOKING_CREATED: Scope.BOOKINGS_READ,
+        EventType.BOOKING_UPDATED: Scope.BOOKINGS_READ,
+        EventType.BOOKING_CANCELLED: Scope.BOOKINGS_READ,
+        EventType.WAITLIST_UPDATED: Scope.BOOKINGS_READ,
+        EventType.FORM_SUBMITTED: Scope.FORM_SUBMISSIONS_READ,
+        EventType.FORM_CREATED: Scope.FORMS_READ,
+        EventType.FORM_UPDATED: Scope.FORMS_READ,
+        EventType.LEAD_CREATED: Scope.LEADS_READ,
+        EventType.LEAD_UPDATED: Scope.LEADS_READ,
+        EventType.MEMBER_CREATED: Scope.MEMBERS_READ,
+        EventType.PURCHASE_CREATED: Scope.PURCHASES_READ,
+        EventType.CLASS_UPDATED: Scope.SCHEDULE_READ,
+        EventType.CLASS_CANCELLED: Scope.SCHEDULE_READ,
+    }
+)
+
+PATTERNS: tuple[str, ...] = (
+    EVERYTHING,
+    *dict.fromkeys(each.split(".")[0] + ".*" for each in EventType),
+    *(each.value for each in EventType),
+)
+"""Everything that a subscription or a filter may name."""
+
+
+def types_of(patterns: Iterable[str]) -> list[EventType]:
+    """The types that any of the patterns names."""
+    named = set(patterns)
+    return [
+        each
+        for each in EventType
+        if EVERYTHING in named or each.value in named or each.value.split(".")[0] + ".*" in named
+    ]
+
+
+def readable_types(scopes: frozenset[str]) -> list[EventType]:
+    return [each for each in EventType if READ_SCOPES[each] in scopes]

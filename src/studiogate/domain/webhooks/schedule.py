@@ -1,0 +1,83 @@
+"""When a delivery is tried, tried again and given up."""
+
+import random
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Literal
+
+ATTEMPT_SECONDS = 15.0
+LEASE = timedelta(seconds=ATTEMPT_SECONDS + 10)
+BOTH_SECRETS = timedelta(hours=24)
+FAILING_DISABLES = timedelta(days=5)
+LONGEST_RETRY_AFTER = timedelta(hours=24)
+
+# Before the first attempt, and after each one that failed.
+DELAYS = (
+    timedelta(0),
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+JITTER = 0.1  # up to this share later, never earlier, so that a receiver's outage does not end in one wave
+GONE = 410
+
+
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """What came of one attempt: a status, or the reason why there is none."""
+
+    started_at: datetime
+    duration_ms: int
+    status: int | None = None
+    error: str | None = None
+    response: str | None = None
+    retry_after: str | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def outcome(self) -> str:
+        """For metrics: few values."""
+        if self.succeeded:
+            return "succeeded"
+        return f"{self.status // 100}xx" if self.status is not None else self.error or "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    status: Literal["pending", "succeeded", "failed"]
+    delay: timedelta = timedelta(0)
+
+
+def judge(attempted: Attempted, attempts_before: int) -> Verdict:
+    """What becomes of the delivery after this attempt."""
+    if attempted.succeeded:
+        return Verdict("succeeded")
+    if attempted.status == GONE or attempts_before + 1 >= len(DELAYS):
+        return Verdict("failed")
+    scheduled = DELAYS[attempts_before + 1] * (1 + random.uniform(0, JITTER))  # noqa: S311  not a secret
+    asked = retry_after(attempted.retry_after, attempted.started_at)
+    return Verdict("pending", max(scheduled, asked))
+
+
+def retry_after(value: str | None, now: datetime) -> timedelta:
+    """How long the receiver asks us to wait, in seconds or as a date; nothing that it cannot be."""
+    text = (value or "").strip()
+    if text.isascii() and text.isdigit():
+        return min(timedelta(seconds=int(text[:9])), LONGEST_RETRY_AFTER)
+    try:
+        until = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError):
+        return timedelta(0)
+    if until.tzinfo is None:
+        return timedelta(0)
+    return min(max(until - now, timedelta(0)), LONGEST_RETRY_AFTER)

@@ -1,0 +1,61 @@
+"""What the booking flows tell: one event a change, in the transaction that makes it."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import BookingFacts, BookingStatus, Promote, WaitingEntry
+from studiogate.domain.events import POSITIONS_TOLD, EventType
+from studiogate.storage.bookings.recording import EntryBefore, Renumbered
+from studiogate.storage.database import Connection
+from studiogate.storage.events import Change, emit
+
+
+async def cancelled(
+    connection: Connection, access: Access, booking: BookingFacts, entry: EntryBefore | None, purchase_id: UUID | None
+) -> None:
+    """A booking, the waitlist entry that it had, and the fee that it cost."""
+    previous: dict[str, object] = {"status": booking.status.value}
+    if booking.class_spot_id is not None:
+        previous["class_spot_id"] = booking.class_spot_id
+    if entry is not None:
+        previous["waitlist_position"] = entry.position
+    await emit(connection, access, EventType.BOOKING_CANCELLED, Change(booking.id, previous))
+    if entry is not None:
+        before = {"status": entry.status, "position": entry.position}
+        await emit(connection, access, EventType.WAITLIST_UPDATED, Change(entry.id, before))
+    if purchase_id is not None:
+        await emit(connection, access, EventType.PURCHASE_CREATED, Change(purchase_id))
+
+
+async def promoted(connection: Connection, access: Access, promotions: Sequence[tuple[WaitingEntry, Promote]]) -> None:
+    bookings = [Change(entry.booking_id, _waitlisted(entry, verdict)) for entry, verdict in promotions]
+    await emit(connection, access, EventType.BOOKING_UPDATED, *bookings)
+    entries = [Change(entry.id, _waiting(entry)) for entry, _ in promotions]
+    await emit(connection, access, EventType.WAITLIST_UPDATED, *entries)
+
+
+def _waitlisted(entry: WaitingEntry, verdict: Promote) -> dict[str, object]:
+    previous: dict[str, object] = {"status": BookingStatus.WAITLISTED.value, "waitlist_position": entry.position}
+    return previous if verdict.class_spot_id is None else {**previous, "class_spot_id": None}
+
+
+def _waiting(entry: WaitingEntry) -> dict[str, object]:
+    previous: dict[str, object] = {
+        "status": "waiting",
+        "position": entry.position,
+        "converted_to_booking": False,
+        "promoted_at": None,
+    }
+    return previous if entry.skip_reason is None else {**previous, "skip_reason": entry.skip_reason}
+
+
+async def moved_up(connection: Connection, access: Access, renumbered: Sequence[Renumbered]) -> None:
+    """Positions far from the front are nobody's news."""
+    near = [each for each in renumbered if each.position <= POSITIONS_TOLD]
+    changes = [Change(each.entry_id, {"position": each.position_before}) for each in near]
+    await emit(connection, access, EventType.WAITLIST_UPDATED, *changes)
+
+
+async def marked(connection: Connection, access: Access, booking_id: UUID, before: BookingStatus) -> None:
+    await emit(connection, access, EventType.BOOKING_UPDATED, Change(booking_id, {"status": before.value}))

@@ -1,0 +1,83 @@
+"""Committed events get their place in the log, and their deliveries."""
+
+import asyncio
+from uuid import UUID
+
+import structlog
+
+from studiogate.domain.access import Access, operator_access
+from studiogate.domain.events import EventType
+from studiogate.storage import events
+from studiogate.storage.database import Connection, Database
+from studiogate.storage.webhooks import deliveries
+
+# Between two rounds for one busy studio, so that many commits share one round.
+PAUSE_SECONDS = 0.02
+log = structlog.get_logger()
+
+
+async def number_studio(database: Database, access: Access) -> int:
+    """Number what is committed, batch by batch; each batch and its deliveries commit together."""
+    total = 0
+    while True:
+        async with database.transaction() as connection:
+            numbered = await events.number(connection, access)
+            if numbered:
+                await deliveries.fan_out(connection, access, numbered)
+        total += len(numbered)
+        if len(numbered) < events.NUMBERED_AT_ONCE:
+            return total
+
+
+async def number_all(database: Database) -> int:
+    """All studios: what a process left behind that died between its commit and the numbering."""
+    async with database.connection() as connection:
+        studios = await events.studios_with_unnumbered_events(connection)
+    return sum([await number_studio(database, operator_access(studio_id)) for studio_id in studios])
+
+
+async def trigger(connection: Connection, access: Access, type_: EventType) -> UUID | None:
+    """A sample event about the newest resource of its kind; None where there is none."""
+    async with connection.transaction():
+        row_id = await events.newest(connection, access, type_)
+        if row_id is not None:
+            await events.emit(connection, access, type_, events.Change(row_id))
+        return row_id
+
+
+class Sequencer:
+    """Numbers a studio's events right after a commit, one round at a time a studio, however many ask."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._rounds: dict[UUID, asyncio.Task[None]] = {}
+        self._asked: set[UUID] = set()
+
+    def kick(self, studio_id: UUID) -> None:
+        """Something of this studio was committed. Returns at once; a failure is the worker's to make good."""
+        self._asked.add(studio_id)
+        if studio_id not in self._rounds:
+            self._rounds[studio_id] = asyncio.create_task(self._run(studio_id))
+
+    async def settled(self) -> None:
+        """Wait for the rounds under way."""
+        await asyncio.gather(*self._rounds.values())
+
+    async def _run(self, studio_id: UUID) -> None:
+        access = operator_access(studio_id)
+        try:
+            while studio_id in self._asked:
+                self._asked.discard(studio_id)
+                await self._number(access)
+                await asyncio.sleep(PAUSE_SECONDS)
+        finally:
+            self._rounds.pop(studio_id, None)
+
+    async def _number(self, access: Access) -> None:
+        try:
+            async with self._database.connection() as connection:
+                waiting = await events.any_unnumbered(connection, access)
+            if waiting:
+                await number_studio(self._database, access)
+        except Exception as error:
+            log.warning("events not numbered yet", problem=type(error).__name__)

@@ -1,0 +1,91 @@
+"""From a webhook's host name to the addresses that may be connected to. Every lookup is judged anew."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_address
+
+from studiogate.domain.webhooks.targets import Address, Target, TargetRules
+
+# Names that take for ever to look up must not hold up the others: many threads, and one lookup at a time a name.
+LOOKUPS_AT_ONCE = 64
+CREATION_SECONDS = 2.0
+
+Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+class DeniedAddressError(Exception):
+    """The name leads nowhere that may be connected to."""
+
+
+class UnknownNameError(Exception):
+    """The name cannot be resolved now."""
+
+
+class Resolver:
+    """``lookup`` asks the system, unless a test says otherwise."""
+
+    def __init__(self, rules: TargetRules, lookup: Lookup | None = None) -> None:
+        self.rules = rules
+        self.lookup: Lookup = lookup or self._ask_system
+        self._threads: ThreadPoolExecutor | None = None
+        self._under_way: dict[tuple[str, int], asyncio.Task[Sequence[str]]] = {}
+
+    async def permitted(self, host: str, port: int) -> list[Address]:
+        """The addresses of a host that may be connected to; there is at least one, or this raises."""
+        try:
+            found = [ip_address(host)]
+        except ValueError:
+            found = [ip_address(each.partition("%")[0]) for each in await self._look_up(host, port)]
+        permitted = [address for address in dict.fromkeys(found) if self.rules.permits(address)]
+        if not permitted:
+            raise DeniedAddressError
+        return permitted
+
+    async def fault_of(self, url: str) -> str | None:
+        """What is wrong with a URL that somebody wants to be told at. One that cannot be looked up now may be set
+        up later; each attempt checks it again."""
+        target = self.rules.parse(url)
+        if not isinstance(target, Target):
+            return target
+        try:
+            async with asyncio.timeout(CREATION_SECONDS):
+                await self.permitted(target.host, target.port)
+        except DeniedAddressError:
+            return "should not lead to an address in a network that is not public"
+        except (UnknownNameError, TimeoutError):
+            pass
+        return None
+
+    async def _look_up(self, host: str, port: int) -> Sequence[str]:
+        key = (host, port)
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.ensure_future(self.lookup(host, port))
+            task.add_done_callback(lambda done: self._done(key, done))
+        # Whoever gives up waiting does not take the answer from the others.
+        return await asyncio.shield(task)
+
+    def _done(self, key: tuple[str, int], task: "asyncio.Task[Sequence[str]]") -> None:
+        self._under_way.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # told to those who wait, if any still do
+
+    async def _ask_system(self, host: str, port: int) -> Sequence[str]:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(LOOKUPS_AT_ONCE, thread_name_prefix="dns")
+        loop = asyncio.get_running_loop()
+        try:
+            answers = await loop.run_in_executor(self._threads, _getaddrinfo, host, port)
+        except (OSError, UnicodeError) as error:
+            raise UnknownNameError from error
+        return answers
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _getaddrinfo(host: str, port: int) -> list[str]:
+    return [str(answer[4][0]) for answer in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]

@@ -1,0 +1,138 @@
+"""Endpoints come, change and go; deliveries are asked for again."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuid
+
+from studiogate import API_VERSION, clock
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.webhooks.secrets import Sealer, new_secret
+from studiogate.storage import events
+from studiogate.storage.database import Connection
+from studiogate.storage.webhooks import deliveries, endpoints
+
+MAXIMUM_ENDPOINTS = 20
+REPLAYED_AT_ONCE = 10_000
+TEST_TYPE = "webhook_endpoint.test"
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    since: datetime
+    until: datetime
+    types: Sequence[str]
+
+
+def purpose_of(access: Access, endpoint_id: UUID | str) -> str:
+    """What an endpoint's secret is sealed for."""
+    return f"webhook endpoint {access.studio_id} {endpoint_id}"
+
+
+async def create(connection: Connection, access: Access, sealer: Sealer, details: Mapping[str, Any]) -> str | Refusal:
+    """The new endpoint with its secret. The caller holds the transaction."""
+    await endpoints.lock_studio(connection, access)
+    if await endpoints.count_live(connection, access) >= MAXIMUM_ENDPOINTS:
+        return Refusal(Code.INVALID_TRANSITION, {"maximum_endpoints": MAXIMUM_ENDPOINTS})
+    endpoint_id, secret = uuid.uuid7(), new_secret()
+    sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
+    await endpoints.create(connection, access, endpoint_id, details, sealed)
+    return await _with_secret(connection, access, endpoint_id, secret)
+
+
+async def _with_secret(connection: Connection, access: Access, endpoint_id: UUID | str, secret: str) -> str | Refusal:
+    wire = await endpoints.read_endpoint(connection, access, endpoint_id)
+    if wire is None:
+        return NOT_FOUND
+    return f'{wire[:-1]},"secret":"{secret}"}}'
+
+
+async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, Any]) -> str | Refusal:
+    if not await endpoints.is_visible(connection, access, endpoint_id):
+        return NOT_FOUND
+    await endpoints.change(connection, access, endpoint_id, changes)
+    if changes.get("enabled") is True:
+        await endpoints.unpark(connection, access, endpoint_id)
+        await deliveries.ring(connection, access, events.CHANNEL)
+    elif changes.get("enabled") is False:
+        await endpoints.park(connection, access, [endpoint_id])
+    return await endpoints.read_endpoint(connection, access, endpoint_id) or NOT_FOUND
+
+
+async def delete(connection: Connection, access: Access, endpoint_id: str) -> Refusal | None:
+    async with connection.transaction():
+        if not await endpoints.is_visible(connection, access, endpoint_id):
+            return NOT_FOUND
+        await endpoints.delete(connection, access, endpoint_id)
+        return None
+
+
+async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, endpoint_id: str) -> str | Refusal:
+    """A new secret; the one before it signs beside it for a day."""
+    if not await endpoints.is_visible(connection, access, endpoint_id):
+        return NOT_FOUND
+    secret = new_secret()
+    await endpoints.rotate(
+        connection, access, endpoint_id, sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
+    )
+    return await _with_secret(connection, access, endpoint_id, secret)
+
+
+async def test(connection: Connection, access: Access, endpoint_id: str) -> str | Refusal:
+    """Send the endpoint a message that is no event, also while it is disabled."""
+    wire = await endpoints.read_endpoint(connection, access, endpoint_id)
+    if wire is None:
+        return NOT_FOUND
+    delivery_id = uuid.uuid7()
+    body = _test_body(access, delivery_id, wire)
+    await deliveries.create_test(connection, access, delivery_id, endpoint_id, TEST_TYPE, body)
+    await deliveries.ring(connection, access, events.CHANNEL)
+    return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
+
+
+def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:
+    envelope = {
+        "id": str(message_id),
+        "object": "event",
+        "type": TEST_TYPE,
+        "api_version": API_VERSION,
+        "created_at": clock.now().isoformat(),
+        "sequence": None,
+        "studio_id": str(access.studio_id),
+        "data": {"object": json.loads(endpoint), "previous_attributes": {}},
+    }
+    return json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)
+
+
+async def replay(connection: Connection, access: Access, endpoint_id: str, wanted: Replay) -> str | Refusal:
+    """Deliver again what happened in a span of time, oldest first, up to a bound that the answer tells."""
+    if not await endpoints.is_visible(connection, access, endpoint_id):
+        return NOT_FOUND
+    count, until = await deliveries.replay(
+        connection, access, endpoint_id, (wanted.since, wanted.until), wanted.types, REPLAYED_AT_ONCE
+    )
+    await deliveries.ring(connection, access, events.CHANNEL)
+    has_more = count == REPLAYED_AT_ONCE
+    answer = {
+        "object": "webhook_replay",
+        "endpoint_id": endpoint_id,
+        "deliveries": count,
+        "has_more": has_more,
+        "next_since": until.isoformat() if has_more and until else None,
+    }
+    return json.dumps(answer, separators=(",", ":"))
+
+
+async def redeliver(connection: Connection, access: Access, event_id: str) -> str | Refusal:
+    """Deliver one event again, to every endpoint that wants it and that this key may manage."""
+    if await events.read_event(connection, access, event_id) is None:
+        return NOT_FOUND
+    count = await deliveries.redeliver(connection, access, event_id)
+    await deliveries.ring(connection, access, events.CHANNEL)
+    return json.dumps({"object": "event_redelivery", "event_id": event_id, "deliveries": count}, separators=(",", ":"))

@@ -1,0 +1,249 @@
+"""The event log: writing inside a flow's transaction, numbering what is committed, reading.
+
+``emit`` leaves the sequence empty: a counter would make the writers of a studio wait for each other, and numbers taken
+before the commit come out of order. ``number`` gives the numbers afterwards, one transaction at a time a studio, to
+events that are committed; so whoever has read number n can be sure that nothing below it will ever appear.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import uuid_utils.compat as uuid
+
+from studiogate import API_VERSION
+from studiogate.domain.access import Access, Scope, operator_access
+from studiogate.domain.events import DAYS_KEPT, READ_SCOPES, EventType, readable_types, types_of
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
+from studiogate.storage.bookings.reading import BOOKING, WAITLIST_ENTRY
+from studiogate.storage.database import Connection
+from studiogate.storage.forms.reading import FORM, SUBMISSION
+from studiogate.storage.leads import LEAD
+from studiogate.storage.listing import Filter, OneOf, Resource, read_one, read_page
+from studiogate.storage.members import MEMBER
+from studiogate.storage.purchases import PURCHASE
+from studiogate.storage.schedule import CLASS
+
+CHANNEL = "studiogate_events"
+NUMBERED_AT_ONCE = 500
+NOWHERE = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The resource that events of a kind are about."""
+
+    resource: Resource
+    # What a reader needs besides the read scope, as SQL over the resource's row.
+    also_needs: str = "'{}'::text[]"
+
+
+SUBJECTS: Mapping[str, _Subject] = {
+    "booking": _Subject(BOOKING),
+    "waitlist": _Subject(WAITLIST_ENTRY),
+    "form": _Subject(
+        FORM, f"case when f.status = 'published' then '{{}}'::text[] else array['{Scope.FORMS_WRITE.value}'] end"
+    ),
+    "lead": _Subject(LEAD),
+    "member": _Subject(MEMBER),
+    "purchase": _Subject(PURCHASE),
+    "class": _Subject(CLASS),
+}
+
+
+def subject_of(type_: EventType) -> _Subject:
+    if type_ is EventType.FORM_SUBMITTED:
+        return _Subject(SUBMISSION)
+    return SUBJECTS[type_.split(".")[0]]
+
+
+class Change(NamedTuple):
+    """A row that changed, and the members of its wire form that did, with the values they had."""
+
+    row_id: UUID
+    previous_attributes: Mapping[str, Any] = {}
+
+
+@cache
+def _emit(type_: EventType) -> str:
+    """$1 studio, $2 type, $3 its read scope, $4 event ids, $5 row ids, $6 previous attributes."""
+    resource, also_needs = subject_of(type_).resource, subject_of(type_).also_needs
+    alias = resource.alias
+    place = f"coalesce({alias}.{resource.located_by}, '{NOWHERE}')" if resource.located_by else "$1"
+    return f"""
+        insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)
+        select $1, given.event_id, $2, {alias}.id, array_append({also_needs}, $3), {place},
+               (select row_to_json(w) from (select {resource.columns}) w), given.previous_attributes::json
+        from unnest($4::uuid[], $5::uuid[], $6::text[]) with ordinality
+                 as given(event_id, row_id, previous_attributes, number)
+        join {resource.table} {alias} on {alias}.studio_id = $1 and {alias}.id = given.row_id
+        {resource.joins} order by given.number"""
+
+
+async def emit(connection: Connection, access: Access, type_: EventType, *changes: Change) -> None:
+    """One event a change, in the caller's transaction, with each resource as GET returns it at this moment."""
+    if not changes:
+        return
+    await connection.execute(
+        _emit(type_),
+        access.studio_id,
+        type_.value,
+        READ_SCOPES[type_].value,
+        [uuid.uuid7() for _ in changes],
+        [change.row_id for change in changes],
+        [json.dumps(change.previous_attributes, default=str, separators=(",", ":")) for change in changes],
+    )
+
+
+async def as_read(connection: Connection, access: Access, type_: EventType, row_id: UUID) -> dict[str, Any]:
+    """The resource that events of this type are about, as GET returns it to whoever may see all of it."""
+    wire = await read_one(connection, operator_access(access.studio_id), subject_of(type_).resource, row_id)
+    members: dict[str, Any] = json.loads(wire or "{}")
+    return members
+
+
+EVENT = Resource(
+    table="events",
+    alias="v",
+    columns=f"""
+        v.id, 'event' as object, v.type, '{API_VERSION}' as api_version, v.created_at, v.sequence, v.studio_id,
+        json_build_object('object', v.object, 'previous_attributes', v.previous_attributes) as data""",
+    order="sequence",
+    descending=False,
+    permitted="(v.place = v.studio_id or v.place = any({}))",
+)
+NUMBERED = Filter("v.sequence is not null", of_the_list=True)
+KEPT = Filter(f"v.created_at > now() - interval '{DAYS_KEPT} days'")
+
+
+def _with_scopes(access: Access) -> Filter:
+    return Filter("v.scopes <@ {}::text[]", sorted(access.scopes), of_the_list=True)
+
+
+async def list_events(connection: Connection, access: Access, page: PageRequest, pattern: str | None) -> Page | Refusal:
+    """Along one index a type, and a place for restricted keys: what a key may not see is never stepped over."""
+    readable = readable_types(access.scopes)
+    wanted = readable if pattern is None else [each for each in types_of([pattern]) if each in readable]
+    ranges = []
+    if access.restricted:
+        ranges.append(OneOf("place", (access.studio_id, *(access.location_ids or ()))))
+    if access.restricted or len(wanted) < len(EventType):
+        ranges.append(OneOf("type", [each.value for each in wanted], "text"))
+    filters = [NUMBERED, KEPT, _with_scopes(access)]
+    return await read_page(connection, access, EVENT, page, filters=filters, one_of=ranges)
+
+
+async def read_event(connection: Connection, access: Access, event_id: str) -> str | None:
+    return await read_one(connection, access, EVENT, event_id, NUMBERED, KEPT, _with_scopes(access))
+
+
+# Only after this lock is held may the next statement look: one that waits for a lock sees stale other rows.
+LOCK_HEAD = """
+    insert into event_heads as h (studio_id) values ($1)
+    on conflict (studio_id) do update set sequence = h.sequence"""
+
+# $1 studio, $2 how many. Rings once for the studio, when and only when this commits.
+NUMBER = f"""
+    with found as (
+        select v.id, row_number() over (order by v.created_at, v.id) as number
+        from (select id, created_at from events where studio_id = $1 and sequence is null
+              order by created_at, id limit $2) v
+    ), head as (
+        update event_heads set sequence = sequence + (select count(*) from found)
+        where studio_id = $1 and exists (select from found)
+        returning sequence - (select count(*) from found) as before
+    ), numbered as (
+        update events v set sequence = head.before + found.number from found, head
+        where v.studio_id = $1 and v.id = found.id
+        returning v.id
+    )
+    select array_agg(numbered.id), count(*), (select pg_notify('{CHANNEL}', $1::text) from head) from numbered"""
+
+
+async def any_unnumbered(connection: Connection, access: Access) -> bool:
+    return bool(
+        await connection.fetchval(
+            "select exists (select from events where studio_id = $1 and sequence is null)", access.studio_id
+        )
+    )
+
+
+async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> list[UUID]:
+    """Give committed events their places in the studio's log. The caller holds the transaction."""
+    await connection.execute(LOCK_HEAD, access.studio_id)
+    row = await connection.fetchrow(NUMBER, access.studio_id, at_most)
+    return list(row[0] or ()) if row else []
+
+
+async def studios_with_unnumbered_events(connection: Connection) -> list[UUID]:
+    """The worker's own question over all studios."""
+    rows = await connection.fetch("select distinct studio_id from events where sequence is null")
+    return [row["studio_id"] for row in rows]
+
+
+async def oldest_unnumbered(connection: Connection) -> datetime | None:
+    """Operators only: since when something waits for its place in the log."""
+    since: datetime | None = await connection.fetchval("select min(created_at) from events where sequence is null")
+    return since
+
+
+async def newest(connection: Connection, access: Access, type_: EventType) -> UUID | None:
+    """A row that an event of this type could be about."""
+    table = subject_of(type_).resource.table
+    row_id: UUID | None = await connection.fetchval(
+        f"select id from {table} where studio_id = $1 order by created_at desc, id desc limit 1", access.studio_id
+    )
+    return row_id
+
+
+async def follow(
+    connection: Connection, access: Access, after: int, types: Sequence[str], at_most: int
+) -> list[tuple[int, str]]:
+    """For the keyboard: (sequence, event in wire form) beyond a sequence."""
+    rows = await connection.fetch(
+        f"""
+        select w.sequence, row_to_json(w)::text as wire from (
+            select {EVENT.columns} from events v
+            where v.studio_id = $1 and v.sequence > $2 and v.type = any($3::text[]) order by v.sequence limit $4) w""",
+        access.studio_id,
+        after,
+        list(types),
+        at_most,
+    )
+    return [(row["sequence"], row["wire"]) for row in rows]
+
+
+async def head(connection: Connection, access: Access) -> int:
+    """The last number given."""
+    found = await connection.fetchval("select sequence from event_heads where studio_id = $1", access.studio_id)
+    return found or 0
+
+
+async def studios_with_old_events(connection: Connection) -> list[UUID]:
+    """Housekeeping's own question over all studios."""
+    rows = await connection.fetch(
+        f"""
+        select h.studio_id from event_heads h where (
+            select v.created_at from events v where v.studio_id = h.studio_id and v.sequence is not null
+            order by v.sequence limit 1) <= now() - interval '{DAYS_KEPT} days'"""
+    )
+    return [row["studio_id"] for row in rows]
+
+
+async def sweep(connection: Connection, access: Access, at_most: int) -> int:
+    """Forget the oldest events, with their deliveries, once they are old enough."""
+    status: str = await connection.execute(
+        f"""
+        delete from events where studio_id = $1 and id in (
+            select id from (select id, created_at from events where studio_id = $1 and sequence is not null
+                            order by sequence limit $2) oldest
+            where created_at <= now() - interval '{DAYS_KEPT} days')""",
+        access.studio_id,
+        at_most,
+    )
+    return int(status.rpartition(" ")[2])

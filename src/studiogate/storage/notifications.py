@@ -1,0 +1,110 @@
+"""Being woken by PostgreSQL: one connection of its own that listens, and opens again when it is lost.
+
+A bell, not a message: whoever is woken looks into the tables, and looks there now and then without a bell too.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from uuid import UUID
+
+import asyncpg
+import structlog
+
+from studiogate.storage.database import CONNECT_SECONDS, UNAVAILABLE, Connection
+from studiogate.storage.events import CHANNEL
+
+AGAIN_SECONDS = 1.0
+MOST_WAITING = 1_000
+SESSION = {"application_name": "studiogate-listener", "timezone": "UTC"}
+log = structlog.get_logger()
+
+
+class Listener:
+    """Calls ``heard`` with a studio's id whenever events of the studio got their numbers."""
+
+    def __init__(self, dsn: str, heard: Callable[[UUID], None]) -> None:
+        self._dsn = dsn
+        self._heard = heard
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._listen_forever())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _listen_forever(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except (*UNAVAILABLE, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+                log.warning("not listening for events", problem=type(error).__name__)
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _listen(self) -> None:
+        lost = asyncio.Event()
+        connection: Connection = await asyncpg.connect(self._dsn, timeout=CONNECT_SECONDS, server_settings=SESSION)
+        try:
+            connection.add_termination_listener(lambda _: lost.set())
+            await connection.add_listener(CHANNEL, lambda _connection, _pid, _channel, studio: self._hear(studio))
+            await lost.wait()
+        finally:
+            connection.terminate()
+
+    def _hear(self, studio_id: object) -> None:
+        self._heard(UUID(str(studio_id)))
+
+
+class Bells:
+    """Readers that wait for a studio's next event. It listens from the first one on."""
+
+    def __init__(self, dsn: str) -> None:
+        self._listener = Listener(dsn, self._ring)
+        self._waiting: dict[UUID, set[asyncio.Future[None]]] = {}
+        self._count = 0
+        self._closed = False
+
+    async def wait(self, studio_id: UUID, seconds: float) -> bool:
+        """True after a bell or when the time is up; False, at once, when too many wait or the process is ending."""
+        if self._closed or self._count >= MOST_WAITING:
+            return False
+        self._listener.start()
+        bell = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(studio_id, set()).add(bell)
+        self._count += 1
+        try:
+            async with asyncio.timeout(seconds):
+                await bell
+        except TimeoutError:
+            pass
+        finally:
+            self._leave(studio_id, bell)
+        return not self._closed
+
+    def _leave(self, studio_id: UUID, bell: "asyncio.Future[None]") -> None:
+        self._count -= 1
+        waiting = self._waiting[studio_id]
+        waiting.discard(bell)
+        if not waiting:
+            del self._waiting[studio_id]
+
+    def _ring(self, studio_id: UUID) -> None:
+        for bell in self._waiting.get(studio_id, ()):
+            if not bell.done():
+                bell.set_result(None)
+
+    def send_home(self) -> None:
+        """Nobody waits any longer: the process wants to end."""
+        self._closed = True
+        for studio_id in list(self._waiting):
+            self._ring(studio_id)
+
+    async def close(self) -> None:
+        self.send_home()
+        await self._listener.close()

@@ -1,0 +1,1 @@
+"""Endpoints, and the deliveries to them."""

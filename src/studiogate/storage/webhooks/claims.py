@@ -1,0 +1,163 @@
+"""What delivering asks of the database: which studios, a lease on what is due, and the outcomes.
+
+The worker's claims are the listed exception to "(connection, access, …)": finding the studios looks at all of them.
+Everything else names one studio.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.webhooks.schedule import LEASE, Attempted, Verdict
+from studiogate.storage.database import Connection
+from studiogate.storage.events import EVENT
+from studiogate.storage.webhooks.deliveries import VISIBLE
+
+# $1 studio, $2 and $3 attempts under way by endpoint in this process, $4 attempts an endpoint may have under way,
+# $5 the claim, $6 the lease. An endpoint that keeps failing gets one at a time: it holds up little then.
+# now(), not clock_timestamp(): a volatile bound could not use the index.
+CLAIM = f"""
+    with room as (
+        select e.id, e.enabled, greatest(0,
+            case when e.failing_since <= now() - interval '30 seconds' then 1 else $4 end
+            - coalesce((select b.count from unnest($2::uuid[], $3::integer[]) b(id, count) where b.id = e.id), 0)
+            ) as places
+        from webhook_endpoints e where e.studio_id = $1 and e.deleted_at is null
+    ), due as (
+        select found.id from room cross join lateral (
+            select d.id from webhook_deliveries d
+            where d.studio_id = $1 and d.endpoint_id = room.id and d.status = 'pending' and d.due_at <= now()
+              and (room.enabled or d.event_id is null)
+            order by d.due_at limit room.places for update skip locked) found
+    ), claimed as (
+        update webhook_deliveries d set claim = $5, due_at = now() + $6::interval from due
+        where d.studio_id = $1 and d.id = due.id
+        returning d.studio_id, d.id, d.endpoint_id, d.event_id, d.body, d.attempts
+    )
+    select claimed.id, claimed.endpoint_id, claimed.attempts, e.url, e.secret,
+           case when e.previous_secret_until > now() then e.previous_secret end as previous_secret,
+           coalesce(claimed.body, (select row_to_json(w)::text from (select {EVENT.columns}) w)) as body,
+           coalesce(claimed.event_id, claimed.id) as message_id,
+           case when v.id is null then owner.revoked_at is null else {VISIBLE} end as visible
+    from claimed
+    join webhook_endpoints e on e.studio_id = $1 and e.id = claimed.endpoint_id
+    join credentials owner on owner.studio_id = $1 and owner.id = e.credential_id
+    left join events v on v.studio_id = $1 and v.id = claimed.event_id"""
+
+SETTLE = """
+    with given as (
+        select * from unnest($2::uuid[], $3::uuid[], $4::text[], $5::interval[], $6::timestamptz[], $7::integer[],
+                             $8::integer[], $9::text[], $10::text[])
+            as g(id, claim, verdict, delay, attempted_at, duration_ms, status, error, response)
+    ), settled as (
+        update webhook_deliveries d set status = given.verdict, attempts = d.attempts + 1, claim = null,
+            due_at = now() + given.delay
+        from given where d.studio_id = $1 and d.id = given.id and d.claim = given.claim and d.status = 'pending'
+        returning d.id, d.attempts
+    )
+    insert into webhook_attempts (studio_id, delivery_id, number, attempted_at, duration_ms, status, error, response)
+    select $1, settled.id, settled.attempts, given.attempted_at, given.duration_ms, given.status, given.error,
+           given.response
+    from settled join given on given.id = settled.id"""
+
+WITHHOLD = """
+    update webhook_deliveries set status = 'withheld', claim = null
+    where studio_id = $1 and id = any($2::uuid[]) and claim = $3"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A delivery leased to us, with all that an attempt needs; ``attempts`` were made before."""
+
+    id: UUID
+    claim: UUID
+    endpoint_id: UUID
+    attempts: int
+    url: str
+    secret: bytes
+    previous_secret: bytes | None
+    message_id: str
+    body: str
+    visible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    claimed: Claimed
+    attempted: Attempted
+    verdict: Verdict
+
+
+async def studios_with_due_deliveries(connection: Connection) -> list[UUID]:
+    """The worker's own question over all studios."""
+    rows = await connection.fetch(
+        "select distinct studio_id from webhook_deliveries where status = 'pending' and due_at <= now()"
+    )
+    return [row["studio_id"] for row in rows]
+
+
+async def claim(
+    connection: Connection, access: Access, under_way: Mapping[UUID, int], places: int, token: UUID
+) -> list[Claimed]:
+    """Lease what is due in one studio, at most ``places`` attempts an endpoint at a time."""
+    rows = await connection.fetch(
+        CLAIM, access.studio_id, list(under_way), list(under_way.values()), places, token, LEASE
+    )
+    return [
+        Claimed(
+            row["id"],
+            token,
+            row["endpoint_id"],
+            row["attempts"],
+            row["url"],
+            row["secret"],
+            row["previous_secret"],
+            str(row["message_id"]),
+            row["body"],
+            row["visible"],
+        )
+        for row in rows
+    ]
+
+
+async def settle(connection: Connection, access: Access, outcomes: Sequence[Settled]) -> None:
+    """Write down attempts and what follows; one whose lease was lost to another worker is left to that one."""
+    await connection.execute(
+        SETTLE,
+        access.studio_id,
+        [each.claimed.id for each in outcomes],
+        [each.claimed.claim for each in outcomes],
+        [each.verdict.status for each in outcomes],
+        [each.verdict.delay for each in outcomes],
+        [each.attempted.started_at for each in outcomes],
+        [each.attempted.duration_ms for each in outcomes],
+        [each.attempted.status for each in outcomes],
+        [each.attempted.error for each in outcomes],
+        [each.attempted.response for each in outcomes],
+    )
+
+
+async def withhold(connection: Connection, access: Access, delivery_ids: Sequence[UUID], token: UUID) -> None:
+    """What the endpoint's credential may no longer see is not sent."""
+    await connection.execute(WITHHOLD, access.studio_id, list(delivery_ids), token)
+
+
+async def release(connection: Connection, access: Access, delivery_ids: Sequence[UUID]) -> None:
+    """Give leases back at once, where a worker ends in good order."""
+    await connection.execute(
+        """
+        update webhook_deliveries set due_at = now(), claim = null
+        where studio_id = $1 and id = any($2::uuid[]) and status = 'pending' and claim is not null""",
+        access.studio_id,
+        list(delivery_ids),
+    )
+
+
+async def oldest_due(connection: Connection) -> datetime | None:
+    """Operators only: since when the longest waiting delivery could have been tried."""
+    since: datetime | None = await connection.fetchval(
+        "select min(due_at) from webhook_deliveries where status = 'pending' and due_at <= now()"
+    )
+    return since

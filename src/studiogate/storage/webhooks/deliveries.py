@@ -1,0 +1,144 @@
+"""Deliveries as partners see them, and how they come to be: by numbering, by a test, by asking again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.events import DAYS_KEPT
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
+from studiogate.storage.database import Connection
+from studiogate.storage.listing import Filter, Resource, read_one, read_page
+
+DELIVERY = Resource(
+    table="webhook_deliveries",
+    alias="d",
+    columns="""
+        d.id, 'webhook_delivery' as object, d.endpoint_id, d.event_id, d.event_type, d.status,
+        case when d.status = 'pending' and d.due_at < 'infinity' then d.due_at end as next_attempt_at,
+        coalesce((
+            select json_agg(json_build_object(
+                'number', a.number, 'attempted_at', a.attempted_at, 'duration_ms', a.duration_ms,
+                'status', a.status, 'error', a.error, 'response', a.response) order by a.number)
+            from webhook_attempts a where a.studio_id = d.studio_id and a.delivery_id = d.id), '[]') as attempts,
+        d.created_at""",
+)
+
+# Whether the credential behind an endpoint may see an event now; over aliases owner and v.
+VISIBLE = """
+    owner.revoked_at is null and (owner.expires_at is null or owner.expires_at > now()) and v.scopes <@ owner.scopes
+    and (owner.location_ids is null or v.place = v.studio_id or v.place = any(owner.location_ids))"""
+WANTED = """
+    ('*' = any(e.event_types) or v.type = any(e.event_types)
+     or split_part(v.type, '.', 1) || '.*' = any(e.event_types))"""
+
+_FAN_OUT = f"""
+    insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
+    select v.studio_id, gen_random_uuid(), e.id, v.id, v.type
+    from events v
+    join webhook_endpoints e on e.studio_id = v.studio_id and e.enabled and e.deleted_at is null
+    join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
+    where v.studio_id = $1 and {VISIBLE}"""
+FAN_OUT = _FAN_OUT + f" and v.id = any($2::uuid[]) and {WANTED}"
+# $3 and $4: what the key that asks may see of endpoints.
+REDELIVER = (
+    FAN_OUT
+    + """
+    and owner.scopes <@ $3::text[] and ($4::uuid[] is null or owner.location_ids <@ $4)"""
+)
+REPLAY = f"""
+    with again as (
+        select v.studio_id, v.id, v.type, v.created_at
+        from events v
+        join webhook_endpoints e on e.studio_id = v.studio_id and e.id = $2
+        join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
+        where v.studio_id = $1 and v.sequence is not null and {VISIBLE}
+          and v.created_at >= $3 and v.created_at < $4 and v.type = any($5::text[])
+        order by v.sequence limit $6
+    ), made as (
+        insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
+        select studio_id, gen_random_uuid(), $2, id, type from again
+    )
+    select count(*) as deliveries, max(created_at) as until from again"""
+
+
+async def list_deliveries(
+    connection: Connection, access: Access, page: PageRequest, endpoint_id: str
+) -> Page | Refusal:
+    of_endpoint = Filter("d.endpoint_id = {}", endpoint_id, of_the_list=True)
+    return await read_page(connection, access, DELIVERY, page, filters=[of_endpoint])
+
+
+async def read_delivery(connection: Connection, access: Access, delivery_id: UUID) -> str | None:
+    return await read_one(connection, access, DELIVERY, delivery_id)
+
+
+async def fan_out(connection: Connection, access: Access, event_ids: Sequence[UUID]) -> None:
+    """One delivery for every endpoint that wants an event and may see it. In the transaction that numbers them."""
+    await connection.execute(FAN_OUT, access.studio_id, list(event_ids))
+
+
+async def redeliver(connection: Connection, access: Access, event_id: str) -> int:
+    status: str = await connection.execute(
+        REDELIVER, access.studio_id, [event_id], sorted(access.scopes), access.location_ids
+    )
+    return int(status.rpartition(" ")[2])
+
+
+async def replay(
+    connection: Connection,
+    access: Access,
+    endpoint_id: str,
+    span: tuple[datetime, datetime],
+    types: Sequence[str],
+    at_most: int,
+) -> tuple[int, datetime | None]:
+    """How many deliveries were made, oldest first, and the time of the last event among them."""
+    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, *span, list(types), at_most)
+    return (row["deliveries"], row["until"]) if row else (0, None)
+
+
+async def create_test(
+    connection: Connection, access: Access, delivery_id: UUID, endpoint_id: str, type_: str, body: str
+) -> None:
+    await connection.execute(
+        """
+        insert into webhook_deliveries (studio_id, id, endpoint_id, event_type, body)
+        values ($1, $2, $3, $4, $5)""",
+        access.studio_id,
+        delivery_id,
+        endpoint_id,
+        type_,
+        body,
+    )
+
+
+async def ring(connection: Connection, access: Access, channel: str) -> None:
+    """Wake the deliverers when this transaction commits."""
+    await connection.execute("select pg_notify($1, $2)", channel, str(access.studio_id))
+
+
+async def studios_with_old_deliveries(connection: Connection) -> list[UUID]:
+    """Housekeeping's own question over all studios."""
+    rows = await connection.fetch(
+        f"""
+        select s.studio_id from studios s where exists (
+            select from webhook_deliveries d
+            where d.studio_id = s.studio_id and d.created_at <= now() - interval '{DAYS_KEPT} days')"""
+    )
+    return [row["studio_id"] for row in rows]
+
+
+async def sweep(connection: Connection, access: Access, at_most: int) -> int:
+    """Forget old deliveries with their attempts, a batch at a time."""
+    status: str = await connection.execute(
+        f"""
+        delete from webhook_deliveries where studio_id = $1 and id in (
+            select d.id from webhook_deliveries d
+            where d.studio_id = $1 and d.created_at <= now() - interval '{DAYS_KEPT} days'
+            order by d.created_at limit $2)""",
+        access.studio_id,
+        at_most,
+    )
+    return int(status.rpartition(" ")[2])

@@ -1,0 +1,193 @@
+"""Webhook endpoints as partners see them, and what changes them.
+
+A key sees the endpoints of every credential that may see no more than itself: whoever could read an endpoint's
+deliveries or turn its URL elsewhere must be allowed to see all that goes there.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.webhooks.schedule import BOTH_SECRETS, FAILING_DISABLES
+from studiogate.storage.database import Connection
+from studiogate.storage.listing import Filter, Resource, read_one, read_page
+
+ENDPOINT = Resource(
+    table="""(
+        select e.*, owner.scopes as owner_scopes, owner.location_ids as owner_locations from webhook_endpoints e
+        join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
+        where e.deleted_at is null)""",
+    alias="e",
+    columns="""
+        e.id, 'webhook_endpoint' as object, e.url, e.event_types, e.description, e.enabled, e.disabled_reason,
+        e.disabled_at, e.failing_since,
+        case when e.previous_secret_until > now() then e.previous_secret_until end as previous_secret_expires_at,
+        e.created_at, e.updated_at""",
+    permitted="e.owner_locations <@ {}",
+)
+
+
+def _within_reach(access: Access) -> Filter:
+    return Filter("e.owner_scopes <@ {}::text[]", sorted(access.scopes), of_the_list=True)
+
+
+async def list_endpoints(connection: Connection, access: Access, page: PageRequest) -> Page | Refusal:
+    return await read_page(connection, access, ENDPOINT, page, filters=[_within_reach(access)])
+
+
+async def read_endpoint(connection: Connection, access: Access, endpoint_id: str | UUID) -> str | None:
+    return await read_one(connection, access, ENDPOINT, endpoint_id, _within_reach(access))
+
+
+async def is_visible(connection: Connection, access: Access, endpoint_id: str | UUID) -> bool:
+    return await read_endpoint(connection, access, endpoint_id) is not None
+
+
+async def lock_studio(connection: Connection, access: Access) -> None:
+    """Endpoints of a studio are made one after the other, so that they can be counted."""
+    await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
+
+
+async def count_live(connection: Connection, access: Access) -> int:
+    """Those of revoked credentials are told nothing and do not count."""
+    counted: int = await connection.fetchval(
+        """
+        select count(*) from webhook_endpoints e
+        join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
+        where e.studio_id = $1 and e.deleted_at is null and owner.revoked_at is null""",
+        access.studio_id,
+    )
+    return counted
+
+
+async def create(
+    connection: Connection, access: Access, endpoint_id: UUID, details: Mapping[str, Any], sealed_secret: bytes
+) -> None:
+    await connection.execute(
+        """
+        insert into webhook_endpoints (studio_id, id, credential_id, url, event_types, description, enabled, secret)
+        values ($1, $2, $3, $4, $5, $6, $7, $8)""",
+        access.studio_id,
+        endpoint_id,
+        access.credential_id,
+        details["url"],
+        details["event_types"],
+        details["description"],
+        details["enabled"],
+        sealed_secret,
+    )
+
+
+# $3 url, $4 types, $5 whether a description is given, $6 it, $7 enabled. Enabling forgets why it was disabled.
+CHANGE = """
+    update webhook_endpoints set
+        url = coalesce($3, url), event_types = coalesce($4, event_types),
+        description = case when $5 then $6 else description end, enabled = coalesce($7, enabled),
+        disabled_reason = case when $7 then null else disabled_reason end,
+        disabled_at = case when $7 then null when enabled and not $7 then now() else disabled_at end,
+        failing_since = case when $7 and not enabled then null else failing_since end
+    where studio_id = $1 and id = $2"""
+
+# Parked deliveries are due never; they come back when the endpoint is enabled again.
+PARK = """
+    update webhook_deliveries set due_at = 'infinity', claim = null
+    where studio_id = $1 and endpoint_id = any($2::uuid[]) and status = 'pending' and event_id is not null"""
+UNPARK = """
+    update webhook_deliveries set due_at = now()
+    where studio_id = $1 and endpoint_id = $2 and status = 'pending' and due_at = 'infinity'"""
+
+
+async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, Any]) -> None:
+    await connection.execute(
+        CHANGE,
+        access.studio_id,
+        endpoint_id,
+        changes.get("url"),
+        changes.get("event_types"),
+        "description" in changes,
+        changes.get("description"),
+        changes.get("enabled"),
+    )
+
+
+async def park(connection: Connection, access: Access, endpoint_ids: Sequence[str | UUID]) -> None:
+    await connection.execute(PARK, access.studio_id, list(endpoint_ids))
+
+
+async def unpark(connection: Connection, access: Access, endpoint_id: str) -> None:
+    await connection.execute(UNPARK, access.studio_id, endpoint_id)
+
+
+async def delete(connection: Connection, access: Access, endpoint_id: str) -> None:
+    """Hidden and silent at once, its secrets gone; housekeeping takes the rows away."""
+    await connection.execute(
+        """
+        with gone as (
+            update webhook_endpoints set deleted_at = now(), enabled = false, secret = '', previous_secret = null
+            where studio_id = $1 and id = $2
+        )
+        update webhook_deliveries set status = 'withheld', claim = null
+        where studio_id = $1 and endpoint_id = $2 and status = 'pending'""",
+        access.studio_id,
+        endpoint_id,
+    )
+
+
+async def rotate(connection: Connection, access: Access, endpoint_id: str, sealed_secret: bytes) -> None:
+    await connection.execute(
+        """
+        update webhook_endpoints set previous_secret = secret, previous_secret_until = now() + $4, secret = $3
+        where studio_id = $1 and id = $2""",
+        access.studio_id,
+        endpoint_id,
+        sealed_secret,
+        BOTH_SECRETS,
+    )
+
+
+async def note_health(
+    connection: Connection, access: Access, succeeded: Sequence[UUID], failed: Sequence[UUID]
+) -> None:
+    """Since when an endpoint has done nothing but fail; a success ends that."""
+    await connection.execute(
+        """
+        update webhook_endpoints set failing_since = case when id = any($2::uuid[]) then null else now() end
+        where studio_id = $1 and ((id = any($2::uuid[]) and failing_since is not null)
+            or (id = any($3::uuid[]) and not id = any($2::uuid[]) and failing_since is null))""",
+        access.studio_id,
+        list(succeeded),
+        list(failed),
+    )
+
+
+async def disable(connection: Connection, access: Access, gone: Sequence[UUID], failed: Sequence[UUID]) -> list[UUID]:
+    """Those that said 410, and those that have failed for too long; returns which were disabled by this."""
+    rows = await connection.fetch(
+        """
+        update webhook_endpoints set enabled = false, disabled_at = now(),
+            disabled_reason = case when id = any($2::uuid[]) then 'gone' else 'failing' end
+        where studio_id = $1 and enabled
+          and (id = any($2::uuid[]) or (id = any($3::uuid[]) and failing_since <= now() - $4::interval))
+        returning id""",
+        access.studio_id,
+        list(gone),
+        list(failed),
+        FAILING_DISABLES,
+    )
+    return [row["id"] for row in rows]
+
+
+async def sweep_deleted(connection: Connection, at_most: int) -> int:
+    """Housekeeping, all studios: deleted endpoints whose deliveries are gone."""
+    status: str = await connection.execute(
+        """
+        delete from webhook_endpoints e where (e.studio_id, e.id) in (
+            select studio_id, id from webhook_endpoints k where k.deleted_at is not null and not exists (
+                select from webhook_deliveries d where d.studio_id = k.studio_id and d.endpoint_id = k.id)
+            limit $1)""",
+        at_most,
+    )
+    return int(status.rpartition(" ")[2])

@@ -1,0 +1,20 @@
+"""Events whose process died between the commit and the numbering still get into the log, within a second."""
+
+import asyncio
+
+import structlog
+
+from studiogate.flows import events
+from studiogate.runtime import Runtime
+
+EVERY_SECONDS = 0.5
+log = structlog.get_logger()
+
+
+async def number_forever(runtime: Runtime) -> None:
+    while True:
+        try:
+            await events.number_all(runtime.database)
+        except Exception as error:
+            log.warning("events not numbered", problem=type(error).__name__)
+        await asyncio.sleep(EVERY_SECONDS)

@@ -1,0 +1,156 @@
+"""GET /events: what a key may see, in order, paged, and waited for."""
+
+import asyncio
+import time
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from studiogate.domain.access import Scope, operator_access
+from studiogate.domain.events import READ_SCOPES, EventType
+from studiogate.storage import events as storage
+from studiogate.storage.events import Change, emit
+from tests.api.conftest import PREFIX, Door
+from tests.seed import Studio, issue_key, seed_studio
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def studio(door: Door) -> Studio:
+    seeded = await seed_studio(door.connection)
+    await door.connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
+    return seeded
+
+
+async def tell(door: Door, studio: Studio, type_: EventType, row_id: UUID) -> None:
+    access = operator_access(studio.studio_id)
+    await emit(door.connection, access, type_, Change(row_id))
+
+
+async def number(door: Door, studio: Studio) -> None:
+    door.app._runtime.sequencer.kick(studio.studio_id)
+    await door.app._runtime.sequencer.settled()
+
+
+async def listed(door: Door, key: str, **query: Any) -> Any:
+    answer = await door.get("/events", key, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def everything(door: Door, studio: Studio) -> None:
+    """One event of every type, about the newest resource; and one at each place for those that have one."""
+    access = operator_access(studio.studio_id)
+    for type_ in EventType:
+        row_id = await storage.newest(door.connection, access, type_)
+        assert row_id is not None
+        await emit(door.connection, access, type_, Change(row_id))
+    await number(door, studio)
+
+
+async def test_a_booking_is_in_the_log_at_once(door: Door, studio: Studio) -> None:
+    key = await issue_key(door.connection, studio)
+    body = {
+        "class_id": str(studio.ids["class"][2]),
+        "member_id": str(studio.ids["member"][2]),
+        "join_waitlist": True,
+    }
+    headers = {"X-Service-Key": key, "Idempotency-Key": uuid4().hex}
+    made = await door.client.post(f"{PREFIX}/bookings", json=body, headers=headers)
+    assert made.status_code == 201, made.text
+    await door.app._runtime.sequencer.settled()
+    events = (await listed(door, key))["data"]
+    assert [each["type"] for each in events] == ["booking.updated", "waitlist.updated", "booking.created"]
+    created = events[-1]
+    assert created["data"] == {"object": made.json(), "previous_attributes": {}}
+    assert created.keys() == {"id", "object", "type", "api_version", "created_at", "sequence", "studio_id", "data"}
+    assert [each["sequence"] for each in events] == [4, 5, 6]
+    assert (await door.get(f"/events/{created['id']}", key)).json() == created
+    again = await door.client.post(f"{PREFIX}/bookings", json=body, headers=headers)
+    assert again.headers["idempotent-replayed"] == "true"
+    await number(door, studio)
+    assert len((await listed(door, key))["data"]) == 3
+
+
+@pytest.mark.parametrize("scope", sorted({each.value for each in READ_SCOPES.values()}))
+async def test_a_key_sees_the_types_of_its_scopes(door: Door, studio: Studio, scope: str) -> None:
+    await everything(door, studio)
+    key = await issue_key(door.connection, studio, Scope.EVENTS_READ, scope)
+    whole = await issue_key(door.connection, studio)
+    expected = {each.value for each in EventType if READ_SCOPES[each] == scope}
+    if scope == "forms:read":
+        expected = set()  # the newest form is archived: its managers only
+    seen = (await listed(door, key))["data"]
+    assert {each["type"] for each in seen} == expected
+    for event in (await listed(door, whole))["data"]:
+        status = (await door.get(f"/events/{event['id']}", key)).status_code
+        assert status == (200 if event["type"] in expected else 404)
+        cursor = await door.get("/events", key, params={"cursor": event["id"]})
+        assert cursor.status_code == (200 if event["type"] in expected else 400)
+
+
+async def test_a_restricted_key_sees_its_places_and_what_is_studio_wide(door: Door, studio: Studio) -> None:
+    for booking in studio.ids["booking"]:  # first place, second place, none
+        await tell(door, studio, EventType.BOOKING_UPDATED, booking)
+    for purchase in studio.ids["purchase"]:
+        await tell(door, studio, EventType.PURCHASE_CREATED, purchase)
+    await tell(door, studio, EventType.LEAD_CREATED, studio.first("lead"))
+    await number(door, studio)
+    for place in range(2):
+        key = await issue_key(door.connection, studio, locations=[studio.ids["location"][place]])
+        seen = {each["data"]["object"]["id"] for each in (await listed(door, key))["data"]}
+        expected = [studio.ids["booking"][place], studio.ids["purchase"][place], studio.first("lead")]
+        assert seen == {str(each) for each in expected}
+        only = (await listed(door, key, type="booking.*"))["data"]
+        assert [each["data"]["object"]["id"] for each in only] == [str(studio.ids["booking"][place])]
+
+
+async def test_filters_and_pages(door: Door, studio: Studio) -> None:
+    await everything(door, studio)
+    key = await issue_key(door.connection, studio)
+    families = {"*": 13, "booking.*": 3, "form.*": 3, "lead.*": 2, "class.cancelled": 1, "waitlist.updated": 1}
+    for pattern, count in families.items():
+        assert len((await listed(door, key, type=pattern))["data"]) == count, pattern
+    walked, cursor = [], None
+    while True:
+        page = await listed(door, key, limit=5, **({"cursor": cursor} if cursor else {}))
+        walked += page["data"]
+        cursor = page["next_cursor"]
+        if not page["has_more"]:
+            break
+    assert [each["sequence"] for each in walked] == list(range(4, 17))
+    for wrong in ("bookings.*", "booking", "", "*.created", "booking.created,booking.updated"):
+        assert (await door.get("/events", key, params={"type": wrong})).status_code == 422, wrong
+    for wrong in ("21", "-1", "x", ""):
+        assert (await door.get("/events", key, params={"wait": wrong})).status_code == 422, wrong
+
+
+async def test_waiting_ends_with_the_next_event(door: Door, studio: Studio) -> None:
+    key = await issue_key(door.connection, studio)
+    await tell(door, studio, EventType.LEAD_CREATED, studio.first("lead"))
+    await number(door, studio)
+    (last,) = (await listed(door, key))["data"]
+    started = time.monotonic()
+    waiting = asyncio.create_task(listed(door, key, cursor=last["id"], wait=20))
+    await asyncio.sleep(0.3)
+    assert not waiting.done()
+    await tell(door, studio, EventType.LEAD_UPDATED, studio.first("lead"))
+    await number(door, studio)
+    (event,) = (await waiting)["data"]
+    assert event["type"] == "lead.updated"
+    assert time.monotonic() - started < 1.0
+    started = time.monotonic()
+    assert (await listed(door, key, cursor=event["id"], wait=1))["data"] == []
+    assert 0.9 < time.monotonic() - started < 2.0
+
+
+async def test_old_events_are_gone_before_they_are_swept(door: Door, studio: Studio) -> None:
+    key = await issue_key(door.connection, studio)
+    await tell(door, studio, EventType.LEAD_CREATED, studio.first("lead"))
+    await number(door, studio)
+    (event,) = (await listed(door, key))["data"]
+    await door.connection.execute("update events set created_at = now() - interval '31 days'")
+    assert (await listed(door, key))["data"] == []
+    assert (await door.get(f"/events/{event['id']}", key)).status_code == 404
