@@ -35,7 +35,7 @@ up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0
 	@exec $(BIN)/studiogate up
 
 test: lint ## lint, then the whole test suite against a real PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not battery" $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not battery" $(TESTS)
 
 battery: $(VENV)/dev.stamp ## the long tests: crashes and storms, one at a time
 	$(BIN)/python -m pytest -s -m battery $(TESTS)

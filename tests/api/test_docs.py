@@ -22,6 +22,7 @@ from studiogate.api import docs, openapi
 from studiogate.api.app import ROUTES
 from studiogate.api.docs.error_guide import chapters, example_body
 from studiogate.api.errors import STATUS, Answer
+from studiogate.domain.events import EventType
 from studiogate.domain.refusals import MESSAGES, Code
 
 PAGES = docs.pages()
@@ -190,8 +191,8 @@ def test_reference_in_a_browser(page: Page, origin: str) -> None:
     links = page.locator("#contents li a")
     links.first.wait_for()
     operations = page.locator(".opblock")
-    assert operations.count() == len(ROUTES)
-    assert links.count() == operations.count() + page.locator(".info .description h2").count()
+    assert operations.count() == len(ROUTES) + len(EventType)
+    assert links.count() == len(ROUTES) + page.locator(".info .description h2").count()
     page.get_by_role("link", name="Read the studio").click()
     block = page.locator("#operations-studio-read_studio")
     block.get_by_role("button", name="Try it out").click()

@@ -1,5 +1,6 @@
 """Rate limits: the bucket against an independent model, shared between processes, and as partners see them."""
 
+import dataclasses
 import math
 import re
 import subprocess
@@ -329,7 +330,7 @@ async def test_good_keys_do_not_count_as_failures(limited: House, time_: Time) -
 async def test_off_lifts_both_limits(limited: House, time_: Time) -> None:
     runtime = limited.door.app._runtime
     unlimited = type(limited.door.app)(
-        type(runtime)(runtime.settings.model_copy(update={"rate_limit": 0}), runtime.database)
+        dataclasses.replace(runtime, settings=runtime.settings.model_copy(update={"rate_limit": 0}))
     )
     small = await issue_key(limited.door.connection, limited.studio, rate_limit=1)
     for each in [small] * 30 + ["x"] * 30:

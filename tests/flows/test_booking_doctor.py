@@ -302,6 +302,21 @@ async def a_seat_that_nobody_was_asked_about(s: BookingStudio) -> None:
     await s.sql("update classes set capacity = capacity + 1 where studio_id = $1 and id = $2", class_id)
 
 
+@plants("event log")
+async def a_log_that_ends_before_its_head(s: BookingStudio) -> None:
+    """With at least one event that has a number, whether or not the sequencer was there before us."""
+    await s.sql(
+        """
+        update events set sequence = 999 where studio_id = $1 and id = (
+            select id from events where studio_id = $1 and sequence is null limit 1)"""
+    )
+    await s.sql(
+        """
+        insert into event_heads (studio_id, sequence) values ($1, 1000)
+        on conflict (studio_id) do update set sequence = 1000"""
+    )
+
+
 CASES = [(promise, plant) for promise, planted in PLANTS.items() for plant in planted]
 
 
