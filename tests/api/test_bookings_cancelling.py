@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from studiogate.domain.bookings import instant_text
 from studiogate.flows import housekeeping
 from studiogate.flows.bookings import staff
 from tests import booking_studio
@@ -43,7 +44,7 @@ async def test_the_receipt_of_a_standard_cancellation(studio: BookingStudio) -> 
         "reason": "Feeling unwell",
         "cancellation_type": "standard",
         "late": False,
-        "cutoff_at": (start - timedelta(minutes=WINDOW)).isoformat(),
+        "cutoff_at": instant_text(start - timedelta(minutes=WINDOW)),
         "late_fee": None,
         "credit_forfeited": False,
         "credits_forfeited": 0,

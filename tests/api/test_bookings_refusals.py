@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from studiogate.domain.bookings import instant_text
 from studiogate.domain.refusals import Code
 from studiogate.flows.bookings import staff
 from tests import booking_studio
@@ -52,7 +53,7 @@ async def class_started(s: BookingStudio) -> Case:
 async def booking_window_not_open(s: BookingStudio) -> Case:
     start = (await s.now()).replace(microsecond=0) + timedelta(minutes=SOON)
     class_id = await s.new_class(start=start, policy={"booking_opens_minutes_before": DAY})
-    opens_at = (start - timedelta(minutes=DAY)).isoformat()
+    opens_at = instant_text(start - timedelta(minutes=DAY))
     assert (await s.get(f"/classes/{class_id}"))["booking_opens_at"] == opens_at
     return case(class_id, await s.new_member(), "booking_window_not_open", opens_at=opens_at)
 
