@@ -37,6 +37,21 @@ LISTED = {
     "/waitlist": "waitlist",
     "/purchases": "purchase",
 }
+# Writes with rules that no schema can say: text without control characters, phone numbers, rules between a form's
+# fields, answers of a form, files by their content, addresses that a webhook may have.
+RULED = (
+    "create_lead",
+    "update_lead",
+    "update_lead_by_post",
+    "create_member",
+    "create_form",
+    "update_form",
+    "create_submission",
+    "create_upload",
+    "create_webhook_endpoint",
+    "update_webhook_endpoint",
+    "replay_webhooks",
+)
 ACCEPTED = ["2xx", "3xx", "401", "403", "404", "409", "429", "5xx"]
 
 
@@ -98,7 +113,17 @@ def _beyond_the_schema() -> list[str]:
         if route.path in LISTED:
             cursor = f'{{ dictionary = "{LISTED[route.path]}", probability = 0.8 }}'
             lines.append(f'parameters = {{ "query.cursor" = {cursor} }}')
+    for name in RULED:
+        lines += [
+            "[[operations]]",
+            f'include-operation-id = "{name}"',
+            f"checks.positive_data_acceptance.expected-statuses = {[*ACCEPTED, '400', '422']}",
+        ]
     return lines
+
+
+def test_ruled_writes_exist() -> None:
+    assert {*RULED} <= {route.name for route in ROUTES}
 
 
 @pytest.mark.timeout(60 + 20 * EXAMPLES)
@@ -106,7 +131,7 @@ def test_the_service_keeps_its_description(new_database: Callable[[], str], tmp_
     url = new_database()
     key, studio = run(_prepare(url))
     (tmp_path / "schemathesis.toml").write_text(_config(key, studio))
-    with serving(url, rate_limit=0) as port:
+    with serving(url, rate_limit=0, data_dir=tmp_path) as port:
         done = subprocess.run(
             [
                 str(Path(sys.executable).parent / "schemathesis"),
