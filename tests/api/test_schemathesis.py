@@ -18,7 +18,7 @@ from tests.api.live import serving
 from tests.conftest import run
 from tests.seed import Studio, issue_key, seed_studio
 
-EXAMPLES = int(os.environ.get("STUDIOGATE_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("STUDIOGATE_EXAMPLES", "5"))
 # How a parameter's name becomes the kind of a seeded row, where it is not the name itself.
 KINDS = {"class_spot_id": "spot"}
 # The rows of a list, for cursors that are some.

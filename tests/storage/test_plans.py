@@ -19,9 +19,10 @@ from studiogate.domain.access import Access, Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.flows.bookings import booking as booking_flow
 from studiogate.flows.bookings import cancelling
-from studiogate.storage import catalog, forms, keys, leads, members, purchases, schedule, studio
+from studiogate.storage import catalog, keys, leads, members, purchases, schedule, studio
 from studiogate.storage.bookings import locking, reading
 from studiogate.storage.database import SESSION
+from studiogate.storage.forms import reading as forms
 
 pytestmark = pytest.mark.anyio
 
