@@ -6,7 +6,7 @@ import email.policy
 import json
 import socket
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from typing import Any
@@ -214,9 +214,8 @@ async def test_it_is_given_up_in_the_end(office: Office) -> None:
 
 async def test_no_server_at_all(office: Office, postman: Postman) -> None:
     await office.submit()
-    broken = Runtime(
-        office.runtime.settings.model_copy(update={"smtp_url": "smtp://127.0.0.1:9"}), office.runtime.database
-    )
+    elsewhere = office.runtime.settings.model_copy(update={"smtp_url": "smtp://127.0.0.1:9"})
+    broken = replace(office.runtime, settings=elsewhere)
     assert await mail_once(broken) == 3
     assert set(await office.states()) == {("queued", 1)}
 
