@@ -5,7 +5,7 @@ import json
 from typing import Annotated, Any
 
 from fastapi import Header
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from studiogate.api.errors import STATUS, Answer, refused
 from studiogate.api.execution import Caller, Judged
@@ -41,6 +41,8 @@ REPLAYED = (b"idempotent-replayed", b"true")
 
 class Partial(Judged):
     """A body of which at least one member is given, and an absent one leaves what is there."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     @classmethod
     def own_faults(cls, body: Any) -> list[Fault]:

@@ -40,6 +40,8 @@ Status = Literal["draft", "published", "archived"]
 # Judged by the domain and kept as given, member order and extras included; pydantic would tidy them up.
 Fields = Annotated[list[Any], WithJsonSchema({"type": "array", "items": {"$ref": "#/components/schemas/FormField"}})]
 Settings = dict[str, Any]
+_ANSWER = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+Answers = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": _ANSWER})]
 
 
 class PartnerFormCreate(Judged):
@@ -83,7 +85,7 @@ class FormSubmissionCreate(BaseModel):
     submitter_email: Annotated[Text, StringConstraints(max_length=1000)] = Field(
         json_schema_extra={"format": "email"}, examples=["sam@example.com"]
     )
-    data: dict[str, Any] = Field(
+    data: Answers = Field(
         default_factory=dict,
         description="Answers of visible fields by their key: strings, or arrays of strings.",
         examples=[{"goals": "Get stronger", "injured": "no"}],
