@@ -69,15 +69,34 @@ class Change(NamedTuple):
     previous_attributes: Mapping[str, Any] = {}
 
 
+INSERT = "insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)"
+
+
+def _place(resource: Resource, alias: str) -> str:
+    return f"coalesce({alias}.{resource.located_by}, '{NOWHERE}')" if resource.located_by else "$1"
+
+
+def creation_told(type_: EventType, made: str, event_id: str) -> str:
+    """For a statement that makes a row: the part of it that writes the event.
+
+    ``made`` names the part with the new row's id, location and wire form (``object``). $1 is the studio.
+    """
+    place = _place(subject_of(type_).resource, made)
+    return f"""
+        {INSERT}
+        select $1, {event_id}, '{type_.value}', {made}.id, array['{READ_SCOPES[type_].value}'], {place}, {made}.object,
+               '{{}}'
+        from {made}"""
+
+
 @cache
 def _emit(type_: EventType) -> str:
     """$1 studio, $2 type, $3 its read scope, $4 event ids, $5 row ids, $6 previous attributes."""
     resource, also_needs = subject_of(type_).resource, subject_of(type_).also_needs
     alias = resource.alias
-    place = f"coalesce({alias}.{resource.located_by}, '{NOWHERE}')" if resource.located_by else "$1"
     return f"""
-        insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)
-        select $1, given.event_id, $2, {alias}.id, array_append({also_needs}, $3), {place},
+        {INSERT}
+        select $1, given.event_id, $2, {alias}.id, array_append({also_needs}, $3), {_place(resource, alias)},
                (select row_to_json(w) from (select {resource.columns}) w), given.previous_attributes::json
         from unnest($4::uuid[], $5::uuid[], $6::text[]) with ordinality
                  as given(event_id, row_id, previous_attributes, number)
