@@ -43,11 +43,12 @@ battery: $(VENV)/dev.stamp ## the long tests: crashes and storms, one at a time
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
 	STUDIOGATE_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
 
-lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, the migrations
+lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, bandit, the migrations
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 	$(BIN)/squawk --config .squawk.toml src/studiogate/storage/migrations/*.sql
 
 format: $(VENV)/dev.stamp ## let ruff mend what it can

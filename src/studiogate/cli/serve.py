@@ -145,7 +145,7 @@ def _run(
 
 
 def _host(host: str) -> str:
-    if host in ("0.0.0.0", "::"):  # noqa: S104  only shown, not bound
+    if not host.strip("0.:"):  # every address, IPv4's or IPv6's
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
 

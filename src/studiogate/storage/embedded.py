@@ -148,7 +148,8 @@ class EmbeddedPostgres:
         runtime = os.environ.get("XDG_RUNTIME_DIR", "") if os.geteuid() else ""
         name = f"{NAME}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
         places = [Path(place, name) for place in (runtime, tempfile.gettempdir()) if place and Path(place).is_dir()]
-        return next(filter(_fits, places), Path("/tmp", name))  # noqa: S108  make_private refuses one that is not ours
+        # In /tmp anybody may have made it before us: make_private refuses one that is not ours.
+        return next(filter(_fits, places), Path("/tmp", name))  # noqa: S108 # nosec B108
 
     def _launch(self, account: Account | None) -> bool:
         """False when a server that was still starting became ready, so that none had to be started."""
