@@ -53,6 +53,8 @@ SETTINGS = {
     "log_checkpoints": "off",
     "log_min_duration_statement": "1000",
     "log_parameter_max_length": "0",  # Parameters are people's names and addresses.
+    "log_parameter_max_length_on_error": "0",
+    "log_error_verbosity": "terse",  # Without the details: "Key (email)=(…) already exists".
     "cluster_name": NAME,
 }
 

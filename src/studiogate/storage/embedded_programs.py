@@ -51,7 +51,7 @@ class ServerLog:
         self.path = path
 
     def opened(self) -> BinaryIO:
-        # Private like the cluster: a refused statement is logged with its values.
+        # Private like the cluster: messages of refused statements can hold values.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         return os.fdopen(os.open(self.path, flags, 0o600), "ab")
 

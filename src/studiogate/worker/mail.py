@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 import structlog
 
-from studiogate import clock
+from studiogate import clock, telemetry
 from studiogate.flows.forms import mailing
 from studiogate.flows.forms.mailing import ClaimedMail
 from studiogate.runtime import Runtime
@@ -24,7 +24,7 @@ async def mail_forever(runtime: Runtime) -> None:
         try:
             busy = await mail_once(runtime)
         except Exception as error:
-            log.error("mailing failed", problem=repr(error))
+            log.error("mailing failed", problem=telemetry.problem_of(error))
             busy = 0
         if not busy:
             await asyncio.sleep(EVERY_SECONDS)
