@@ -68,7 +68,7 @@ class FullRun:
         if isinstance(body, bytes):
             given.setdefault("Content-Type", "application/json")
         url = path if path.startswith("/f/") else PREFIX + path
-        return self.client.request(method, url, headers=given, **sent)  # type: ignore[arg-type]
+        return self.client.request(method, url, headers=given, **sent)
 
     def raw(self, content: bytes) -> None:
         with socket.create_connection(("127.0.0.1", self.service.port), timeout=10) as connection:
