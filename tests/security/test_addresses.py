@@ -4,8 +4,10 @@ import http.client
 
 import pytest
 
+from studiogate.limits import owner_of
 from tests.serving import Service
 
+OWN = "2001:db8:1:2::/64"
 TRIES = 25  # more than the failures that an address has in a minute
 
 
@@ -21,3 +23,22 @@ def test_a_forwarded_address_is_believed_of_the_proxy_only(database_url: str, tr
             answer.read()
         connection.close()
     assert answer.status == last
+
+
+@pytest.mark.parametrize(
+    ("address", "owner"),
+    [
+        ("198.51.100.7", "198.51.100.7"),
+        ("2001:db8:1:2::1", OWN),
+        ("2001:db8:1:2:ffff:ffff:ffff:ffff", OWN),
+        ("2001:DB8:1:2:0::9", OWN),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:198.51.100.7", "198.51.100.7"),
+        ("unknown", "unknown"),
+        ("no:address", "no:address"),
+    ],
+)
+def test_a_network_is_one_owner(address: str, owner: str) -> None:
+    """Otherwise anybody with IPv6 has as many tries as they like."""
+    assert owner_of(address) == owner
