@@ -179,6 +179,7 @@ def main() -> None:
     descriptor, api_module, sweep = sys.argv[1:]
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
+    telemetry.take_over_failures()
     listening = socket.socket(fileno=int(descriptor))
     with listening, serve._database(settings) as (dsn, keep_alive):
         supervisor = Supervisor(settings, dsn, keep_alive)

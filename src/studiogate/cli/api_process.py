@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import contextlib
-import logging
 import os
 import signal
 import socket
@@ -35,7 +34,7 @@ def main() -> None:
     options = parser.parse_args()
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    telemetry.take_over_failures()
     ending = _Ending()
     listening = socket.socket(fileno=options.socket)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -68,6 +67,7 @@ class _Server(uvicorn.Server):
 async def _serve(
     settings: configuration.Settings, listening: socket.socket, lifeline: int, buckets: Buckets, ending: _Ending
 ) -> None:
+    asyncio.get_running_loop().set_exception_handler(telemetry.tell_loop_failure)
     runtime = Runtime.open(settings)
     app = Doors(runtime, buckets)
     server = _Server(
@@ -122,7 +122,7 @@ async def _keep_last_use(app: PartnerApp) -> None:
         try:
             await app.authenticator.flush_last_use()
         except Exception as error:
-            log.warning("last use of keys not noted", problem=str(error))
+            log.warning("last use of keys not noted", problem=telemetry.problem_of(error))
 
 
 if __name__ == "__main__":

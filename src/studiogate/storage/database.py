@@ -22,7 +22,10 @@ else:
 
 ACQUIRE_SECONDS = 1.0
 CONNECT_SECONDS = 5.0
+# Whatever the server's own settings are: parameters are keys' hashes and people's names.
+UNLOGGED = {"log_parameter_max_length_on_error": "0"}
 SESSION = {
+    **UNLOGGED,
     "application_name": "studiogate",
     "timezone": "UTC",
     "statement_timeout": "5s",
@@ -190,7 +193,7 @@ class Lease:
 
 async def connect(dsn: str) -> Connection:
     """One connection outside the pool, for commands and for migrations; it has no statement timeout."""
-    session = {"application_name": "studiogate", "timezone": "UTC", "jit": "off"}
+    session = {**UNLOGGED, "application_name": "studiogate", "timezone": "UTC", "jit": "off"}
     try:
         return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, server_settings=session)
     except (*UNAVAILABLE, asyncpg.PostgresError) as error:
