@@ -17,8 +17,8 @@ from bench.recording import Constant, FreshId, FromRequest, Now, Program, Severa
 from studiogate.storage.embedded import EmbeddedPostgres
 
 THREADS = 2
-# At its beginning every client prepares its statements; the servers' connections have done that long ago.
-WARMING_UP = 0.2
+# Each client prepares its statements and lets PostgreSQL try their plans; servers' connections did that long ago.
+WARMING_UP, COUNTED = 10, 30  # transactions a client, the second at least
 NUMBER = ["\\set n :first + :turn * :clients + :client_id", "\\set turn :turn + 1"]
 
 
@@ -71,7 +71,7 @@ def _text(value: Any) -> str:
 
 
 def run(postgres: EmbeddedPostgres, script: Script, *, clients: int, first: int, count: int) -> Outcome:
-    """Play the program for ``count`` numbers from ``first`` on."""
+    """Play the program for ``count`` numbers from ``first`` on; see ``least``."""
     variables = {**script.constants, "first": first, "turn": 0, "clients": clients}
     with tempfile.TemporaryDirectory() as folder:
         path, log = Path(folder) / "script", Path(folder) / "log"
@@ -82,7 +82,16 @@ def run(postgres: EmbeddedPostgres, script: Script, *, clients: int, first: int,
         done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"pgbench failed:\n{done.stderr}\n{script.text}")
-        return _after_warming_up(sorted(_transactions(Path(folder))))
+        transactions = sorted(_transactions(Path(folder)))
+    begin = WARMING_UP * clients if count >= least(clients) else 0
+    counted = transactions[begin:]
+    seconds = counted[-1][0] - transactions[max(begin - 1, 0)][0]
+    return Outcome(seconds, {0: len(counted)}, [latency for _, latency in counted])
+
+
+def least(clients: int) -> int:
+    """With fewer transactions the figures say nothing."""
+    return (WARMING_UP + COUNTED) * clients
 
 
 def _transactions(folder: Path) -> Iterator[tuple[float, float]]:
@@ -91,10 +100,3 @@ def _transactions(folder: Path) -> Iterator[tuple[float, float]]:
         for line in log.read_text().splitlines():
             _, _, microseconds, _, second, part = map(int, line.split()[:6])
             yield second + part / 1e6, microseconds / 1e6
-
-
-def _after_warming_up(transactions: list[tuple[float, float]]) -> Outcome:
-    begin = int(len(transactions) * WARMING_UP)
-    counted = transactions[begin:]
-    seconds = counted[-1][0] - transactions[max(begin - 1, 0)][0]
-    return Outcome(seconds, {0: len(counted)}, [latency for _, latency in counted])

@@ -22,8 +22,7 @@ class Effort:
     """How long to look. A window is one competitor's turn."""
 
     rounds: int = 3
-    window_seconds: float = 1.0
-    most_in_a_window: int = 20_000
+    window_seconds: float = 0.8
     warming_up: int = 320
 
 
@@ -40,6 +39,10 @@ class Competitor(Protocol):
 
     def can(self, scenario: Scenario) -> bool: ...
 
+    @property
+    def least(self) -> int:
+        """So many requests are needed to say anything."""
+
     def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
         """The requests with so many numbers from ``first`` on."""
 
@@ -53,6 +56,7 @@ class Server:
     service_key: str
     database: str
     can: Callable[[Scenario], bool] = lambda _: True
+    least: int = CONNECTIONS
     served: int = 0
 
     def pids(self) -> Sequence[int]:
@@ -74,6 +78,7 @@ class Limit:
     postgres: EmbeddedPostgres
     programs: dict[str, Program]
     label: str = labels.LIMIT
+    least: int = limit.least(CONNECTIONS)
     database: str = "studiogate"
 
     def pids(self) -> Sequence[int]:
@@ -113,7 +118,7 @@ class Measuring:
         return figures
 
     def _window(self, scenario: Scenario, competitor: Competitor, rate: float) -> dict[str, float]:
-        wanted = min(int(rate * self.effort.window_seconds), self.effort.most_in_a_window)
+        wanted = max(int(rate * self.effort.window_seconds), competitor.least if self.effort.window_seconds else 0)
         count = max(wanted // CONNECTIONS, 2) * CONNECTIONS
         first = self.numbers(scenario, competitor.database, count)
         server, postgres = self._spent(competitor)
