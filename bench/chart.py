@@ -7,7 +7,12 @@ from bench import labels
 from bench.results import THROUGHPUT, Results
 
 # Colours that can be told apart in grey too, on white and on black.
-COLOURS = {"studiogate": "#2f7fd6", "floor": "#8a8f98", "textbook": "#d9822b", "limit": "#3d9a50"}
+COLOURS = {
+    labels.STUDIOGATE: "#2f7fd6",
+    labels.FLOOR: "#8a8f98",
+    labels.TEXTBOOK: "#d9822b",
+    labels.LIMIT: "#3d9a50",
+}
 LABELS, BAR, ROW, GROUP, WIDTH, FIGURES, TOP = 210, 13, 16, 14, 520, 80, 60
 STYLE = "text{font:12px system-ui,sans-serif;fill:#24292f}@media(prefers-color-scheme:dark){text{fill:#e6edf3}}"
 

@@ -1,7 +1,11 @@
 """The names under which figures are kept: written by the run, found again by targets, tables and charts."""
 
-LIMIT = "limit"
-STUDIOGATE = "studiogate"
+ONE_CLASS, FIFTY, TWO_HUNDRED = "GET one class", "GET 50 classes", "GET 200 classes"
+OF_A_MEMBER = "GET bookings of a member"
+MANY, HOT = "POST /bookings, many classes", "POST /bookings, one hot class"
+CANCEL, LEAD, SUBMISSION = "DELETE /bookings", "POST /leads", "POST a form submission"
+
+STUDIOGATE, FLOOR, TEXTBOOK, LIMIT = "studiogate", "floor", "textbook", "limit"
 MEMORY, COLD, WARM = "memory", "cold start", "warm start"
 START, DELIVERIES = "studiogate up", "deliveries of events"
 
@@ -15,11 +19,11 @@ def crowded(studios: int) -> str:
 
 
 def floor(workers: int) -> str:
-    return _with("floor", workers)
+    return _with(FLOOR, workers)
 
 
 def textbook(workers: int) -> str:
-    return _with("textbook", workers)
+    return _with(TEXTBOOK, workers)
 
 
 def kind(label: str) -> str:

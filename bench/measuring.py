@@ -23,7 +23,7 @@ class Effort:
 
     rounds: int = 3
     window_seconds: float = 0.8
-    warming_up: int = 320
+    warming_up: int = 160
 
 
 class Competitor(Protocol):
@@ -55,12 +55,14 @@ class Server:
     service: Service
     service_key: str
     database: str
-    can: Callable[[Scenario], bool] = lambda _: True
     least: int = CONNECTIONS
     served: int = 0
 
     def pids(self) -> Sequence[int]:
         return self.service.api_pids()
+
+    def can(self, scenario: Scenario) -> bool:
+        return scenario.in_textbook or labels.kind(self.label) != labels.TEXTBOOK
 
     def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
         requests = [scenario.make(number).raw(self.service_key) for number in range(first, first + count)]

@@ -87,15 +87,19 @@ class Run:
         measuring = Measuring(postgres, self._plan.effort, self._tell)
         with self._servers(postgres, key, programs_file) as servers:
             self._tell(f"started {len(servers)} servers")
-            competitors: list[Competitor] = [*servers.values(), Limit(postgres, programs)]
-            for scenario in self._scenarios:
-                wanted = [each for each in competitors if self._is_wanted(scenario, each)]
-                if wanted:
-                    self.results.add(measuring.measure(scenario, wanted))
+            self._measure_scenarios(measuring, [*servers.values(), Limit(postgres, programs)])
             if "memory" in self._plan.parts:
-                ours, requests = servers[labels.studiogate(1)], self._plan.requests_for_memory
-                self.results.add([lifecycle.memory(measuring, ours, self._scenarios, requests)])
-                self._tell("measured the memory")
+                self._measure_memory(measuring, servers[labels.studiogate(1)])
+
+    def _measure_scenarios(self, measuring: Measuring, competitors: Sequence[Competitor]) -> None:
+        for scenario in self._scenarios:
+            wanted = [each for each in competitors if self._is_wanted(scenario, each)]
+            if wanted:
+                self.results.add(measuring.measure(scenario, wanted))
+
+    def _measure_memory(self, measuring: Measuring, server: Server) -> None:
+        self.results.add([lifecycle.memory(measuring, server, self._scenarios, self._plan.requests_for_memory)])
+        self._tell("measured the memory")
 
     def _is_wanted(self, scenario: Scenario, competitor: Competitor) -> bool:
         """Growth compares the same request on the two databases; all other parts are about one of them."""
@@ -120,28 +124,28 @@ class Run:
     @contextmanager
     def _servers(self, postgres: EmbeddedPostgres, key: str, programs: Path) -> Iterator[dict[str, Server]]:
         """By their labels. They start side by side and stand idle while others are measured."""
-        counts = sorted({1, self._plan.workers})
+        environment = {"STUDIOGATE_RATE_LIMIT": "1000000", floor.PROGRAMS: str(programs)}
         with ExitStack() as stack:
-
-            def start(label: str, workers: int, module: str = API_MODULE, database_name: str = ALONE) -> Server:
-                environment = {"STUDIOGATE_RATE_LIMIT": "1000000", floor.PROGRAMS: str(programs)}
-                service = Service(
-                    postgres.dsn(database_name), workers=workers, api_module=module, environment=environment, wait=False
-                )
-                stack.enter_context(service)
-                return Server(label, service, key, database_name)
-
-            servers = [start(labels.studiogate(count), count) for count in counts]
-            servers += [start(labels.floor(count), count, "bench.floor") for count in counts]
-            servers.append(start(labels.textbook(counts[-1]), counts[-1], "bench.textbook"))
-            servers[-1].can = lambda scenario: scenario.in_textbook
-            if "growth" in self._plan.parts:
-                servers.append(start(labels.crowded(self._plan.studios), 1, database_name=CROWDED))
+            servers = []
+            for label, workers, module, database_name in self._line_up():
+                address = postgres.dsn(database_name)
+                service = Service(address, workers=workers, api_module=module, environment=environment, wait=False)
+                servers.append(Server(label, stack.enter_context(service), key, database_name))
             for server in servers:
                 server.service.wait_until_ready()
             yield {server.label: server for server in servers}
             for server in servers:
                 server.service.terminate()  # all of them, before the first one is waited for
+
+    def _line_up(self) -> Iterator[tuple[str, int, str, str]]:
+        """The servers: label, workers, program and database of each."""
+        most = self._plan.workers
+        for count in sorted({1, most}):
+            yield labels.studiogate(count), count, API_MODULE, ALONE
+            yield labels.floor(count), count, "bench.floor", ALONE
+        yield labels.textbook(most), most, "bench.textbook", ALONE
+        if "growth" in self._plan.parts:
+            yield labels.crowded(self._plan.studios), 1, API_MODULE, CROWDED
 
 
 async def _execute(postgres: EmbeddedPostgres, statement: str) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from bench import labels
 from bench.dataset import FIRST_OF_MANY, FORM, HOT_CLASS, MANY, NEW_BOOKINGS, NEW_MEMBERS, Size, id_of
 from bench.request import Request
 
@@ -49,7 +50,7 @@ def _reads(size: Size) -> list[Scenario]:
 
     return [
         Scenario(
-            "GET one class",
+            labels.ONE_CLASS,
             "reads",
             one_class,
             {"id": "md5('class1-' || :class::text)"},
@@ -57,7 +58,7 @@ def _reads(size: Size) -> list[Scenario]:
             in_textbook=True,
         ),
         Scenario(
-            "GET 50 classes",
+            labels.FIFTY,
             "reads",
             lambda _: Request("GET", f"{PREFIX}/classes", "limit=50"),
             {"limit": ":limit"},
@@ -65,14 +66,14 @@ def _reads(size: Size) -> list[Scenario]:
             in_textbook=True,
         ),
         Scenario(
-            "GET 200 classes",
+            labels.TWO_HUNDRED,
             "reads",
             lambda _: Request("GET", f"{PREFIX}/classes", "limit=200"),
             {"limit": ":limit"},
             numbers={"limit": "200"},
         ),
         Scenario(
-            "GET bookings of a member",
+            labels.OF_A_MEMBER,
             "reads",
             bookings_of_a_member,
             {"member_id": "md5('member1-' || :member::text)", "limit": ":limit"},
@@ -90,7 +91,7 @@ def _bookings() -> list[Scenario]:
     members = NEW_MEMBERS.replace("{kind}", "member")
     return [
         Scenario(
-            "POST /bookings, many classes",
+            labels.MANY,
             "bookings",
             lambda n: book(n, FIRST_OF_MANY + n % MANY),
             {**ids, **KEY},
@@ -100,7 +101,7 @@ def _bookings() -> list[Scenario]:
             in_textbook=True,
         ),
         Scenario(
-            "POST /bookings, one hot class",
+            labels.HOT,
             "bookings",
             lambda n: book(n, HOT_CLASS),
             {**ids, **KEY},
@@ -110,7 +111,7 @@ def _bookings() -> list[Scenario]:
             in_textbook=True,
         ),
         Scenario(
-            "DELETE /bookings",
+            labels.CANCEL,
             "bookings",
             lambda n: _write("DELETE", f"/bookings/{id_of(f'booked1-{n}')}", n),
             {"id": "md5('booked1-' || :n::text)", **KEY},
@@ -131,14 +132,14 @@ def _people() -> list[Scenario]:
 
     return [
         Scenario(
-            "POST /leads",
+            labels.LEAD,
             "people",
             lead,
             {"email": "'lead' || :n::text || '@example.com'", "first_name": "'Sam'", **KEY},
             status=201,
         ),
         Scenario(
-            "POST a form submission",
+            labels.SUBMISSION,
             "people",
             submission,
             {"submitter_email": "'visitor' || :n::text || '@example.com'", "submitter_name": "'Sam Lee'", **KEY},

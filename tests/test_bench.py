@@ -22,8 +22,8 @@ def figure(of: str, by: str, measure: str, *rounds: float) -> Figure:
 def results() -> Results:
     made = Results(workers=2)
     for by, speed in ((labels.studiogate(2), 600), (labels.floor(2), 1000), (labels.LIMIT, 4000)):
-        made.add([figure(targets.ONE_CLASS, by, THROUGHPUT, speed, speed * 1.1, speed * 0.9)])
-        made.add([figure(targets.ONE_CLASS, by, SERVER_CPU, 0.5), figure(targets.ONE_CLASS, by, POSTGRES_CPU, 0.2)])
+        made.add([figure(labels.ONE_CLASS, by, THROUGHPUT, speed, speed * 1.1, speed * 0.9)])
+        made.add([figure(labels.ONE_CLASS, by, SERVER_CPU, 0.5), figure(labels.ONE_CLASS, by, POSTGRES_CPU, 0.2)])
     return made
 
 
@@ -44,7 +44,7 @@ def test_results_survive_their_file(results: Results) -> None:
 
 def test_ratios_are_judged(results: Results) -> None:
     judged = {each.what: each for each in targets.targets(results)}
-    against_the_floor = judged[f"{targets.ONE_CLASS}: throughput of the floor's"]
+    against_the_floor = judged[f"{labels.ONE_CLASS}: throughput of the floor's"]
     assert (against_the_floor.value, against_the_floor.met) == (pytest.approx(0.6), True)
     assert "met" in report.verdicts(results)
 
@@ -57,7 +57,7 @@ def test_the_table_goes_between_the_marks(results: Results, tmp_path: Path) -> N
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
-    assert f"| {targets.ONE_CLASS} |" in text
+    assert f"| {labels.ONE_CLASS} |" in text
 
 
 def test_the_chart_is_xml_with_a_title_and_all_figures(results: Results) -> None:
@@ -76,7 +76,7 @@ def test_a_difference_within_the_noise_has_no_mark() -> None:
 
 def test_two_runs_are_compared(results: Results) -> None:
     text = compare(results, results)
-    assert targets.ONE_CLASS in text
+    assert labels.ONE_CLASS in text
     assert "WORSE" not in text
 
 
