@@ -28,7 +28,7 @@ def main() -> None:
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
     results = Run(replace(QUICK if options.quick else Plan(), parts=parts))()
     _keep(results, options.results, results.date.replace(":", "").partition("+")[0])
-    print(f"\n{report.table(results)}\n\n{report.singles(results)}\n")
+    print(f"\n{report.table(results)}\n\n{report.singles(results)}\n{report.machine(results)}.\n")
     print("These figures say nothing: too few requests.\n" if options.quick else f"{report.verdicts(results)}\n")
     if options.write_readme:
         _keep(results, FOLDER, report.PUBLISHED)

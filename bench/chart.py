@@ -1,4 +1,4 @@
-"""A bar chart as SVG, by hand: throughput of each competitor as a share of the limit, a group a request."""
+"""A bar chart as SVG, by hand: the throughput of each competitor, a group of bars a request."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -31,7 +31,7 @@ def chart(results: Results) -> str:
             f'<title id="title">{escape(title)}</title>',
             f'<desc id="desc">{escape(description)}</desc>',
             f"<style>{STYLE}</style>",
-            f'<text x="0" y="16" font-weight="bold">{escape(title)}, {results.date[:10]}</text>',
+            f'<text x="0" y="16" style="font-weight:bold">{escape(title)}, {results.date[:10]}</text>',
             *_legend(competitors),
             *_bars(groups),
             "</svg>\n",

@@ -78,7 +78,8 @@ def machine(results: Results) -> str:
     its = results.machine
     return (
         f"{results.date[:10]}, {its['cpu']}, {its['cores']} cores for client, server and database together, "
-        f"{its['system']}, Python {its['python']}, PostgreSQL {its['postgres']}"
+        f"{its['system']}, Python {its['python']}, PostgreSQL {its['postgres']}; "
+        f"load {its['load_before']} before the run"
     )
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
+from typing import Any
 
 IDEMPOTENCY_KEY = b"idempotency-key"
 
@@ -32,17 +32,16 @@ class Request:
         return b"\r\n".join([f"{self.method} {target} HTTP/1.1".encode(), *lines, b"", self.body])
 
 
-def given_values(
-    path: str, query: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes
-) -> Mapping[str, str | list[str]]:
+def given_values(path: str, query: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Mapping[str, Any]:
     """Every value that a request gives, by name. The recording finds them again among the statements' arguments, and
     the floor puts those of its own request in their places."""
-    given = {"id": path.rpartition("/")[2]}
-    if query:
-        given.update(parse_qsl(query.decode()))
+    given: dict[str, Any] = {"id": path.rpartition("/")[2]}
+    if query:  # nothing in ours is encoded
+        for part in query.decode().split("&"):
+            name, _, given[name] = part.partition("=")
     if body:
         given.update(json.loads(body))
-    for name, value in headers:
-        if name == IDEMPOTENCY_KEY:
+    for header, value in headers:
+        if header == IDEMPOTENCY_KEY:
             given["key"] = value.decode()
     return given
