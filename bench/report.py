@@ -57,7 +57,11 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
 def singles(results: Results) -> str:
     """What is not about one request, in a sentence each."""
     wanted = (
-        ("Memory of a worker after many requests: {:.0f} MB.", labels.MEMORY, labels.MEMORY),
+        (
+            f"Memory of a worker after {results.requests_for_memory:,} requests: {{:.0f}} MB.",
+            labels.MEMORY,
+            labels.MEMORY,
+        ),
         ("From `studiogate up` to the first 200: {:.1f} s on a new data folder,", labels.START, labels.COLD),
         ("{:.1f} s on a used one.", labels.START, labels.WARM),
         ("Webhook deliveries to ten endpoints: {:.0f} a second.", labels.DELIVERIES, THROUGHPUT),

@@ -80,6 +80,7 @@ def _postgres_version() -> str:
 class Results:
     workers: int = 2
     studios: int = 200
+    requests_for_memory: int = 50_000
     date: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     machine: dict[str, Any] = field(default_factory=_machine)
     seconds: float = 0.0

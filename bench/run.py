@@ -33,7 +33,7 @@ class Plan:
     size: dataset.Size = field(default_factory=dataset.Size)
     studios: int = 200
     requests_for_memory: int = 50_000
-    events: int = 300
+    events: int = 1000
 
     @property
     def needs_servers(self) -> bool:
@@ -55,7 +55,7 @@ class Run:
         self._plan = plan
         self._started = time.perf_counter()
         self._scenarios = scenarios(plan.size)
-        self.results = Results(plan.workers, plan.studios)
+        self.results = Results(plan.workers, plan.studios, plan.requests_for_memory)
 
     def __call__(self) -> Results:
         if "start" in self._plan.parts:
