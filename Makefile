@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 SOURCES := src tests bench requirements
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test battery schemathesis lint audit format schema lock clean
+.PHONY: help install up test battery schemathesis bench bench-compare lint audit format schema lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -42,6 +42,12 @@ battery: $(VENV)/dev.stamp ## the long tests: crashes and storms, one at a time
 
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
 	STUDIOGATE_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
+
+bench: $(VENV)/dev.stamp ## how fast it is, in about five minutes; ARGS="--only reads" for a part of it
+	$(BIN)/python -m bench $(ARGS)
+
+bench-compare: $(VENV)/dev.stamp ## two runs side by side: make bench-compare A=bench/results/….json B=bench/results/….json
+	$(BIN)/python -m bench --compare $(A) $(B)
 
 lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, bandit, the migrations, the lock files
 	$(BIN)/ruff check $(SOURCES)

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import structlog
 import uvicorn
@@ -70,24 +71,11 @@ async def _serve(
     asyncio.get_running_loop().set_exception_handler(telemetry.tell_loop_failure)
     runtime = Runtime.open(settings)
     app = Doors(runtime, buckets)
-    server = _Server(
-        uvicorn.Config(
-            app,
-            http=BoundedProtocol,
-            ws="none",
-            lifespan="off",
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=DRAIN_SECONDS,
-            backlog=2048,
-        )
-    )
+    server = _Server(server_config(app))
     ending.server = server
     if ending.asked:
         return
-    _leave_with_the_supervisor(lifeline)
+    leave_with_the_supervisor(lifeline)
     background = [asyncio.create_task(_keep_last_use(app.partners)), asyncio.create_task(_end_waiting(server, runtime))]
     try:
         await server.serve(sockets=[listening])
@@ -99,7 +87,22 @@ async def _serve(
         await runtime.close()
 
 
-def _leave_with_the_supervisor(lifeline: int) -> None:
+def server_config(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        backlog=2048,
+    )
+
+
+def leave_with_the_supervisor(lifeline: int) -> None:
     """The supervisor holds the other end of this pipe; when it dies, by whatever means, we drain and go."""
 
     def supervisor_is_gone() -> None:
