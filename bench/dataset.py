@@ -107,7 +107,7 @@ from classes where studio_id = md5('studio1')::uuid
 
 
 def id_of(what: str) -> UUID:
-    return UUID(hashlib.md5(what.encode()).hexdigest())
+    return UUID(hashlib.md5(what.encode(), usedforsecurity=False).hexdigest())
 
 
 STUDIO_ID = id_of("studio1")
