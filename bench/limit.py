@@ -4,6 +4,7 @@ The text is the product's own. Only its parameters are written differently: pgbe
 id is computed from a request's number inside the statement, as the dataset computed it.
 """
 
+import os
 import re
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from typing import Any
 
 from bench.load import Outcome
 from bench.recording import Constant, FreshId, FromRequest, Now, Program, Several, Slot, Statement
+from studiogate.storage.database import SESSION
 from studiogate.storage.embedded import EmbeddedPostgres
 
 THREADS = 2
@@ -37,7 +39,9 @@ class Script:
             index = int(match[1]) - 1
             return f"({self._expression(statement.slots[index])})::{statement.types[index]}"
 
-        text = re.sub(r"\$(\d+)", parameter, statement.text) if statement.slots else statement.text
+        # A colon within a text would name a variable.
+        text = re.sub(r"'([a-z_]+):([a-z_]+)'", r"'\1' || chr(58) || '\2'", statement.text)
+        text = re.sub(r"\$(\d+)", parameter, text) if statement.slots else text
         return text.strip().removesuffix(";") + ";"
 
     def _expression(self, slot: Slot) -> str:
@@ -79,7 +83,8 @@ def run(postgres: EmbeddedPostgres, script: Script, *, clients: int, first: int,
         defined = [part for name, value in variables.items() for part in ("-D", f"{name}={value}")]
         options = ["-n", "-M", "prepared", "-c", clients, "-j", THREADS, "-t", count // clients, "-f", path]
         command = [postgres.bin("pgbench"), *options, "-l", "--log-prefix", log, *defined, postgres.dsn()]
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+        session = {**os.environ, "PGOPTIONS": " ".join(f"-c {name}={value}" for name, value in SESSION.items())}
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, env=session)
         if done.returncode:
             raise RuntimeError(f"pgbench failed:\n{done.stderr}\n{script.text}")
         transactions = sorted(_transactions(Path(folder)))
