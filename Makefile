@@ -6,6 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 SOURCES := src tests bench
+RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
 .PHONY: help install up test battery schemathesis lint format schema lock clean
@@ -37,8 +38,8 @@ up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0
 test: lint ## lint, then the whole test suite against a real PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not battery" $(TESTS)
 
-battery: $(VENV)/dev.stamp ## the long tests: crashes and storms, one at a time
-	$(BIN)/python -m pytest -s -m battery $(TESTS)
+battery: $(VENV)/dev.stamp ## the long tests, one at a time, about 25 minutes; PART=overload: one part; SEED=…: as before
+	$(BIN)/python -m pytest -s -m battery $(if $(PART),--part $(PART)) $(if $(SEED),--seed $(SEED)) --record $(RECORD) $(TESTS)
 
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
 	STUDIOGATE_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py

@@ -16,6 +16,7 @@ import pytest
 from studiogate.storage import migrate
 from studiogate.storage.embedded import EmbeddedPostgres
 
+pytest_plugins = ["tests.battery"]
 _numbers = itertools.count(1)
 
 

@@ -4,58 +4,59 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from tests.battery import sized
 from tests.races import duels
 from tests.races.arena import Arena
-from tests.races.conftest import Place, sized
+from tests.races.conftest import Place
 
 pytestmark = pytest.mark.anyio
 Race = Callable[[Arena], Awaitable[list[str]]]
 TRIES_AGAINST_A_MUTANT = 20
 
 
-@sized(15, 300)
+@sized(15, 300, "seats", "duels")
 async def test_last_seats(arena: Arena, size: int) -> None:
     assert await duels.last_seats(arena, size) == []
 
 
-@sized(3, 20)
+@sized(3, 20, "seats", "classes")
 async def test_full_classes(arena: Arena, size: int) -> None:
     seats, tries = (25, 200) if size == 20 else (5, 30)
     assert await duels.full_classes(arena, size, seats, tries) == []
 
 
-@sized(5, 100)
+@sized(5, 100, "credits", "rounds")
 async def test_last_credit(arena: Arena, size: int) -> None:
     assert await duels.last_credit(arena, size) == []
 
 
-@sized(5, 100)
+@sized(5, 100, "credits", "rounds")
 async def test_one_body_many_rooms(arena: Arena, size: int) -> None:
     assert await duels.one_body_many_rooms(arena, size) == []
 
 
-@sized(10, 500)
+@sized(10, 500, "keys", "keys")
 async def test_one_key(arena: Arena, size: int) -> None:
     assert await duels.one_key(arena, size) == []
 
 
-@sized(10, 200)
+@sized(10, 200, "waitlist", "rounds")
 async def test_leaving_and_moving_up(arena: Arena, size: int) -> None:
     assert await duels.leaving_and_moving_up(arena, size) == []
 
 
-@sized(2, 50)
+@sized(2, 50, "seats", "rounds")
 async def test_moving_walls(place: Place, arena: Arena, size: int) -> None:
     assert await duels.moving_walls(arena, place.dsn, size) == []
 
 
-@sized(250, 2000)
+@sized(250, 2000, "seats", "bookings")
 async def test_flash_crowd(arena: Arena, size: int) -> None:
     """No more clients than connections: nobody has to wait for one, so there is no excuse for a 5xx."""
     assert await duels.flash_crowd(arena, size) == []
 
 
-@sized(250, 2000)
+@sized(250, 2000, "seats", "bookings")
 async def test_flash_crowd_beyond_the_pool(arena: Arena, size: int) -> None:
     assert await duels.flash_crowd(arena, size, clients=64, forgiven=("overloaded",)) == []
 
