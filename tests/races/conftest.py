@@ -1,6 +1,7 @@
 """The real service with two API processes, and one whose code can be made wrong on purpose."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +24,14 @@ class Place:
     dsn: str
     mutation: Path | None = None
 
-    def mutate(self, name: str) -> None:
+    @contextmanager
+    def mutated(self, name: str) -> Iterator[None]:
         assert self.mutation is not None, "only the mutant's code changes"
         self.mutation.write_text(name)
+        try:
+            yield
+        finally:
+            self.mutation.write_text("")
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.battery import sized
-from tests.races import duels
+from tests.battery import Tally, sized
+from tests.races import duels, overtaking
 from tests.races.arena import Arena
 from tests.races.conftest import Place
 
@@ -61,15 +61,20 @@ async def test_flash_crowd_beyond_the_pool(arena: Arena, size: int) -> None:
     assert await duels.flash_crowd(arena, size, clients=64, forgiven=("overloaded",)) == []
 
 
+@sized(1, 60, "waitlist", "rounds")
+async def test_nobody_overtakes(place: Place, arena: Arena, tally: Tally, size: int) -> None:
+    wrong, seen = await overtaking.overtaking(arena, place.dsn, size)
+    tally.add(**seen)
+    assert wrong == []
+    assert seen["promoted"] >= 10 * size, "too few promotions to prove anything"
+
+
 async def caught(place: Place, arena: Arena, mutation: str, race: Race) -> None:
     """The check of the check. A race need not be lost the first time, so it is run until it is."""
-    place.mutate(mutation)
-    try:
+    with place.mutated(mutation):
         for _ in range(TRIES_AGAINST_A_MUTANT):
             if await race(arena):
                 return
-    finally:
-        place.mutate("")
     pytest.fail(f"nobody noticed: {mutation}")
 
 
@@ -106,6 +111,16 @@ SMALLEST: dict[str, Race] = {
 )
 async def test_a_mutant_loses(mutant_place: Place, mutant_arena: Arena, race: str, mutation: str) -> None:
     await caught(mutant_place, mutant_arena, mutation, SMALLEST[race])
+
+
+@pytest.mark.parametrize(
+    "mutation", ["class lock skipped", "promotion skipped", "promotion postponed", "waitlist turned round"]
+)
+async def test_a_mutant_overtakes(mutant_place: Place, mutant_arena: Arena, mutation: str) -> None:
+    async def race(arena: Arena) -> list[str]:
+        return (await overtaking.overtaking(arena, mutant_place.dsn, 1))[0]
+
+    await caught(mutant_place, mutant_arena, mutation, race)
 
 
 async def test_a_mutant_loses_between_moving_walls(mutant_place: Place, mutant_arena: Arena) -> None:
