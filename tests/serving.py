@@ -25,6 +25,7 @@ from studiogate.cli.supervisor import Supervisor, listen
 
 ROOT = Path(__file__).parent.parent
 API_MODULE = "studiogate.cli.api_process"
+WORKER_MODULE = "studiogate.cli.worker_process"
 READY_SECONDS = 60.0
 EXIT_SECONDS = 60.0
 
@@ -41,6 +42,7 @@ class Service:
         pool_size: int = 10,
         sweep: bool = False,
         api_module: str = API_MODULE,
+        worker_module: str = WORKER_MODULE,
         environment: Mapping[str, str] | None = None,
         wait: bool = True,
     ) -> None:
@@ -61,7 +63,14 @@ class Service:
         }
         with listening, self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.serving", str(listening.fileno()), api_module, "sweep" if sweep else ""],
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.serving",
+                    str(listening.fileno()),
+                    api_module,
+                    worker_module if sweep else "",
+                ],
                 env={**os.environ, **own, **(environment or {})},
                 cwd=ROOT,
                 pass_fds=(listening.fileno(),),
@@ -86,6 +95,11 @@ class Service:
     def api_pids(self) -> list[int]:
         """The API processes that run now, the one started first in front."""
         return [each.pid for each in psutil.Process(self.process.pid).children() if _is_api(each)]
+
+    def worker_pid(self) -> int:
+        """The process that delivers and keeps house, where there is one."""
+        children = psutil.Process(self.process.pid).children()
+        return next(each.pid for each in children if not _is_api(each) and "--lifeline" in each.cmdline())
 
     def wait_until_ready(self) -> None:
         """Until every API process listens and one of them answers."""
@@ -176,7 +190,7 @@ def _is_polled(pid: int, descriptor: int) -> bool:
 
 
 def main() -> None:
-    descriptor, api_module, sweep = sys.argv[1:]
+    descriptor, api_module, worker_module = sys.argv[1:]
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
     listening = socket.socket(fileno=int(descriptor))
@@ -185,8 +199,9 @@ def main() -> None:
         supervisor.add_api(listening, settings.workers)
         for child in supervisor._children:
             child.command = ["-m", api_module, *child.command[2:]]
-        if sweep:
+        if worker_module:
             supervisor.add_worker()
+            supervisor._children[-1].command = ["-m", worker_module, *supervisor._children[-1].command[2:]]
         threading.Thread(target=_stop_with_the_test, args=(supervisor,), daemon=True).start()
         supervisor.run()
 

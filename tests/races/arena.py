@@ -81,7 +81,9 @@ class Arena:
         return list(await self.connection.fetch(query, self.studio_id, *arguments))
 
 
-async def open_arena(port: int, connection: "asyncpg.Connection[asyncpg.Record]", seed: int, **policy: Any) -> Arena:
+async def open_arena(
+    port: int, connection: "asyncpg.Connection[asyncpg.Record]", seed: int = 0, **policy: Any
+) -> Arena:
     studio = Studio(uuid4(), f"race-{uuid4().hex[:12]}", "race")
     await connection.execute(
         "insert into studios (studio_id, name, slug, timezone, currency, country, policy)"

@@ -58,6 +58,15 @@ def mutant_place(new_database: Callable[[], str], tmp_path_factory: pytest.TempP
         yield Place(service, dsn, mutation)
 
 
+@contextmanager
+def mutant(folder: Path, mutation: str, dsn: str | None = None, **options: object) -> Iterator[Service]:
+    """A service of its own with one mistake in it from the start."""
+    (folder / "mutation").write_text(mutation)
+    environment = {mutants.VARIABLE: str(folder / "mutation")}
+    with Service(dsn, api_module=mutants.__name__, environment=environment, **options) as started:  # type: ignore[arg-type]
+        yield started
+
+
 async def _arena(at: Place, tally: Tally) -> AsyncIterator[Arena]:
     connection: asyncpg.Connection[asyncpg.Record] = await database.connect(at.dsn)
     try:

@@ -14,6 +14,7 @@ from typing import Any
 
 import uvicorn
 
+from studiogate.api import errors
 from studiogate.cli import api_process
 from studiogate.domain import keys
 from studiogate.flows import once
@@ -81,6 +82,21 @@ def _any_secret_in_the_cache(_credential: Any, _presented: Any) -> bool:
     return True
 
 
+async def _wait_without_end(pool: database.Database) -> database.Connection:
+    turn: asyncio.Future[database.Connection | None] = asyncio.get_running_loop().create_future()
+    pool._waiting.append(turn)
+    return await turn or await pool._connect()
+
+
+async def _never_wait(pool: database.Database) -> database.Connection:
+    pool._open += 1
+    return pool._take_idle() or await pool._connect()
+
+
+def _no_headers(*_: object) -> list[Any]:
+    return []
+
+
 def _leave_at_once(*_: object, **__: object) -> None:
     os._exit(0)
 
@@ -108,6 +124,9 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "new secret not looked up": [(keys, "has_secret", _any_secret_in_the_cache)],
     "old secret never ended": [(keys, "_past", _never)],
     "connections leaked": [(database.Database, "release", _leak_some)],
+    "waits without end": [(database.Database, "_wait_for_turn", _wait_without_end)],
+    "connections without bound": [(database.Database, "acquire", _never_wait)],
+    "told no time": [(errors, "_headers_of", _no_headers)],
     "drain skipped": [(uvicorn.Server, "shutdown", _leave_at_once)],
 }
 COMMIT_NOT_AWAITED = "commit not awaited"  # PostgreSQL acknowledges before the log is on disk

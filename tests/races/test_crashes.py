@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from tests.battery import Tally, sized
 from tests.conftest import run
 from tests.races import crashes, mutants
 from tests.races.arena import Arena, open_arena
+from tests.races.conftest import mutant
 from tests.serving import Service, wait_for
 
 pytestmark = pytest.mark.anyio
@@ -40,14 +41,6 @@ async def _migrate(dsn: str) -> None:
 @pytest.fixture(scope="module")
 def service(postgres: EmbeddedPostgres) -> Iterator[Service]:
     with Service(data_dir=postgres.folder) as started:
-        yield started
-
-
-@contextmanager
-def mutant(folder: Path, mutation: str, dsn: str | None = None, **options: object) -> Iterator[Service]:
-    (folder / "mutation").write_text(mutation)
-    environment = {mutants.VARIABLE: str(folder / "mutation")}
-    with Service(dsn, api_module=mutants.__name__, environment=environment, **options) as started:  # type: ignore[arg-type]
         yield started
 
 
