@@ -49,6 +49,11 @@ update memberships set credits_remaining = credits_remaining - 1, state_version 
     where studio_id = :studio::uuid and id = :membership_id::uuid;
 insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
     values (:studio::uuid, gen_random_uuid(), :membership_id::uuid, :booking_id::uuid, -1, 'booked');
+insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)
+    select b.studio_id, gen_random_uuid(), 'booking.created', b.id, array['bookings' || chr(58) || 'read'], b.studio_id,
+           (select row_to_json(w) from (select b.id, 'booking' as object, b.class_id, b.member_id, b.status,
+            b.booking_source, b.class_spot_id, null as waitlist_position, b.created_at, b.updated_at) w), '{}'
+    from bookings b where b.studio_id = :studio::uuid and b.id = :booking_id::uuid;
 update idempotency_keys set status = 201, body = convert_to(repeat('x', 400), 'utf8'), completed_at = clock_timestamp()
     where studio_id = :studio::uuid and credential_id = :credential and key = :key;
 commit;

@@ -10,6 +10,7 @@ from studiogate.flows.resolving import Resolver
 from studiogate.settings import Settings
 from studiogate.storage.database import Database
 from studiogate.storage.notifications import Bells
+from studiogate.storage.turnstile import Turnstile
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Runtime:
     sealer: Sealer
     resolver: Resolver
     bells: Bells
+    turnstile: Turnstile
 
     @classmethod
     def open(cls, settings: Settings) -> "Runtime":
@@ -29,7 +31,9 @@ class Runtime:
         rules = TargetRules(settings.webhook_allow_cidrs, allow_http=settings.webhook_allow_http)
         # The key is read, and made where there is none, only when a secret is sealed or opened.
         sealer = Sealer(lambda: configuration.secret_key(settings))
-        return cls(settings, database, Sequencer(database), sealer, Resolver(rules), Bells(settings.database_url))
+        return cls(
+            settings, database, Sequencer(database), sealer, Resolver(rules), Bells(settings.database_url), Turnstile()
+        )
 
     async def close(self) -> None:
         await self.bells.close()

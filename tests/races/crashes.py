@@ -171,22 +171,23 @@ async def _fill_the_pool(arena: Arena, pool_size: int) -> list[str]:
 
 
 class Held:
-    """Bookings that the service has accepted and that wait for a class's lock, which we hold."""
+    """Bookings that the service has accepted, each for a class of its own, which we have locked: for one and the same
+    class most would wait in the service's own line, without a connection."""
 
     def __init__(self, arena: Arena, size: int) -> None:
         self._arena, self._size = arena, size
         self._crowd = Crowd(arena.port, arena.service_key, arena.history, size)
 
     async def __aenter__(self) -> "Held":
-        class_id = await self._arena.add_class(self._size)
+        classes = await self._arena.add_classes(self._size, 1)
         members = await self._arena.add_members(self._size)
         self._transaction = self._arena.connection.transaction()
         await self._transaction.start()
-        await self._arena.connection.execute("select from classes where id = $1 for update", class_id)
+        await self._arena.connection.execute("select from classes where id = any($1) for update", classes)
         await self._crowd.__aenter__()
         self._since = time.monotonic()
-        pairs = zip(self._crowd.clients, members, strict=True)
-        self._sending = [asyncio.create_task(client.send(booking(class_id, each))) for client, each in pairs]
+        triples = zip(self._crowd.clients, classes, members, strict=True)
+        self._sending = [asyncio.create_task(client.send(booking(*pair))) for client, *pair in triples]
         return self
 
     async def all_wait(self) -> bool:

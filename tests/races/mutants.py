@@ -33,6 +33,16 @@ async def _nothing(*_: object, **__: object) -> None:
     pass
 
 
+async def _find_class_and_lock_no_member(connection: Any, access: Any, class_id: Any, _member_id: Any) -> Any:
+    situation = await locking.find_class(connection, access, class_id)
+    return None if situation is None else (situation, False)
+
+
+async def _lock_class_and_no_member(connection: Any, access: Any, class_id: Any, _member_id: Any) -> Any:
+    situation = await locking.lock_class(connection, access, class_id)
+    return None if situation is None else (situation, True)
+
+
 async def _remember_later(database_: Any, access: Any, once_: Any, work: Any, render: Any, visible: Any) -> Any:
     """The effect first, its key in a transaction of its own."""
     async with database_.transaction() as connection:
@@ -104,9 +114,13 @@ def _leave_at_once(*_: object, **__: object) -> None:
 MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "class lock skipped": [
         (locking, "lock_class", locking.find_class),
+        (locking, "lock_class_and_member", _find_class_and_lock_no_member),
         (locking, "lock_class_of_booking", locking.find_class_of_booking),
     ],
-    "member lock skipped": [(locking, "lock_members", _nothing)],
+    "member lock skipped": [
+        (locking, "lock_members", _nothing),
+        (locking, "lock_class_and_member", _lock_class_and_no_member),
+    ],
     "key not claimed": [(idempotency, "claim", _nothing)],
     "key remembered later": [(once, "_in_one_transaction", _remember_later)],
     "parameters not compared": [(once, "_replay", _replay_to_anybody)],

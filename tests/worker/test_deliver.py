@@ -131,6 +131,15 @@ async def endpoint_row(house: House, endpoint: Any) -> tuple[Any, ...]:
     )
 
 
+async def disabled_told(house: House) -> list[tuple[Any, str]]:
+    """The events about endpoints that were given up; never with a secret in them."""
+    rows = await house.connection.fetch("select * from events where type = 'webhook_endpoint.disabled'")
+    assert all("secret" not in {*json.loads(row["object"])} - {"previous_secret_expires_at"} for row in rows)
+    assert all(json.loads(row["previous_attributes"])["enabled"] for row in rows)
+    assert all("webhooks:manage" in row["scopes"] for row in rows)
+    return [(row["subject"], json.loads(row["object"])["disabled_reason"]) for row in rows]
+
+
 async def test_gone_disables(house: House) -> None:
     async with receiving(lambda _: answer(410)) as receiver, house.delivering():
         endpoint = await house.endpoint(receiver.url())
@@ -139,6 +148,7 @@ async def test_gone_disables(house: House) -> None:
         await receiver.wait_for(1)
         await settled(house, "failed")
         assert await endpoint_row(house, endpoint) == (False, "gone", True)
+        assert await disabled_told(house) == [(endpoint.id, "gone")]
         await house.change()
         await house.number()
         await asyncio.sleep(0.2)
@@ -156,6 +166,7 @@ async def test_five_days_of_failure_disable_and_enabling_goes_on(house: House) -
         await house.no_waiting()
         await attempted(house, 2)
         assert await endpoint_row(house, endpoint) == (False, "failing", True)
+        assert await disabled_told(house) == [(endpoint.id, "failing")]
         await house.no_waiting()
         await asyncio.sleep(0.2)
         assert len(receiver.received) == 2

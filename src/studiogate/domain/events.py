@@ -26,6 +26,7 @@ class EventType(StrEnum):
     PURCHASE_CREATED = "purchase.created"
     CLASS_UPDATED = "class.updated"
     CLASS_CANCELLED = "class.cancelled"
+    WEBHOOK_ENDPOINT_DISABLED = "webhook_endpoint.disabled"
 
 
 # The scope that reads the resource; nobody without it hears of the event.
@@ -44,6 +45,7 @@ READ_SCOPES: Mapping[EventType, Scope] = MappingProxyType(
         EventType.PURCHASE_CREATED: Scope.PURCHASES_READ,
         EventType.CLASS_UPDATED: Scope.SCHEDULE_READ,
         EventType.CLASS_CANCELLED: Scope.SCHEDULE_READ,
+        EventType.WEBHOOK_ENDPOINT_DISABLED: Scope.WEBHOOKS_MANAGE,
     }
 )
 

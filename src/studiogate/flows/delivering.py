@@ -6,13 +6,17 @@ from uuid import UUID
 
 from studiogate import clock
 from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
 from studiogate.domain.webhooks.schedule import GONE
 from studiogate.storage import events
 from studiogate.storage.database import Database
+from studiogate.storage.events import Change
 from studiogate.storage.webhooks import claims, endpoints
 from studiogate.storage.webhooks.claims import Claimed, Settled
 
 __all__ = ["Claimed", "Settled", "age", "claim", "settle", "studios_with_due"]
+
+ENABLED = {"enabled": True, "disabled_reason": None, "disabled_at": None}
 
 
 async def studios_with_due(database: Database) -> list[UUID]:
@@ -45,6 +49,8 @@ async def settle(database: Database, access: Access, outcomes: Sequence[Settled]
         disabled = await endpoints.disable(connection, access, sorted(gone), sorted(failed - succeeded))
         if disabled:
             await endpoints.park(connection, access, disabled)
+            changes = [Change(endpoint_id, ENABLED) for endpoint_id in disabled]
+            await events.emit(connection, access, EventType.WEBHOOK_ENDPOINT_DISABLED, *changes)
         return disabled
 
 

@@ -12,7 +12,7 @@ from studiogate.storage.database import Connection, Database
 from studiogate.storage.webhooks import deliveries
 
 # Between two rounds for one busy studio, so that many commits share one round.
-PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = 0.1
 log = structlog.get_logger()
 
 

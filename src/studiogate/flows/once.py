@@ -34,6 +34,10 @@ class Executed(NamedTuple):
     replayed: bool
 
 
+class Remembered(str):
+    """A result that is remembered under its key already, by the statement that brought it about."""
+
+
 Work = Callable[[Connection], Awaitable[str | Refusal]]
 """The write itself: the result in wire form, or why not."""
 
@@ -77,10 +81,11 @@ async def _in_one_transaction(
             first = await idempotency.claim(connection, access, once.key, once.fingerprint)
             if first is not None:
                 return await _replay(connection, once, first, render, visible)
-        reply = render(await work(connection))
+        outcome = await work(connection)
+        reply = render(outcome)
         if not reply.kept:
             raise _ForgetError(reply)
-        if once is not None:
+        if once is not None and not isinstance(outcome, Remembered):
             await idempotency.remember(connection, access, once.key, reply.status, reply.body)
     return _plain(reply)
 

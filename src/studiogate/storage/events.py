@@ -28,6 +28,7 @@ from studiogate.storage.listing import Filter, OneOf, Resource, read_one, read_p
 from studiogate.storage.members import MEMBER
 from studiogate.storage.purchases import PURCHASE
 from studiogate.storage.schedule import CLASS
+from studiogate.storage.webhooks.endpoints import ENDPOINT
 
 CHANNEL = "studiogate_events"
 NUMBERED_AT_ONCE = 500
@@ -41,6 +42,12 @@ class _Subject:
     resource: Resource
     # What a reader needs besides the read scope, as SQL over the resource's row.
     also_needs: str = "'{}'::text[]"
+    # Where a reader has to be permitted, as SQL over the resource's row; without it the resource's own location.
+    located: str | None = None
+
+    def place(self, alias: str) -> str:
+        located = self.located or (self.resource.located_by and f"{alias}.{self.resource.located_by}")
+        return f"coalesce({located}, '{NOWHERE}')" if located else "$1"
 
 
 SUBJECTS: Mapping[str, _Subject] = {
@@ -53,6 +60,10 @@ SUBJECTS: Mapping[str, _Subject] = {
     "member": _Subject(MEMBER),
     "purchase": _Subject(PURCHASE),
     "class": _Subject(CLASS),
+    # An event has one place: of an endpoint for several locations only unrestricted readers hear.
+    "webhook_endpoint": _Subject(
+        ENDPOINT, "e.owner_scopes", "case cardinality(e.owner_locations) when 1 then e.owner_locations[1] end"
+    ),
 }
 
 
@@ -69,15 +80,30 @@ class Change(NamedTuple):
     previous_attributes: Mapping[str, Any] = {}
 
 
+INSERT = "insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)"
+
+
+def creation_told(type_: EventType, made: str, event_id: str) -> str:
+    """For a statement that makes a row: the part of it that writes the event.
+
+    ``made`` names the part with the new row's id, location and wire form (``object``). $1 is the studio.
+    """
+    place = subject_of(type_).place(made)
+    return f"""
+        {INSERT}
+        select $1, {event_id}, '{type_.value}', {made}.id, array['{READ_SCOPES[type_].value}'], {place}, {made}.object,
+               '{{}}'
+        from {made}"""
+
+
 @cache
 def _emit(type_: EventType) -> str:
     """$1 studio, $2 type, $3 its read scope, $4 event ids, $5 row ids, $6 previous attributes."""
-    resource, also_needs = subject_of(type_).resource, subject_of(type_).also_needs
-    alias = resource.alias
-    place = f"coalesce({alias}.{resource.located_by}, '{NOWHERE}')" if resource.located_by else "$1"
+    subject = subject_of(type_)
+    resource, alias = subject.resource, subject.resource.alias
     return f"""
-        insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)
-        select $1, given.event_id, $2, {alias}.id, array_append({also_needs}, $3), {place},
+        {INSERT}
+        select $1, given.event_id, $2, {alias}.id, array_append({subject.also_needs}, $3), {subject.place(alias)},
                (select row_to_json(w) from (select {resource.columns}) w), given.previous_attributes::json
         from unnest($4::uuid[], $5::uuid[], $6::text[]) with ordinality
                  as given(event_id, row_id, previous_attributes, number)
@@ -194,9 +220,10 @@ async def oldest_unnumbered(connection: Connection) -> datetime | None:
 
 async def newest(connection: Connection, access: Access, type_: EventType) -> UUID | None:
     """A row that an event of this type could be about."""
-    table = subject_of(type_).resource.table
+    resource = subject_of(type_).resource
+    source = f"{resource.table} {resource.alias}"
     row_id: UUID | None = await connection.fetchval(
-        f"select id from {table} where studio_id = $1 order by created_at desc, id desc limit 1", access.studio_id
+        f"select id from {source} where studio_id = $1 order by created_at desc, id desc limit 1", access.studio_id
     )
     return row_id
 

@@ -5,6 +5,7 @@ the committed result or, after a rollback, an open place. There is no in-between
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import asyncpg
 
@@ -28,6 +29,18 @@ REMEMBER = """
     update idempotency_keys set status = $4, body = $5, completed_at = clock_timestamp()
     where studio_id = $1 and credential_id = $2 and key = $3"""
 
+
+def answer_remembered(answer: str, credential_id: str, key: str, status: str) -> str:
+    """REMEMBER for a statement that makes the answer itself: the part of it that keeps it. $1 is the studio.
+
+    ``answer`` names the part with the answer (``object``); the others are the statement's parameters.
+    """
+    return f"""
+        update idempotency_keys
+        set status = {status}, body = convert_to({answer}.object::text, 'UTF8'), completed_at = clock_timestamp()
+        from {answer} where studio_id = $1 and credential_id = {credential_id} and key = {key}"""
+
+
 # A key that is being claimed anew is locked and passed over. The age is asked twice: a delete that had to wait for a
 # row looks at the fresh row again but not at its subquery, and would forget a result of this very moment.
 SWEEP = f"""
@@ -46,6 +59,13 @@ class FirstResult:
     fingerprint: bytes
     status: int
     body: bytes
+
+
+class Remembering(NamedTuple):
+    """Under which claimed key, and with which status, an answer is kept."""
+
+    key: str
+    status: int
 
 
 async def claim(connection: Connection, access: Access, key: str, fingerprint: bytes) -> FirstResult | None:

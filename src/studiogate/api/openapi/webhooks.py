@@ -21,6 +21,7 @@ _TOLD = {
     EventType.PURCHASE_CREATED: "A purchase was made, a late fee included.",
     EventType.CLASS_UPDATED: "The studio changed a class.",
     EventType.CLASS_CANCELLED: "The studio cancelled a class.",
+    EventType.WEBHOOK_ENDPOINT_DISABLED: "An endpoint was disabled: it answered 410, or failed for five days.",
 }
 _HEADERS = {
     "webhook-id": "The event's id, the same on every attempt: dedupe by it.",

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import Attempt, BookingDecision, BookingRequest, decide_booking
-from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import promotion
+from studiogate.flows.once import Remembered
 from studiogate.storage.bookings import locking, recording
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
-from studiogate.storage.events import Change, emit
+from studiogate.storage.idempotency import Remembering
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 SOURCE = "partner_api"
@@ -31,13 +31,19 @@ class WantedBooking:
         return BookingRequest(self.join_waitlist, self.class_spot_id)
 
 
-async def book(connection: Connection, access: Access, wanted: WantedBooking) -> str | Refusal:
-    """Take a seat, join the waitlist, or say every reason why not. The caller holds the transaction."""
-    situation = await locking.lock_class(connection, access, wanted.class_id)
-    if situation is None:
+async def book(
+    connection: Connection, access: Access, wanted: WantedBooking, remembering: Remembering | None = None
+) -> str | Refusal:
+    """Take a seat, join the waitlist, or say every reason why not. The caller holds the transaction, and has claimed
+    the key under which a new booking is remembered."""
+    found = await locking.lock_class_and_member(connection, access, wanted.class_id, wanted.member_id)
+    if found is None:
         return NOT_FOUND
+    situation, locked = found
     seats = situation.class_.available_count
-    people = await promotion.look_at_people(connection, access, situation, [wanted.member_id], seats=seats)
+    people = await promotion.look_at_people(
+        connection, access, situation, [wanted.member_id], seats=seats, lock=not locked
+    )
     if wanted.member_id not in people.members:
         return NOT_FOUND
     if people.waiting:
@@ -47,9 +53,10 @@ async def book(connection: Connection, access: Access, wanted: WantedBooking) ->
     refusal = decision.refusal
     if refusal is not None:
         return refusal
-    made = await recording.record_booking(connection, access, situation, wanted.member_id, decision, SOURCE, people.now)
-    await emit(connection, access, EventType.BOOKING_CREATED, Change(made.id))
-    return made.wire
+    made = await recording.record_booking(
+        connection, access, situation, wanted.member_id, decision, people.now, SOURCE, remembering
+    )
+    return made if remembering is None else Remembered(made)
 
 
 def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedBooking) -> Attempt:

@@ -24,6 +24,16 @@ FIND_CLASS_OF_BOOKING = f"""
     where b.studio_id = $1 and b.id = $2 and {PERMITTED}"""
 LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + " for no key update of c"
 
+# Class and member in one statement, in this order: the lateral part runs for each row of the first, which is locked by
+# then and fresh. Not while somebody waits for a seat that is free: then several members are locked, by id, in a
+# statement of their own.
+LOCK_CLASS_AND_MEMBER = f"""
+    with class as materialized ({LOCK_CLASS})
+    select class.*, member.id is not null as member_is_locked from class left join lateral (
+        select m.id from members m
+        where m.studio_id = $1 and m.id = $4 and (class.waitlist_count = 0 or class.booked_count >= class.capacity)
+        for no key update) member on true"""
+
 LOCK_MEMBERS = """
     select m.id from members m
     where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(
@@ -36,6 +46,14 @@ LOCK_MEMBERS = """
 async def lock_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
     row = await connection.fetchrow(LOCK_CLASS, access.studio_id, class_id, access.location_ids)
     return None if row is None else class_situation(row)
+
+
+async def lock_class_and_member(
+    connection: Connection, access: Access, class_id: UUID, member_id: UUID
+) -> tuple[ClassSituation, bool] | None:
+    """The class, and whether the member is locked too; if not, ``lock_members`` is still to be called."""
+    row = await connection.fetchrow(LOCK_CLASS_AND_MEMBER, access.studio_id, class_id, access.location_ids, member_id)
+    return None if row is None else (class_situation(row), row["member_is_locked"])
 
 
 async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:

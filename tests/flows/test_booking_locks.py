@@ -1,0 +1,74 @@
+"""Which rows POST /bookings has locked when it looks, and which it leaves for the statement that locks several."""
+
+from collections.abc import AsyncIterator
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from studiogate.storage.bookings import locking
+from tests import booking_studio
+from tests.booking_studio import BookingStudio
+
+pytestmark = pytest.mark.anyio
+hall, studio = booking_studio.hall, booking_studio.studio
+
+
+@pytest.fixture
+async def elsewhere(studio: BookingStudio) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    async with studio.database.connection() as connection:
+        yield connection
+
+
+async def is_locked(elsewhere: "asyncpg.Connection[asyncpg.Record]", table: str, row_id: UUID) -> bool:
+    found = await elsewhere.fetchval(f"select id from {table} where id = $1 for no key update skip locked", row_id)
+    return found is None
+
+
+async def locks(
+    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]", class_id: UUID, member: UUID
+) -> tuple[bool, bool, bool]:
+    """Whether the class is locked, the member is, and the flow is told so."""
+    async with studio.database.transaction() as connection:
+        found = await locking.lock_class_and_member(connection, studio.access, class_id, member)
+        assert found is not None
+        return (
+            await is_locked(elsewhere, "classes", class_id),
+            await is_locked(elsewhere, "members", member),
+            found[1],
+        )
+
+
+async def test_both_are_locked_at_once(studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]") -> None:
+    member = await studio.new_member()
+    assert await locks(studio, elsewhere, await studio.new_class(), member) == (True, True, True)
+    full, _ = await studio.full_class()
+    assert await locks(studio, elsewhere, full, member) == (True, True, True)
+
+
+async def test_both_are_locked_when_all_who_wait_have_to_go_on_waiting(
+    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    full, _ = await studio.full_class()
+    await studio.waits(full, await studio.new_member())
+    assert await locks(studio, elsewhere, full, await studio.new_member()) == (True, True, True)
+
+
+async def test_the_member_is_left_for_later_when_others_may_be_promoted(
+    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    """Members are locked by id, all in one statement: a newcomer's lock must not come before theirs."""
+    class_id, _ = await studio.full_class()
+    await studio.waits(class_id, await studio.new_member())
+    await studio.change("classes", class_id, capacity=2)
+    assert await locks(studio, elsewhere, class_id, await studio.new_member()) == (True, False, False)
+    await studio.change("classes", class_id, capacity=1)
+
+
+async def test_unknown_ones(studio: BookingStudio) -> None:
+    async with studio.database.transaction() as connection:
+        class_id, member = await studio.new_class(), await studio.new_member()
+        assert await locking.lock_class_and_member(connection, studio.access, uuid4(), member) is None
+        found = await locking.lock_class_and_member(connection, studio.access, class_id, uuid4())
+        assert found is not None
+        assert not found[1]

@@ -1,0 +1,95 @@
+"""The line in front of a row: in order, so many at once, and nothing is left of it afterwards."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+
+from studiogate.storage import turnstile
+from studiogate.storage.database import OverloadedError
+from studiogate.storage.turnstile import AT_ONCE, Turnstile
+
+pytestmark = pytest.mark.anyio
+
+
+class Visitors:
+    """Everybody who went through, in their order, and who is inside until told to leave."""
+
+    def __init__(self, line: Turnstile) -> None:
+        self.line = line
+        self.entered: list[int] = []
+        self.leave: dict[int, asyncio.Event] = {}
+
+    def send(self, number: int, row_id: UUID) -> "asyncio.Task[None]":
+        self.leave[number] = asyncio.Event()
+        return asyncio.create_task(self._visit(number, row_id))
+
+    async def _visit(self, number: int, row_id: UUID) -> None:
+        async with self.line.turn(row_id):
+            self.entered.append(number)
+            await self.leave[number].wait()
+
+
+async def settle() -> None:
+    """Let everybody go as far as they can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_so_many_at_once_and_in_order() -> None:
+    visitors, row_id = Visitors(Turnstile()), uuid4()
+    visits = [visitors.send(number, row_id) for number in range(6)]
+    for inside in range(AT_ONCE, 6):
+        await settle()
+        assert visitors.entered == list(range(inside))
+        visitors.leave[inside - AT_ONCE].set()
+    for each in visitors.leave.values():
+        each.set()
+    await asyncio.gather(*visits)
+    assert visitors.entered == list(range(6))
+
+
+async def test_other_rows_do_not_wait() -> None:
+    visitors = Visitors(Turnstile())
+    visits = [visitors.send(number, uuid4()) for number in range(20)]
+    await settle()
+    assert visitors.entered == list(range(20))
+    for each in visitors.leave.values():
+        each.set()
+    await asyncio.gather(*visits)
+
+
+async def test_who_gives_up_leaves_the_line() -> None:
+    visitors, row_id = Visitors(Turnstile()), uuid4()
+    visits = [visitors.send(number, row_id) for number in range(AT_ONCE + 2)]
+    await settle()
+    visits[AT_ONCE].cancel()
+    visits[0].cancel()
+    await settle()
+    assert visitors.entered == [*range(AT_ONCE), AT_ONCE + 1]
+    for each in visitors.leave.values():
+        each.set()
+    await asyncio.gather(*visits, return_exceptions=True)
+
+
+async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turnstile, "TURN_SECONDS", 0.01)
+    line, row_id = Turnstile(), uuid4()
+    visitors = Visitors(line)
+    visits = [visitors.send(number, row_id) for number in range(AT_ONCE + 1)]
+    with pytest.raises(OverloadedError):
+        await visits[AT_ONCE]
+    for each in visitors.leave.values():
+        each.set()
+    await asyncio.gather(*visits[:AT_ONCE])
+    async with line.turn(row_id):
+        pass
+
+
+async def test_a_fault_inside_frees_the_place_and_nothing_remains() -> None:
+    line, row_id = Turnstile(), uuid4()
+    for _ in range(AT_ONCE + 1):
+        with pytest.raises(ValueError, match="inside"):
+            async with line.turn(row_id):
+                raise ValueError("inside")
+    assert line.length(row_id) == 0
