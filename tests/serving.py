@@ -20,8 +20,7 @@ import psutil
 
 from studiogate import settings as configuration
 from studiogate import telemetry
-from studiogate.cli import serve
-from studiogate.cli.supervisor import Supervisor, listen
+from studiogate.cli import serve, supervisor
 
 ROOT = Path(__file__).parent.parent
 API_MODULE = "studiogate.cli.api_process"
@@ -50,7 +49,7 @@ class Service:
         self.workers = workers
         self._folder = tempfile.TemporaryDirectory(prefix="studiogate-service-")
         self.log = Path(self._folder.name) / "log"
-        listening = listen("127.0.0.1", 0)
+        listening = supervisor.listen("127.0.0.1", 0)
         self.port: int = listening.getsockname()[1]
         own = {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
@@ -193,23 +192,26 @@ def main() -> None:
     descriptor, api_module, worker_module = sys.argv[1:]
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
+    # Here processes are killed by the dozen. What keeps dying waits longer and longer: right in life, idle in a test.
+    supervisor.LONGEST_PAUSE = 0.2
     listening = socket.socket(fileno=int(descriptor))
     with listening, serve._database(settings) as (dsn, keep_alive):
-        supervisor = Supervisor(settings, dsn, keep_alive)
-        supervisor.add_api(listening, settings.workers)
-        for child in supervisor._children:
-            child.command = ["-m", api_module, *child.command[2:]]
+        family = supervisor.Supervisor(settings, dsn, keep_alive)
+        family.add_api(listening, settings.workers)
+        modules = [api_module] * settings.workers
         if worker_module:
-            supervisor.add_worker()
-            supervisor._children[-1].command = ["-m", worker_module, *supervisor._children[-1].command[2:]]
-        threading.Thread(target=_stop_with_the_test, args=(supervisor,), daemon=True).start()
-        supervisor.run()
+            family.add_worker()
+            modules.append(worker_module)
+        for child, module in zip(family._children, modules, strict=True):
+            child.command = ["-m", module, *child.command[2:]]
+        threading.Thread(target=_stop_with_the_test, args=(family,), daemon=True).start()
+        family.run()
 
 
-def _stop_with_the_test(supervisor: Supervisor) -> None:
+def _stop_with_the_test(family: supervisor.Supervisor) -> None:
     """The test holds the other end of our standard input, also when it dies by kill -9."""
     os.read(0, 1)
-    supervisor.stop()
+    family.stop()
 
 
 if __name__ == "__main__":

@@ -144,13 +144,15 @@ class Overload:
         return await working, strain
 
 
-async def overloaded(arena: Arena, service: Service, seconds: int, rounds: int = 2) -> Outcome:
+async def overloaded(
+    arena: Arena, service: Service, seconds: int, rounds: int = 2, ramp: tuple[int, ...] = RAMP
+) -> Outcome:
     load, outcome = Overload(arena, service), Outcome()
     await load.prepare()
     await load.waiting(4, 1.0)
     outcome.quick_before = (await load.waiting(1, RAMP_SECONDS)).quick
-    ramp = {clients: (await load.waiting(clients, RAMP_SECONDS)).goodput for clients in RAMP}
-    outcome.knee = min(clients for clients, goodput in ramp.items() if goodput > 0.95 * max(ramp.values()))
+    reached = {clients: (await load.waiting(clients, RAMP_SECONDS)).goodput for clients in ramp}
+    outcome.knee = min(clients for clients, goodput in reached.items() if goodput >= 0.95 * max(reached.values()))
     for _ in range(rounds):
         saturated, outcome.calm = await load.watched(load.waiting(outcome.knee, RAMP_SECONDS))
         storm = load.relentless(FACTOR * saturated.goodput, seconds / rounds)

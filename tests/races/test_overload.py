@@ -90,5 +90,5 @@ async def test_a_service_that_takes_too_much_is_noticed(
     with mutant(tmp_path, mutation, database_url, workers=WORKERS, pool_size=POOL_SIZE) as service:
         connection = await database.connect(database_url)
         arena = await open_arena(service.port, connection, tally.new_seed())
-        assert fault in faults(await overload.overloaded(arena, service, 6, rounds=1))
+        assert fault in faults(await overload.overloaded(arena, service, 6, rounds=1, ramp=(16,)))
         await connection.close()
