@@ -6,9 +6,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 SOURCES := src tests bench requirements
+RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test battery schemathesis bench bench-compare lint audit format schema lock clean
+.PHONY: help install up test battery reliability schemathesis bench bench-compare lint audit format schema lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -37,8 +38,12 @@ up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0
 test: lint ## lint, then the whole test suite against a real PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not battery" $(TESTS)
 
-battery: $(VENV)/dev.stamp ## the long tests: crashes and storms, one at a time
-	$(BIN)/python -m pytest -s -m battery $(TESTS)
+battery: $(VENV)/dev.stamp ## the long tests, one at a time, about 25 minutes; PART=overload: one part; SEED=…: as before
+	$(BIN)/python -m pytest -s -m battery $(if $(PART),--part $(PART)) $(if $(SEED),--seed $(SEED)) --record $(RECORD) $(TESTS)
+
+reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the promises, then docs/reliability.md from both
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.reliability --tests)
+	$(BIN)/python -m tests.reliability $(RECORD)
 
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
 	STUDIOGATE_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py

@@ -16,6 +16,7 @@ import pytest
 from studiogate.storage import migrate
 from studiogate.storage.embedded import EmbeddedPostgres
 
+pytest_plugins = ["tests.battery"]
 _numbers = itertools.count(1)
 
 
@@ -79,11 +80,11 @@ def template(server_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def new_database(server_url: str, template: str) -> Iterator[Callable[[], str]]:
-    """Makes migrated databases; all of them go at the end."""
+def databases(server_url: str) -> Iterator[Callable[[str], str]]:
+    """Makes databases by a template's name; all of them go at the end."""
     made: list[str] = []
 
-    def make() -> str:
+    def make(template: str) -> str:
         name = f"studiogate_test_{os.getpid()}_{next(_numbers)}"
         run(_execute(server_url, f"create database {name} template {template}"))
         made.append(name)
@@ -91,6 +92,18 @@ def new_database(server_url: str, template: str) -> Iterator[Callable[[], str]]:
 
     yield make
     run(_execute(server_url, *(f"drop database if exists {name} with (force)" for name in made)))
+
+
+@pytest.fixture(scope="session")
+def new_database(databases: Callable[[str], str], template: str) -> Callable[[], str]:
+    """Makes migrated databases."""
+    return lambda: databases(template)
+
+
+@pytest.fixture(scope="session")
+def new_empty_database(databases: Callable[[str], str]) -> Callable[[], str]:
+    """Makes databases without a table, for backups to be restored into."""
+    return lambda: databases("template0")
 
 
 @pytest.fixture

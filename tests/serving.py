@@ -20,11 +20,11 @@ import psutil
 
 from studiogate import settings as configuration
 from studiogate import telemetry
-from studiogate.cli import serve
-from studiogate.cli.supervisor import Supervisor, listen
+from studiogate.cli import serve, supervisor
 
 ROOT = Path(__file__).parent.parent
 API_MODULE = "studiogate.cli.api_process"
+WORKER_MODULE = "studiogate.cli.worker_process"
 READY_SECONDS = 60.0
 EXIT_SECONDS = 60.0
 
@@ -41,6 +41,7 @@ class Service:
         pool_size: int = 10,
         sweep: bool = False,
         api_module: str = API_MODULE,
+        worker_module: str = WORKER_MODULE,
         environment: Mapping[str, str] | None = None,
         wait: bool = True,
     ) -> None:
@@ -48,7 +49,7 @@ class Service:
         self.workers = workers
         self._folder = tempfile.TemporaryDirectory(prefix="studiogate-service-")
         self.log = Path(self._folder.name) / "log"
-        listening = listen("127.0.0.1", 0)
+        listening = supervisor.listen("127.0.0.1", 0)
         self.port: int = listening.getsockname()[1]
         own = {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
@@ -61,7 +62,14 @@ class Service:
         }
         with listening, self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.serving", str(listening.fileno()), api_module, "sweep" if sweep else ""],
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.serving",
+                    str(listening.fileno()),
+                    api_module,
+                    worker_module if sweep else "",
+                ],
                 env={**os.environ, **own, **(environment or {})},
                 cwd=ROOT,
                 pass_fds=(listening.fileno(),),
@@ -86,6 +94,11 @@ class Service:
     def api_pids(self) -> list[int]:
         """The API processes that run now, the one started first in front."""
         return [each.pid for each in psutil.Process(self.process.pid).children() if _is_api(each)]
+
+    def worker_pid(self) -> int:
+        """The process that delivers and keeps house, where there is one."""
+        children = psutil.Process(self.process.pid).children()
+        return next(each.pid for each in children if not _is_api(each) and "--lifeline" in each.cmdline())
 
     def wait_until_ready(self) -> None:
         """Until every API process listens and one of them answers."""
@@ -176,26 +189,30 @@ def _is_polled(pid: int, descriptor: int) -> bool:
 
 
 def main() -> None:
-    descriptor, api_module, sweep = sys.argv[1:]
+    descriptor, api_module, worker_module = sys.argv[1:]
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
+    # Here processes are killed by the dozen. What keeps dying waits longer and longer: right in life, idle in a test.
+    supervisor.LONGEST_PAUSE = 0.2
     listening = socket.socket(fileno=int(descriptor))
     with listening, serve._database(settings) as (dsn, keep_alive):
-        supervisor = Supervisor(settings, dsn, keep_alive)
-        supervisor.add_api(listening, settings.workers)
-        for child in supervisor._children:
-            child.command = ["-m", api_module, *child.command[2:]]
-        if sweep:
-            supervisor.add_worker()
-        threading.Thread(target=_stop_with_the_test, args=(supervisor,), daemon=True).start()
-        supervisor.run()
+        family = supervisor.Supervisor(settings, dsn, keep_alive)
+        family.add_api(listening, settings.workers)
+        modules = [api_module] * settings.workers
+        if worker_module:
+            family.add_worker()
+            modules.append(worker_module)
+        for child, module in zip(family._children, modules, strict=True):
+            child.command = ["-m", module, *child.command[2:]]
+        threading.Thread(target=_stop_with_the_test, args=(family,), daemon=True).start()
+        family.run()
 
 
-def _stop_with_the_test(supervisor: Supervisor) -> None:
+def _stop_with_the_test(family: supervisor.Supervisor) -> None:
     """The test holds the other end of our standard input, also when it dies by kill -9."""
     os.read(0, 1)
-    supervisor.stop()
+    family.stop()
 
 
 if __name__ == "__main__":

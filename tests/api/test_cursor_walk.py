@@ -14,6 +14,7 @@ import pytest
 
 from tests.api.conftest import Door, open_door
 from tests.api.direct import ask
+from tests.battery import Tally, sized
 from tests.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -90,12 +91,18 @@ async def town(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIter
 
 
 @pytest.fixture
-async def crowd(town: tuple[str, Door]) -> Crowd:
-    """A studio of its own for every test, 500 rows of everything."""
+def size() -> int:
+    """How many rows there are of everything."""
+    return ROWS
+
+
+@pytest.fixture
+async def crowd(town: tuple[str, Door], size: int) -> Crowd:
+    """A studio of its own for every test."""
     url, door = town
     studio = await seed_studio(door.connection, f"walk-{next(_numbers)}")
     places = ",".join(map(str, studio.ids["location"]))
-    await door.connection.execute(FILL.format(studio=studio.studio_id, places=places, rows=ROWS))
+    await door.connection.execute(FILL.format(studio=studio.studio_id, places=places, rows=size))
     keys = {"all": await issue_key(door.connection, studio)}
     keys["both places"] = await issue_key(door.connection, studio, locations=studio.ids["location"])
     keys["one place"] = await issue_key(door.connection, studio, locations=studio.ids["location"][:1])
@@ -165,15 +172,18 @@ WALKS = [
 ]
 
 
+@sized(ROWS, 10 * ROWS, "pagination", "rows")
 @pytest.mark.parametrize(("path", "table", "key"), WALKS)
-async def test_every_row_exactly_once(crowd: Crowd, path: str, table: str, key: str) -> None:
+async def test_every_row_exactly_once(crowd: Crowd, tally: Tally, path: str, table: str, key: str, size: int) -> None:
     """Every row that was there before the walk comes once; a row that came meanwhile comes at most once."""
     before = set(await walk(crowd, path, key))
-    assert len(before) >= (ROWS if key != "one place" else ROWS // 2)
+    assert len(before) >= (size if key != "one place" else size // 2)
     async with writers(crowd, table) as done:
         at_start = sum(done)
         found = await walk(crowd, path, key)
-        assert sum(done) - at_start > 20, "the writers did not get to write"
+        written = sum(done) - at_start
+        assert written > 20, "the writers did not get to write"
+    tally.add(pages=len(found) // LIMIT + 1, writes_meanwhile=written)
     assert len(found) == len(set(found)), "a row came twice"
     assert before - set(found) == set(), "a row was lost"
 

@@ -8,9 +8,10 @@ place's; ids are compared one by one.
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from string import ascii_lowercase
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -24,6 +25,7 @@ from studiogate.storage import studio as studio_storage
 from studiogate.storage.bookings import reading
 from tests.api.conftest import Door, open_door
 from tests.api.direct import Answered, ask
+from tests.battery import Tally, battery
 from tests.seed import NOON, Studio, insert, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -206,19 +208,24 @@ async def _cancelled(connection: Any, studio: Studio, number: int, location: UUI
     studio.ids.setdefault("cancellation", []).append(cancellation)
 
 
+async def build_world(door: Door, names: Sequence[str]) -> World:
+    """So many studios, a key for each of them, and one for each place of the first."""
+    studios = [await seed_studio(door.connection, name) for name in names]
+    for studio in studios:
+        await _mark(door.connection, studio)
+    first = studios[0]
+    holders = {s.slug: Holder(s.slug, s, await issue_key(door.connection, s), None) for s in studios}
+    for number, location in enumerate(first.ids["location"]):
+        name = f"place-{number}"
+        key = await issue_key(door.connection, first, locations=[location])
+        holders[name] = Holder(name, first, key, number)
+    return World(door, studios, holders)
+
+
 @pytest.fixture(scope="module")
 async def world(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[World]:
     async for door in open_door(new_database(), rate_limit=0):
-        studios = [await seed_studio(door.connection, name) for name in ("north", "south", "west")]
-        for studio in studios:
-            await _mark(door.connection, studio)
-        north = studios[0]
-        holders = {s.slug: Holder(s.slug, s, await issue_key(door.connection, s), None) for s in studios}
-        for number, location in enumerate(north.ids["location"]):
-            name = f"place-{number}"
-            key = await issue_key(door.connection, north, locations=[location])
-            holders[name] = Holder(name, north, key, number)
-        yield World(door, studios, holders)
+        yield await build_world(door, ("north", "south", "west"))
 
 
 HOLDERS = ("north", "south", "west", "place-0", "place-1")
@@ -309,6 +316,19 @@ async def test_no_answer_holds_a_foreign_byte(world: World, name: str) -> None:
     found, answered = await crawl(world, world.holders[name], GETS)
     assert found == []
     assert [path for path in BY_PATH if not answered[path]] == [], "a route that never answers proves nothing"
+
+
+@pytest.mark.parametrize("count", [pytest.param(6, marks=battery("leaks"))])
+async def test_no_answer_among_many_studios_holds_a_foreign_byte(database_url: str, tally: Tally, count: int) -> None:
+    """The same with more studios, and with every key that there is."""
+    async for door in open_door(database_url, rate_limit=0):
+        world = await build_world(door, [f"studio{letter}" for letter in ascii_lowercase[:count]])
+        for holder in world.holders.values():
+            found, answered = await crawl(world, holder, GETS)
+            assert found == []
+            tally.add(keys=1, answers_with_data=sum(answered.values()))
+        questions_of_a_key = sum(1 for route in GETS for _ in questions(world, route))
+        tally.add(studios=count, answers_searched=questions_of_a_key * len(world.holders))
 
 
 async def test_every_query_parameter_is_part_of_the_crawl() -> None:

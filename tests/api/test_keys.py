@@ -237,6 +237,14 @@ async def test_rotation(house: House, time_: Time, overlap: timedelta) -> None:
     assert_refused(await house.studio_with(old), "expired_api_key")
 
 
+async def test_a_rotated_key_works_at_once(house: House) -> None:
+    """Also on a process that has looked the credential up a moment ago."""
+    old = await house.key()
+    assert (await house.studio_with(old)).status == 200
+    new = (await keys.rotate(house.door.connection, credential_id(old), timedelta(hours=1))).key
+    assert {(await house.studio_with(key)).status for key in (new, old)} == {200}
+
+
 @pytest.mark.parametrize("overlap", [timedelta(days=8), timedelta(days=7, seconds=1), timedelta(seconds=-1)])
 async def test_overlaps_out_of_bounds(house: House, overlap: timedelta) -> None:
     key = await house.key()

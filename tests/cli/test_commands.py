@@ -15,6 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
+from studiogate.cli import serve
+from studiogate.storage.embedded import EmbeddedPostgresError
+
 COMMAND = [sys.executable, "-m", "studiogate"]
 
 
@@ -237,3 +240,19 @@ def test_a_port_in_use_is_told_at_once(service: Service, tmp_path: Path) -> None
     refused = run("up", "--port", str(service.port), "--data", str(tmp_path / "data"))
     assert refused.returncode == 1
     assert "--port" in refused.stderr
+
+
+def test_a_database_that_does_not_start_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service goes on (and answers 503) while its embedded PostgreSQL cannot be started."""
+    monkeypatch.setattr(serve, "AGAIN_SECONDS", 0.0)
+    tries = []
+
+    def ensure_running() -> None:
+        tries.append(1)
+        if len(tries) < 3:
+            raise EmbeddedPostgresError("no space left")
+
+    keep_alive = serve.KeepAlive(ensure_running)
+    for _ in range(5):
+        keep_alive()
+    assert len(tries) == 3, "twice at once, then once a second"

@@ -1,7 +1,9 @@
 """studiogate class … and booking …, as somebody at the keyboard meets them."""
 
+import asyncio
 import json
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -114,6 +116,32 @@ def test_change_the_capacity(keyboard: Keyboard) -> None:
     said = keyboard.type("class", "capacity", class_id, 2, "--json")
     assert said.json == {"id": str(class_id), "capacity": 2, "promoted": 0}
     assert keyboard.type("class", "capacity", class_id, -1).status == 2
+
+
+async def stand_in_the_way(url: str, class_id: UUID, waiting: UUID) -> None:
+    """Take the member who waits, and then the class: the wrong way round, as a hand in the database might."""
+    connection = await asyncpg.connect(url)
+    blocked = "select exists (select from pg_locks where not granted and $1 = any(pg_blocking_pids(pid)))"
+    try:
+        async with connection.transaction():
+            member = "select from members where id = (select member_id from bookings where id = $1) for update"
+            await connection.execute(member, waiting)
+            while not await connection.fetchval(blocked, connection.get_server_pid()):
+                await asyncio.sleep(0.02)
+            await connection.execute("select from classes where id = $1 for update", class_id)
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("command", [("class", "capacity", 3), ("class", "cancel")])
+def test_a_deadlock_is_not_the_end(keyboard: Keyboard, url: str, command: tuple[str, str, int]) -> None:
+    _, (class_id, _, waiting) = keyboard.studio(full_with_waitlist)
+    thread = threading.Thread(target=run, args=[stand_in_the_way(url, class_id, waiting)])
+    thread.start()
+    said = keyboard.type(*command[:2], class_id, *command[2:])
+    thread.join()
+    assert said.status == 0, said.err
+    assert keyboard.look(BOOKING_STATUS, waiting) in ("confirmed", "cancelled")
 
 
 def test_check_in_and_no_show(keyboard: Keyboard) -> None:

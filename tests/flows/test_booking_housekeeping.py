@@ -1,5 +1,6 @@
 """What time does: waitlists end, seats are filled, memberships move on, keys are forgotten."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -8,6 +9,7 @@ import pytest
 
 from studiogate.flows import housekeeping
 from studiogate.flows.bookings import staff
+from studiogate.storage.database import Connection
 from studiogate.worker import sweep
 from tests import booking_studio
 from tests.booking_studio import DAY, BookingStudio, Hall
@@ -59,6 +61,40 @@ async def test_memberships_are_advanced_once(studio: BookingStudio) -> None:
     before = await studio.snapshot()
     await housekeeping.advance_memberships(studio.database)
     assert await studio.snapshot() == before
+
+
+async def test_memberships_wait_for_whoever_moves_their_credits(studio: BookingStudio) -> None:
+    """A promotion of several locks the members and then takes their credits in join order: no circle with the sweep,
+    in whatever order that is."""
+    now = await studio.now()
+    members = [await studio.new_member(membership=False) for _ in range(3)]
+    owned = [await studio.new_membership(each, current_period_end=now) for each in members]
+    take = "update memberships set credits_remaining = credits_remaining where id = $1"
+    async with studio.database.transaction() as connection:
+        await connection.execute("select from members where id = any($1) order by id for no key update", members)
+        await connection.execute(take, owned[2])
+        sweeping = asyncio.create_task(housekeeping.advance_memberships(studio.database))
+        await somebody_waits(connection)
+        await connection.execute(take, owned[0])
+        await connection.execute(take, owned[1])
+    assert await sweeping == 3
+    assert {(await studio.row("memberships", each))["status"] for each in owned} == {"expired"}
+
+
+async def somebody_waits(connection: Connection) -> None:
+    waiting = "select count(*) from pg_locks where not granted and $1 = any(pg_blocking_pids(pid))"
+    async with asyncio.timeout(3):
+        while not await connection.fetchval(waiting, connection.get_server_pid()):
+            await asyncio.sleep(0.02)
+
+
+async def test_memberships_beyond_a_batch_are_advanced(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "BATCH", 2)
+    now = await studio.now()
+    members = [await studio.new_member(membership=False) for _ in range(5)]
+    for each in members:
+        await studio.new_membership(each, current_period_end=now)
+    assert await housekeeping.advance_memberships(studio.database) == 5
 
 
 async def test_a_pause_that_ends_gives_the_seat_that_waited(studio: BookingStudio) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import random
-import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,7 +20,7 @@ CREDITS = 50
 
 @dataclass
 class Arena:
-    """``seed`` decides every random choice of a race; it is printed, so that a failure can be run again."""
+    """``seed`` decides every random choice of a race."""
 
     port: int
     connection: "asyncpg.Connection[asyncpg.Record]"
@@ -83,10 +82,8 @@ class Arena:
 
 
 async def open_arena(
-    port: int, connection: "asyncpg.Connection[asyncpg.Record]", *, seed: int | None = None, **policy: Any
+    port: int, connection: "asyncpg.Connection[asyncpg.Record]", seed: int = 0, **policy: Any
 ) -> Arena:
-    seed = secrets.randbits(32) if seed is None else seed
-    print(f"seed {seed}")
     studio = Studio(uuid4(), f"race-{uuid4().hex[:12]}", "race")
     await connection.execute(
         "insert into studios (studio_id, name, slug, timezone, currency, country, policy)"

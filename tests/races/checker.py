@@ -35,14 +35,15 @@ async def violations(
     *,
     forgiven: Collection[str] = (),
     unanswered: bool = False,
+    acknowledged: History | None = None,
 ) -> list[str]:
     """Everything that is wrong. ``forgiven`` are the codes of 503 that the run provoked; ``unanswered`` says that some
-    keys were left without an answer on purpose."""
-    rows = {table: await _rows(connection, table, order, studio_id) for table, order in TABLES.items()}
+    keys were left without an answer on purpose; ``acknowledged``: only these answers must be in the database."""
+    rows = await everything(connection, studio_id)
     return [
         *[f"doctor: {finding.subject}: {finding.text}" for finding in await _faults(connection)],
         *_answers(history, forgiven, unanswered),
-        *_acknowledged(history, rows),
+        *_acknowledged(acknowledged or history, rows),
         *_effects(history, rows),
         *_seats(rows),
         *_waitlists(rows),
@@ -58,6 +59,10 @@ async def deadlocks(connection: "asyncpg.Connection[asyncpg.Record]") -> int:
     return counted
 
 
+async def everything(connection: "asyncpg.Connection[asyncpg.Record]", studio_id: UUID) -> dict[str, Rows]:
+    return {table: await _rows(connection, table, order, studio_id) for table, order in TABLES.items()}
+
+
 async def _rows(connection: Any, table: str, order: str, studio_id: UUID) -> Rows:
     found = await connection.fetch(f"select * from {table} where studio_id = $1 order by {order}", studio_id)
     return [dict(row) for row in found]
@@ -67,7 +72,7 @@ async def _faults(connection: Any) -> list[checkup.Finding]:
     return [finding for finding in await checkup.examine(connection) if finding.level == "fault"]
 
 
-def _is_kept(call: Call) -> bool:
+def is_kept(call: Call) -> bool:
     """Whether this answer is remembered with its key: a success, or a booking refused."""
     return call.status is not None and (call.status < 300 or _error_type(call) == "booking_error")
 
@@ -87,6 +92,8 @@ def _answers(history: History, forgiven: Collection[str], unanswered: bool) -> I
     for call in history.calls:
         if call.status is not None and call.status >= 500 and call.code not in forgiven:
             yield f"{call.request.key}: {call.status} {call.code}"
+        if call.status in (429, 503) and not call.told_when:
+            yield f"{call.request.key}: {call.status} without Retry-After"
     for key, calls in history.by_key().items():
         if not unanswered and not any(call.known for call in calls):
             yield f"{key}: never got an answer"
@@ -97,14 +104,14 @@ def _one_key(key: str, calls: list[Call]) -> Iterator[str]:
     """All answers of a key are the same bytes; other parameters are refused and change nothing."""
     kept: dict[tuple[str, str, str], set[tuple[int | None, bytes]]] = defaultdict(set)
     for call in calls:
-        if _is_kept(call):
+        if is_kept(call):
             kept[_parameters(call)].add((call.status, call.answer))
     if len(kept) > 1:
         yield f"{key}: answered for {len(kept)} different requests"
     for answers in kept.values():
         if len(answers) > 1:
             yield f"{key}: {len(answers)} different answers: {sorted(answers, key=str)}"
-    firsts = sum(_is_kept(call) and not call.replayed for call in calls)
+    firsts = sum(is_kept(call) and not call.replayed for call in calls)
     if firsts > 1:
         yield f"{key}: {firsts} answers claim to be the first one"
     reused = [call for call in calls if call.code == "idempotency_key_reused"]
@@ -118,7 +125,7 @@ def _acknowledged(history: History, rows: dict[str, Rows]) -> Iterator[str]:
     bookings = {str(row["id"]): row for row in rows["bookings"]}
     receipts = {row["receipt"]: row for row in rows["booking_cancellations"]}
     for call in history.calls:
-        if not _is_kept(call):
+        if not is_kept(call):
             continue
         row = remembered.get(call.request.key)
         if row is None or (row["status"], row["body"]) != (call.status, call.answer):
@@ -191,6 +198,30 @@ def _waitlists(rows: dict[str, Rows]) -> Iterator[str]:
         positions = waiting[row["id"]]
         if positions != list(range(1, len(positions) + 1)) or row["waitlist_count"] != len(positions):
             yield f"class {row['id']}: positions in join order {positions}, counts {row['waitlist_count']}"
+
+
+def overtakings(rows: dict[str, Rows]) -> Iterator[str]:
+    """Who got a seat while somebody waited who had come earlier. For runs in which everybody is eligible throughout:
+    the times are those of the decisions, which follow each other under the class's lock."""
+    left = {row["booking_id"]: row["cancelled_at"] for row in rows["booking_cancellations"]}
+    queues: dict[UUID, list[tuple[Any, Any]]] = defaultdict(list)
+    for row in rows["waitlist_entries"]:
+        queues[row["class_id"]].append((row["created_at"], row["promoted_at"] or left.get(row["booking_id"])))
+    waited = {row["booking_id"]: row for row in rows["waitlist_entries"]}
+    for row in rows["bookings"]:
+        entry = waited.get(row["id"])
+        seated_at = row["created_at"] if entry is None else entry["promoted_at"]
+        if seated_at is None:
+            continue
+        passed = [
+            since for since, until in queues[row["class_id"]] if since < row["created_at"] and _later(until, seated_at)
+        ]
+        if passed:
+            yield f"class {row['class_id']}: booking {row['id']} got its seat past {len(passed)} who waited"
+
+
+def _later(until: Any, instant: Any) -> bool:
+    return until is None or until > instant
 
 
 def _credits(rows: dict[str, Rows]) -> Iterator[str]:

@@ -6,6 +6,7 @@ settles that as the contract says, by repeating the request with its key until t
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -51,6 +52,8 @@ class Call:
     status: int | None = None
     answer: bytes = b""
     replayed: bool = False
+    told_when: bool = False  # by Retry-After
+    seconds: float = 0.0
 
     @property
     def known(self) -> bool:
@@ -105,7 +108,7 @@ class Client:
 
     def __init__(self, port: int, service_key: str, history: History) -> None:
         self._port = port
-        self._service_key = service_key
+        self.service_key = service_key
         self._history = history
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -113,7 +116,7 @@ class Client:
         """Exactly one attempt."""
         call = Call(request)
         self._history.calls.append(call)
-        raw = self.written(request)
+        raw, began = self.written(request), time.perf_counter()
         try:
             async with asyncio.timeout(PATIENCE):
                 reader, writer = await self.connect()
@@ -121,9 +124,10 @@ class Client:
         except (OSError, EOFError, TimeoutError):
             self.close()
             return call
-        call.status, call.answer = answer.status, answer.body
+        call.status, call.answer, call.seconds = answer.status, answer.body, time.perf_counter() - began
         head = answer.head.lower()
         call.replayed = b"idempotent-replayed: true" in head
+        call.told_when = b"\r\nretry-after: " in head
         if b"connection: close" in head:
             self.close()
         return call
@@ -140,7 +144,7 @@ class Client:
 
     def written(self, request: Request) -> bytes:
         written = Written(request.method, request.path, idempotency_key=request.key, body=request.body)
-        return written.raw(self._service_key)
+        return written.raw(self.service_key)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None:

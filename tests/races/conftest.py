@@ -1,6 +1,7 @@
 """The real service with two API processes, and one whose code can be made wrong on purpose."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,27 +9,11 @@ import asyncpg
 import pytest
 
 from studiogate.storage import database
+from tests.battery import Tally
 from tests.conftest import run
 from tests.races import checker, mutants
 from tests.races.arena import Arena, open_arena
 from tests.serving import Service
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The full sizes run only when they are asked for: `-m battery`."""
-    if "battery" in config.option.markexpr:
-        return
-    here = Path(__file__).parent
-    full = [item for item in items if here in item.path.parents and item.get_closest_marker("battery")]
-    if full:
-        config.hook.pytest_deselected(items=full)
-        items[:] = [item for item in items if item not in full]
-
-
-def sized(small: int, full: int) -> pytest.MarkDecorator:
-    """Small in `make test`, full in `make battery`."""
-    battery = pytest.param(full, marks=[pytest.mark.battery, pytest.mark.timeout(1800)])
-    return pytest.mark.parametrize("size", [small, battery])
 
 
 @dataclass
@@ -39,9 +24,14 @@ class Place:
     dsn: str
     mutation: Path | None = None
 
-    def mutate(self, name: str) -> None:
+    @contextmanager
+    def mutated(self, name: str) -> Iterator[None]:
         assert self.mutation is not None, "only the mutant's code changes"
         self.mutation.write_text(name)
+        try:
+            yield
+        finally:
+            self.mutation.write_text("")
 
 
 @pytest.fixture(scope="session")
@@ -68,24 +58,34 @@ def mutant_place(new_database: Callable[[], str], tmp_path_factory: pytest.TempP
         yield Place(service, dsn, mutation)
 
 
-async def _arena(at: Place) -> AsyncIterator[Arena]:
+@contextmanager
+def mutant(folder: Path, mutation: str, dsn: str | None = None, **options: object) -> Iterator[Service]:
+    """A service of its own with one mistake in it from the start."""
+    (folder / "mutation").write_text(mutation)
+    environment = {mutants.VARIABLE: str(folder / "mutation")}
+    with Service(dsn, api_module=mutants.__name__, environment=environment, **options) as started:  # type: ignore[arg-type]
+        yield started
+
+
+async def _arena(at: Place, tally: Tally) -> AsyncIterator[Arena]:
     connection: asyncpg.Connection[asyncpg.Record] = await database.connect(at.dsn)
     try:
-        yield await open_arena(at.service.port, connection)
+        yield await open_arena(at.service.port, connection, tally.new_seed())
     finally:
         await connection.close()
 
 
 @pytest.fixture
-async def arena(place: Place) -> AsyncIterator[Arena]:
-    async for opened in _arena(place):
+async def arena(place: Place, tally: Tally) -> AsyncIterator[Arena]:
+    async for opened in _arena(place, tally):
         before = await checker.deadlocks(opened.connection)
         yield opened
+        tally.add(requests=len(opened.history.calls))
         assert await checker.deadlocks(opened.connection) == before
         print(opened.history.summary())
 
 
 @pytest.fixture
-async def mutant_arena(mutant_place: Place) -> AsyncIterator[Arena]:
-    async for opened in _arena(mutant_place):
+async def mutant_arena(mutant_place: Place, tally: Tally) -> AsyncIterator[Arena]:
+    async for opened in _arena(mutant_place, tally):
         yield opened

@@ -7,8 +7,10 @@ import asyncio
 import json
 from collections import Counter
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
+from studiogate.flows import conflicts
 from studiogate.flows.bookings import staff
 from studiogate.storage import database
 from tests.races.arena import START, Arena
@@ -175,7 +177,7 @@ async def _move_walls(arena: Arena, crowd: Crowd, walls: database.Connection, me
     class_id = await arena.add_class(3)
     requests = [booking(class_id, each, join_waitlist=True) for each in await arena.add_members(members, paid=1)]
     enough = asyncio.Event()
-    moving = asyncio.create_task(_change_capacity(arena, walls, class_id, enough))
+    moving = asyncio.create_task(change_capacities(arena, walls, [class_id], enough))
     await crowd.work_off(requests)
     enough.set()
     await moving
@@ -189,10 +191,14 @@ async def _move_walls(arena: Arena, crowd: Crowd, walls: database.Connection, me
     return [] if came == expected else [f"class {class_id}: capacity {capacity}, in the order they came: {came}"]
 
 
-async def _change_capacity(arena: Arena, walls: database.Connection, class_id: UUID, enough: asyncio.Event) -> None:
-    """Lowering it below the seats taken is refused, so it goes up in the long run."""
+async def change_capacities(
+    arena: Arena, walls: database.Connection, classes: list[UUID], enough: asyncio.Event, most: int = 12
+) -> None:
+    """Lowering one below the seats taken is refused, so they go up in the long run."""
     while not enough.is_set():
-        await staff.change_capacity(walls, arena.staff, class_id, arena.random.randint(0, 12))
+        class_id, seats = arena.random.choice(classes), arena.random.randint(0, most)
+        change = partial(staff.change_capacity, walls, arena.staff, class_id, seats)
+        await conflicts.repeated_on(walls, change)  # as the command does; only beside a mutant is there need for it
 
 
 async def flash_crowd(

@@ -14,7 +14,9 @@ from typing import Any
 
 import uvicorn
 
+from studiogate.api import errors
 from studiogate.cli import api_process
+from studiogate.domain import keys
 from studiogate.flows import once
 from studiogate.flows.bookings import cancelling, promotion
 from studiogate.storage import database, idempotency
@@ -23,6 +25,7 @@ from studiogate.storage.bookings import locking
 VARIABLE = "STUDIOGATE_TEST_MUTATION"
 Function = Callable[..., Any]
 plan_promotions, release = promotion.plan_promotions, database.Database.release
+matching_secret = keys._matching
 releases = count(1)
 
 
@@ -71,9 +74,37 @@ def _last_come_first_served(class_: Any, policy: Any, entries: Any, spots: Any, 
     return plan_promotions(class_, policy, renumbered, spots, now)
 
 
+def _never(*_: object) -> bool:
+    return False
+
+
 def _leak_some(pool: database.Database, connection: database.Connection) -> None:
     if next(releases) % 5:
         release(pool, connection)
+
+
+def _newest_secret_only(kept: Any, presented_hash: bytes) -> Any:
+    return matching_secret(list(kept)[:1], presented_hash)
+
+
+def _any_secret_in_the_cache(_credential: Any, _presented: Any) -> bool:
+    """A process believes for a while what it has looked up, whatever key comes."""
+    return True
+
+
+async def _wait_without_end(pool: database.Database) -> database.Connection:
+    turn: asyncio.Future[database.Connection | None] = asyncio.get_running_loop().create_future()
+    pool._waiting.append(turn)
+    return await turn or await pool._connect()
+
+
+async def _never_wait(pool: database.Database) -> database.Connection:
+    pool._open += 1
+    return pool._take_idle() or await pool._connect()
+
+
+def _no_headers(*_: object) -> list[Any]:
+    return []
 
 
 def _leave_at_once(*_: object, **__: object) -> None:
@@ -98,11 +129,18 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
         (promotion, "plan_promotions", _no_promotions),
         (cancelling, "plan_promotions", _no_promotions),
     ],
+    "promotion postponed": [(cancelling, "plan_promotions", _no_promotions)],
     "waitlist turned round": [
         (promotion, "plan_promotions", _last_come_first_served),
         (cancelling, "plan_promotions", _last_come_first_served),
     ],
+    "old secret ended at once": [(keys, "_matching", _newest_secret_only)],
+    "new secret not looked up": [(keys, "has_secret", _any_secret_in_the_cache)],
+    "old secret never ended": [(keys, "_past", _never)],
     "connections leaked": [(database.Database, "release", _leak_some)],
+    "waits without end": [(database.Database, "_wait_for_turn", _wait_without_end)],
+    "connections without bound": [(database.Database, "acquire", _never_wait)],
+    "told no time": [(errors, "_headers_of", _no_headers)],
     "drain skipped": [(uvicorn.Server, "shutdown", _leave_at_once)],
 }
 COMMIT_NOT_AWAITED = "commit not awaited"  # PostgreSQL acknowledges before the log is on disk

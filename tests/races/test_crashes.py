@@ -3,17 +3,18 @@
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from studiogate.storage import database, migrate
 from studiogate.storage.embedded import EmbeddedPostgres, running_postgres
+from tests.battery import Tally, sized
 from tests.conftest import run
 from tests.races import crashes, mutants
 from tests.races.arena import Arena, open_arena
-from tests.races.conftest import sized
+from tests.races.conftest import mutant
 from tests.serving import Service, wait_for
 
 pytestmark = pytest.mark.anyio
@@ -43,75 +44,68 @@ def service(postgres: EmbeddedPostgres) -> Iterator[Service]:
         yield started
 
 
-@contextmanager
-def mutant(folder: Path, mutation: str, dsn: str | None = None, **options: object) -> Iterator[Service]:
-    (folder / "mutation").write_text(mutation)
-    environment = {mutants.VARIABLE: str(folder / "mutation")}
-    with Service(dsn, api_module=mutants.__name__, environment=environment, **options) as started:  # type: ignore[arg-type]
-        yield started
-
-
 @asynccontextmanager
-async def arena_at(service: Service, dsn: str) -> AsyncIterator[Arena]:
-    arena = await open_arena(service.port, await database.connect(dsn))
+async def arena_at(service: Service, dsn: str, tally: Tally) -> AsyncIterator[Arena]:
+    arena = await open_arena(service.port, await database.connect(dsn), tally.new_seed())
     yield arena
+    tally.add(requests=len(arena.history.calls))
     print(arena.history.summary())
     await arena.connection.close()
 
 
-@sized(2, 30)
-async def test_killed_worker(service: Service, postgres: EmbeddedPostgres, size: int) -> None:
-    async with arena_at(service, postgres.dsn()) as arena:
+@sized(2, 30, "workers", "kills")
+async def test_killed_worker(service: Service, postgres: EmbeddedPostgres, tally: Tally, size: int) -> None:
+    async with arena_at(service, postgres.dsn(), tally) as arena:
         assert await crashes.killed_worker(arena, service, size) == []
 
 
-@sized(2, 30)
-async def test_killed_postmaster(service: Service, postgres: EmbeddedPostgres, size: int) -> None:
-    async with arena_at(service, postgres.dsn()) as arena:
+@sized(2, 30, "postgres", "kills")
+async def test_killed_postmaster(service: Service, postgres: EmbeddedPostgres, tally: Tally, size: int) -> None:
+    async with arena_at(service, postgres.dsn(), tally) as arena:
         assert await crashes.killed_postmaster(arena, service, postgres, size) == []
 
 
-async def test_lost_acknowledgements_are_noticed(postgres: EmbeddedPostgres, tmp_path: Path) -> None:
+async def test_lost_acknowledgements_are_noticed(postgres: EmbeddedPostgres, tmp_path: Path, tally: Tally) -> None:
     with mutant(tmp_path, mutants.COMMIT_NOT_AWAITED, data_dir=postgres.folder) as service:
-        async with arena_at(service, postgres.dsn()) as arena:
+        async with arena_at(service, postgres.dsn(), tally) as arena:
             assert await crashes.killed_postmaster(arena, service, postgres, ROUNDS_AGAINST_A_MUTANT) != []
 
 
-async def test_a_second_effect_is_noticed(postgres: EmbeddedPostgres, tmp_path: Path) -> None:
+async def test_a_second_effect_is_noticed(postgres: EmbeddedPostgres, tmp_path: Path, tally: Tally) -> None:
     with mutant(tmp_path, "key remembered later", data_dir=postgres.folder) as service:
-        async with arena_at(service, postgres.dsn()) as arena:
+        async with arena_at(service, postgres.dsn(), tally) as arena:
             assert await crashes.killed_worker(arena, service, ROUNDS_AGAINST_A_MUTANT) != []
 
 
-@sized(200, 2000)
-async def test_cut_storm(database_url: str, size: int) -> None:
+@sized(200, 2000, "disconnects", "requests_cut")
+async def test_cut_storm(database_url: str, tally: Tally, size: int) -> None:
     with Service(database_url, workers=1, pool_size=POOL_SIZE) as service:
-        async with arena_at(service, database_url) as arena:
+        async with arena_at(service, database_url, tally) as arena:
             assert await crashes.cut_storm(arena, POOL_SIZE, size) == []
 
 
-async def test_a_leak_is_noticed(database_url: str, tmp_path: Path) -> None:
+async def test_a_leak_is_noticed(database_url: str, tmp_path: Path, tally: Tally) -> None:
     with mutant(tmp_path, "connections leaked", database_url, workers=1, pool_size=POOL_SIZE) as service:
-        async with arena_at(service, database_url) as arena:
+        async with arena_at(service, database_url, tally) as arena:
             assert await crashes.cut_storm(arena, POOL_SIZE, 50) != []
 
 
-@sized(2, 50)
-async def test_drained(database_url: str, size: int) -> None:
+@sized(2, 50, "drain", "drains")
+async def test_drained(database_url: str, tally: Tally, size: int) -> None:
     for _ in range(size):
         with Service(database_url) as service:
-            async with arena_at(service, database_url) as arena:
+            async with arena_at(service, database_url, tally) as arena:
                 assert await crashes.drained(arena, service) == []
 
 
-async def test_a_skipped_drain_is_noticed(database_url: str, tmp_path: Path) -> None:
+async def test_a_skipped_drain_is_noticed(database_url: str, tmp_path: Path, tally: Tally) -> None:
     with mutant(tmp_path, "drain skipped", database_url) as service:
-        async with arena_at(service, database_url) as arena:
+        async with arena_at(service, database_url, tally) as arena:
             assert await crashes.drained(arena, service) != []
 
 
-@sized(2, 40)
-def test_stopped_while_starting(database_url: str, size: int) -> None:
+@sized(2, 40, "drain", "stops")
+def test_stopped_while_starting(database_url: str, tally: Tally, size: int) -> None:
     """SIGTERM at any moment between the first instruction and the first request ends it all at once, and well."""
     for moment in range(size):
         with Service(database_url, wait=False) as service:

@@ -7,7 +7,6 @@ by which time advances, so nothing depends on how long a step takes.
 import asyncio
 import copy
 import json
-import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
@@ -41,8 +40,8 @@ from studiogate.runtime import Runtime
 from studiogate.storage import database
 from studiogate.storage.bookings import facts, recording
 from tests.api.direct import Answered, ask
+from tests.battery import Tally, battery, sized
 from tests.races import model
-from tests.races.conftest import sized
 from tests.seed import Studio as Seeded
 from tests.seed import insert, issue_key
 
@@ -487,7 +486,7 @@ def stage(database_url: str) -> Iterator[Backstage]:
     opened.close()
 
 
-def walk(stage: Backstage, studios: int, steps: int, **options: Any) -> Counter[str]:
+def walk(stage: Backstage, tally: Tally, studios: int, steps: int, **options: Any) -> Counter[str]:
     """Some walks through each of so many studios; returns what was met on the way."""
     Walk.stage, Walk.seen = stage, Counter()
     chosen = settings(
@@ -500,15 +499,16 @@ def walk(stage: Backstage, studios: int, steps: int, **options: Any) -> Counter[
         **options,
     )
     for _ in range(studios):
-        Walk.seed = secrets.randbits(32)
-        print(f"seed {Walk.seed}")
+        Walk.seed = tally.new_seed()
         run_state_machine_as_test(Walk, settings=chosen)
     return Walk.seen
 
 
-@sized(3, 75)
-def test_walks(stage: Backstage, size: int) -> None:
-    seen = walk(stage, size, steps=25 if size < 10 else 40)
+@sized(3, 75, "model", "studios")
+def test_walks(stage: Backstage, tally: Tally, size: int) -> None:
+    steps = 25 if size < 10 else 40
+    seen = walk(stage, tally, size, steps)
+    tally.add(walks=size * WALKS, steps_at_most=size * WALKS * steps)
     print(dict(seen))
 
 
@@ -528,7 +528,7 @@ def no_faults(*_: object, **__: object) -> None:
     return None
 
 
-RARELY_MET = [pytest.mark.battery, pytest.mark.timeout(1800)]
+RARELY_MET = battery("model")
 
 
 @pytest.mark.parametrize(
@@ -543,9 +543,9 @@ RARELY_MET = [pytest.mark.battery, pytest.mark.timeout(1800)]
     ],
 )
 def test_a_mistake_is_noticed(
-    stage: Backstage, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mistaken: Any
+    stage: Backstage, tally: Tally, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mistaken: Any
 ) -> None:
     """The check of the check: with a rule switched off, the walks end in a disagreement."""
     monkeypatch.setattr(owner, name, mistaken)
     with pytest.raises(AssertionError):
-        walk(stage, 75, steps=40, phases=[Phase.generate], report_multiple_bugs=False)
+        walk(stage, tally, 75, steps=40, phases=[Phase.generate], report_multiple_bugs=False)

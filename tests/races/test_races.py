@@ -2,76 +2,83 @@
 
 from collections.abc import Awaitable, Callable
 
-import asyncpg
 import pytest
 
-from tests.races import duels
+from studiogate.storage.database import TransactionConflictError
+from tests.battery import Tally, sized
+from tests.races import duels, overtaking
 from tests.races.arena import Arena
-from tests.races.conftest import Place, sized
+from tests.races.conftest import Place
 
 pytestmark = pytest.mark.anyio
 Race = Callable[[Arena], Awaitable[list[str]]]
 TRIES_AGAINST_A_MUTANT = 20
 
 
-@sized(15, 300)
+@sized(15, 300, "seats", "duels")
 async def test_last_seats(arena: Arena, size: int) -> None:
     assert await duels.last_seats(arena, size) == []
 
 
-@sized(3, 20)
+@sized(3, 20, "seats", "classes")
 async def test_full_classes(arena: Arena, size: int) -> None:
     seats, tries = (25, 200) if size == 20 else (5, 30)
     assert await duels.full_classes(arena, size, seats, tries) == []
 
 
-@sized(5, 100)
+@sized(5, 100, "credits", "rounds")
 async def test_last_credit(arena: Arena, size: int) -> None:
     assert await duels.last_credit(arena, size) == []
 
 
-@sized(5, 100)
+@sized(5, 100, "credits", "rounds")
 async def test_one_body_many_rooms(arena: Arena, size: int) -> None:
     assert await duels.one_body_many_rooms(arena, size) == []
 
 
-@sized(10, 500)
+@sized(10, 500, "keys", "keys")
 async def test_one_key(arena: Arena, size: int) -> None:
     assert await duels.one_key(arena, size) == []
 
 
-@sized(10, 200)
+@sized(10, 200, "waitlist", "rounds")
 async def test_leaving_and_moving_up(arena: Arena, size: int) -> None:
     assert await duels.leaving_and_moving_up(arena, size) == []
 
 
-@sized(2, 50)
+@sized(2, 50, "seats", "rounds")
 async def test_moving_walls(place: Place, arena: Arena, size: int) -> None:
     assert await duels.moving_walls(arena, place.dsn, size) == []
 
 
-@sized(250, 2000)
+@sized(250, 2000, "seats", "bookings")
 async def test_flash_crowd(arena: Arena, size: int) -> None:
     """No more clients than connections: nobody has to wait for one, so there is no excuse for a 5xx."""
     assert await duels.flash_crowd(arena, size) == []
 
 
-@sized(250, 2000)
+@sized(250, 2000, "seats", "bookings")
 async def test_flash_crowd_beyond_the_pool(arena: Arena, size: int) -> None:
     assert await duels.flash_crowd(arena, size, clients=64, forgiven=("overloaded",)) == []
 
 
+@sized(1, 60, "waitlist", "rounds")
+async def test_nobody_overtakes(place: Place, arena: Arena, tally: Tally, size: int) -> None:
+    wrong, seen = await overtaking.overtaking(arena, place.dsn, size)
+    tally.add(**seen)
+    assert wrong == []
+    assert seen["promoted"] >= 10 * size, "too few promotions to prove anything"
+
+
 async def caught(place: Place, arena: Arena, mutation: str, race: Race) -> None:
     """The check of the check. A race need not be lost the first time, so it is run until it is."""
-    place.mutate(mutation)
-    try:
+    with place.mutated(mutation):
         for _ in range(TRIES_AGAINST_A_MUTANT):
-            if await race(arena):
-                return
-    except asyncpg.DeadlockDetectedError:
-        return  # lost as well
-    finally:
-        place.mutate("")
+            try:
+                if await race(arena):
+                    return
+            except TransactionConflictError:
+                return  # lost as well
     pytest.fail(f"nobody noticed: {mutation}")
 
 
@@ -108,6 +115,16 @@ SMALLEST: dict[str, Race] = {
 )
 async def test_a_mutant_loses(mutant_place: Place, mutant_arena: Arena, race: str, mutation: str) -> None:
     await caught(mutant_place, mutant_arena, mutation, SMALLEST[race])
+
+
+@pytest.mark.parametrize(
+    "mutation", ["class lock skipped", "promotion skipped", "promotion postponed", "waitlist turned round"]
+)
+async def test_a_mutant_overtakes(mutant_place: Place, mutant_arena: Arena, mutation: str) -> None:
+    async def race(arena: Arena) -> list[str]:
+        return (await overtaking.overtaking(arena, mutant_place.dsn, 1))[0]
+
+    await caught(mutant_place, mutant_arena, mutation, race)
 
 
 async def test_a_mutant_loses_between_moving_walls(mutant_place: Place, mutant_arena: Arena) -> None:

@@ -14,6 +14,7 @@ from uuid import UUID
 import pytest
 
 from studiogate.storage.bookings.reading import read_booking
+from tests.battery import Tally, sized
 from tests.worker.conftest import SECRET_KEY, Endpoint, House
 from tests.worker.receiver import OK, Received, Receiver, answer, receiving
 
@@ -152,13 +153,8 @@ def check(partner: Partner, receiver: Receiver, workers: Workers) -> None:
     assert len(receiver.received) > len(partner.delivered), "some of it was tried more than once"
 
 
-async def test_what_happened_is_what_is_told(house: House, database_url: str) -> None:
-    check(*await run_storm(house, database_url, 300, 1.0, 60))
-
-
-@pytest.mark.battery
-@pytest.mark.timeout(900)
-async def test_five_thousand_changes(house: House, database_url: str) -> None:
-    partner, receiver, workers = await run_storm(house, database_url, 5_000, 2.0, 800)
+@sized(300, 5_000, "webhooks", "changes")
+async def test_what_happened_is_what_is_told(house: House, database_url: str, tally: Tally, size: int) -> None:
+    partner, receiver, workers = await run_storm(house, database_url, size, 1.0, 60 + size / 6)
     check(partner, receiver, workers)
-    print(f"\n{len(partner.delivered)} events, {len(receiver.received)} attempts, {workers.killed} workers killed")
+    tally.add(events_told=len(partner.delivered), attempts=len(receiver.received), workers_killed=workers.killed)

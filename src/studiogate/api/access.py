@@ -13,6 +13,7 @@ from studiogate.storage.database import Database
 # Revocation and narrowing must be felt within 5 s on every process; the rest is for a slow lookup.
 CACHE_SECONDS = 3.0
 CACHE_SIZE = 10_000
+NOT_CACHED: tuple[float, None] = (float("-inf"), None)
 
 
 class Authenticator:
@@ -30,7 +31,10 @@ class Authenticator:
         presented = self._parse(key)
         if presented is None:
             return Refusal(Code.INVALID_API_KEY)
-        credential = await self._credential(presented.credential_id)
+        credential = self._cached(presented.credential_id)
+        if credential is None or not keys.has_secret(credential, presented):
+            # A secret that a rotation made a moment ago works at once, also where its credential is cached.
+            credential = await self._look_up(presented.credential_id)
         if credential is None:
             return Refusal(Code.INVALID_API_KEY)
         now = clock.now()
@@ -52,11 +56,12 @@ class Authenticator:
                 self._parsed[digest] = presented
         return presented
 
-    async def _credential(self, credential_id: str) -> Credential | None:
-        cached = self._cache.get(credential_id)
+    def _cached(self, credential_id: str) -> Credential | None:
+        looked_up, credential = self._cache.get(credential_id, NOT_CACHED)
+        return credential if clock.monotonic() - looked_up < CACHE_SECONDS else None
+
+    async def _look_up(self, credential_id: str) -> Credential | None:
         now = clock.monotonic()
-        if cached is not None and now - cached[0] < CACHE_SECONDS:
-            return cached[1]
         telemetry.KEY_LOOKUPS.inc()
         async with self._database.connection() as connection:
             credential = await kept_keys.find_credential(connection, credential_id)

@@ -4,6 +4,7 @@ The order in which a request is judged is fixed: key (401), rate (429), scope (4
 values (422), then what the endpoint finds (404, 409).
 """
 
+import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -92,7 +93,8 @@ class PartnerApp:
         exchange = _Exchange(request)
         try:
             answer = await self._answer(exchange)
-        except (OverloadedError, TransactionConflictError):
+        except (OverloadedError, TransactionConflictError, asyncio.CancelledError):
+            # Cancelled: the process drains and has waited for us as long as it may. Nobody else cancels a request.
             answer = refused(Refusal(Code.OVERLOADED), exchange.request_id)
         except DatabaseUnavailableError as error:
             log.error("database unavailable", request_id=exchange.request_id, problem=str(error))

@@ -8,7 +8,7 @@ from studiogate.cli import demo_studio, events, form_links, keys, serve, staff, 
 from studiogate.cli.context import CommandError, complaints
 from studiogate.flows.keys import KeyProblemError
 from studiogate.settings import SettingsError
-from studiogate.storage.database import DatabaseUnavailableError
+from studiogate.storage.database import DatabaseUnavailableError, TransactionConflictError
 from studiogate.storage.embedded import EmbeddedPostgresError
 from studiogate.storage.migrate import MigrationError
 
@@ -39,6 +39,7 @@ EXPECTED = (
     SettingsError,
     EmbeddedPostgresError,
     DatabaseUnavailableError,
+    TransactionConflictError,
     MigrationError,
     KeyProblemError,
 )

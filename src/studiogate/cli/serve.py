@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Annotated
 
+import structlog
 import typer
 
 from studiogate import clock, telemetry
@@ -17,13 +18,15 @@ from studiogate.cli.supervisor import Supervisor, listen
 from studiogate.cli.worker_process import work
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
-from studiogate.storage.embedded import EmbeddedPostgres
+from studiogate.storage.embedded import EmbeddedPostgres, EmbeddedPostgresError
 
 READY_SECONDS = 30.0
+AGAIN_SECONDS = 5.0  # before the next try to start a database that would not start
 Host = Annotated[str | None, typer.Option(help="Address to listen on (STUDIOGATE_HOST).")]
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on (STUDIOGATE_PORT).")]
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave housekeeping to `studiogate worker`.")]
 Workers = Annotated[int | None, typer.Option(min=1, max=64, help="API processes (STUDIOGATE_WORKERS).")]
+log = structlog.get_logger()
 
 
 def up(
@@ -89,22 +92,29 @@ def _database(settings: Settings) -> Iterator[tuple[str, Callable[[], None]]]:
         postgres = EmbeddedPostgres(settings.data_dir)
         postgres.start()
     try:
-        yield postgres.dsn(), _EverySecond(postgres.ensure_running)
+        yield postgres.dsn(), KeepAlive(postgres.ensure_running)
     finally:
         postgres.stop()
 
 
-class _EverySecond:
-    """Calls a function at most once a second."""
+class KeepAlive:
+    """Looks after the embedded PostgreSQL, once a second. One that cannot be started now (a full disk, say) is no
+    reason to end the service: it answers 503 and is whole again as soon as the server is."""
 
-    def __init__(self, function: Callable[[], object]) -> None:
-        self._function = function
+    def __init__(self, ensure_running: Callable[[], object]) -> None:
+        self._ensure_running = ensure_running
         self._next = 0.0
 
     def __call__(self) -> None:
-        if clock.monotonic() >= self._next:
-            self._next = clock.monotonic() + 1.0
-            self._function()
+        if clock.monotonic() < self._next:
+            return
+        pause = 1.0
+        try:
+            self._ensure_running()
+        except EmbeddedPostgresError as error:
+            pause = AGAIN_SECONDS
+            log.error("database does not run", problem=str(error))
+        self._next = clock.monotonic() + pause
 
 
 async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:

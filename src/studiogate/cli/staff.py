@@ -9,6 +9,7 @@ import typer
 from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_json, screen
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows import conflicts
 from studiogate.flows.bookings import staff as flow
 from studiogate.storage import studio as studios
 from studiogate.storage.bookings import staff as storage
@@ -30,7 +31,8 @@ def _act(
     action: Callable[[Connection, Access], Awaitable[Result | Refusal]],
 ) -> Result:
     async def work(connection: Connection) -> Result:
-        outcome = await action(connection, await _access(connection, slug, kind, row_id))
+        access = await _access(connection, slug, kind, row_id)
+        outcome = await conflicts.repeated_on(connection, lambda: action(connection, access))
         if isinstance(outcome, Refusal):
             raise CommandError(_explain(kind, row_id, outcome))
         return outcome

@@ -85,6 +85,10 @@ def secret_hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
+def has_secret(credential: Credential, presented: PresentedKey) -> bool:
+    return _matching(credential.secrets, presented.secret_hash) is not None
+
+
 def check(credential: Credential, presented: PresentedKey, now: datetime) -> Refusal | None:
     """Why this key opens nothing, or None. That it expired is told only to whoever holds a right secret."""
     secret = _matching(credential.secrets, presented.secret_hash)

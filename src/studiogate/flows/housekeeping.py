@@ -75,11 +75,18 @@ async def _fill_free_seats(database: Database, studio_id: UUID, class_id: UUID) 
 async def advance_memberships(database: Database) -> int:
     async with database.connection() as connection:
         due = await housekeeping.studios_with_due_memberships(connection)
+    return sum([await _advance_memberships(database, operator_access(studio_id)) for studio_id in due])
+
+
+async def _advance_memberships(database: Database, access: Access) -> int:
+    """In small batches, so that the members can book meanwhile."""
     changed = 0
-    for studio_id in due:
+    while True:
         async with database.transaction() as connection:
-            changed += await housekeeping.advance_memberships(connection, operator_access(studio_id))
-    return changed
+            members = await housekeeping.lock_due_members(connection, access, BATCH)
+            changed += await housekeeping.advance_memberships(connection, access, members)
+        if len(members) < BATCH:
+            return changed
 
 
 async def forget_expired_keys(database: Database) -> int:

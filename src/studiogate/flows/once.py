@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows import conflicts
 from studiogate.storage import idempotency
-from studiogate.storage.database import Connection, Database, TransactionConflictError
-
-TRIES = 4
+from studiogate.storage.database import Connection, Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +58,12 @@ async def execute(
     database: Database, access: Access, once: Once | None, work: Work, render: Render, visible: Visible
 ) -> Executed:
     """Do the work once for its key, and answer every repetition with the first answer's bytes."""
-    for number in range(1, TRIES + 1):
-        try:
-            return await _in_one_transaction(database, access, once, work, render, visible)
-        except _ForgetError as forgotten:
-            return Executed(forgotten.reply.status, forgotten.reply.body, replayed=False)
-        except idempotency.StillRunningError:
-            return _plain(render(Refusal(Code.IDEMPOTENCY_IN_PROGRESS)))
-        except TransactionConflictError:
-            # PostgreSQL chose us to give way; all of it was rolled back, so all of it can be done again.
-            if number == TRIES:
-                raise
-    raise AssertionError("unreachable")
+    try:
+        return await conflicts.repeated(lambda: _in_one_transaction(database, access, once, work, render, visible))
+    except _ForgetError as forgotten:
+        return Executed(forgotten.reply.status, forgotten.reply.body, replayed=False)
+    except idempotency.StillRunningError:
+        return _plain(render(Refusal(Code.IDEMPOTENCY_IN_PROGRESS)))
 
 
 async def _in_one_transaction(

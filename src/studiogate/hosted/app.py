@@ -1,5 +1,7 @@
 """The visitors' door as one ASGI application: addresses to answers, the headers on all of them, the log line."""
 
+import asyncio
+
 import structlog
 
 from studiogate import clock, telemetry
@@ -27,7 +29,14 @@ ON_EVERY_ANSWER: tuple[Header, ...] = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-UNAVAILABLE = (OverloadedError, TransactionConflictError, DatabaseUnavailableError, DiskFullError)
+# Cancelled is who was still at work when the process had drained for as long as it may.
+UNAVAILABLE = (
+    OverloadedError,
+    TransactionConflictError,
+    DatabaseUnavailableError,
+    DiskFullError,
+    asyncio.CancelledError,
+)
 BODY_REASONS = {413: Reason.TOO_LARGE}
 RETRY_AFTER = {429: b"60", 503: b"2"}
 log = structlog.get_logger()

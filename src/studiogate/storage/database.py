@@ -7,8 +7,8 @@ makes a plain read three times as dear. This one hands connections on and nothin
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -192,13 +192,28 @@ class Lease:
         else:
             # Cancelled in the middle of a statement: who knows what is still under way on it.
             self._database.drop(self._connection)
-        if isinstance(error, CONFLICTING):
-            raise TransactionConflictError(str(error)) from error
-        if isinstance(error, TOO_SLOW):
-            raise OverloadedError(str(error)) from error
-        gone = isinstance(error, asyncpg.InterfaceError) and self._connection.is_closed()
-        if gone or isinstance(error, UNAVAILABLE):
-            raise DatabaseUnavailableError(str(error)) from error
+        _raise_as_ours(error, self._connection)
+
+
+def _raise_as_ours(error: BaseException | None, connection: Connection) -> None:
+    """In our words, where it is one that the callers know what to do about."""
+    if isinstance(error, CONFLICTING):
+        raise TransactionConflictError(str(error)) from error
+    if isinstance(error, TOO_SLOW):
+        raise OverloadedError(str(error)) from error
+    gone = isinstance(error, asyncpg.InterfaceError) and connection.is_closed()
+    if gone or isinstance(error, UNAVAILABLE):
+        raise DatabaseUnavailableError(str(error)) from error
+
+
+@contextmanager
+def own_errors(connection: Connection) -> Iterator[None]:
+    """What a lease does with the driver's exceptions, for a connection outside the pool."""
+    try:
+        yield
+    except Exception as error:
+        _raise_as_ours(error, connection)
+        raise
 
 
 async def connect(dsn: str) -> Connection:

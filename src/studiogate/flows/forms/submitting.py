@@ -11,17 +11,16 @@ from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import Judgement, judge, named_uploads
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.flows import leads
+from studiogate.flows import conflicts, leads
 from studiogate.flows.forms import mailing
 from studiogate.flows.telling import tell
-from studiogate.storage.database import Connection, Database, TransactionConflictError
+from studiogate.storage.database import Connection, Database
 from studiogate.storage.forms import submitting as storage
 from studiogate.storage.forms.submitting import FormSituation, NewSubmission
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 NOT_ACCEPTING = Refusal(Code.FORM_NOT_ACCEPTING_SUBMISSIONS)
 BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be a valid email address")
-TRIES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +61,12 @@ async def submit_from_page(
     database: Database, access: Access, form_id: UUID, wanted: WantedSubmission, *, mails: bool
 ) -> str | Refusal:
     """The hosted page's way in: the same, in a transaction of its own."""
-    for number in range(1, TRIES + 1):
-        try:
-            async with database.transaction() as connection:
-                return await submit(connection, access, form_id, wanted, mails=mails)
-        except TransactionConflictError:
-            if number == TRIES:
-                raise
-    raise AssertionError("unreachable")
+
+    async def transaction() -> str | Refusal:
+        async with database.transaction() as connection:
+            return await submit(connection, access, form_id, wanted, mails=mails)
+
+    return await conflicts.repeated(transaction)
 
 
 async def takes_submissions(

@@ -1,0 +1,195 @@
+"""The battery's frame, as a pytest plugin: sizes, parts, seeds, what each test tried, and the table at the end.
+
+A test of the battery belongs to one part (`make battery PART=overload` runs that part alone). Its random choices come
+from one seed, which the table shows and `SEED=…` gives back. What it tried it says to its ``tally``.
+"""
+
+import json
+import os
+import platform
+import random
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PARTS = (
+    "seats",
+    "credits",
+    "keys",
+    "waitlist",
+    "model",
+    "workers",
+    "postgres",
+    "disconnects",
+    "drain",
+    "webhooks",
+    "receivers",
+    "leaks",
+    "pagination",
+    "overload",
+    "backup",
+    "rotation",
+)
+WORST = ("failed", "skipped", "passed")
+MOST_SECONDS = 1800
+
+
+def battery(part: str) -> list[pytest.MarkDecorator]:
+    """The marks of a test that runs only in `make battery`."""
+    if part not in PARTS:
+        raise ValueError(f"{part} is no part of the battery")
+    return [pytest.mark.battery(part), pytest.mark.timeout(MOST_SECONDS)]
+
+
+def sized(small: int, full: int, part: str, unit: str) -> pytest.MarkDecorator:
+    """Small in `make test`, full in `make battery`; so many of what ``unit`` says are tried."""
+    counted = pytest.mark.unit(unit)
+    sizes = [pytest.param(small, marks=counted), pytest.param(full, marks=[*battery(part), counted])]
+    return pytest.mark.parametrize("size", sizes)
+
+
+@dataclass
+class Tally:
+    """What one test tried: counts add up, measurements are kept as they are said."""
+
+    seed: int
+    name: str
+    counts: dict[str, int] = field(default_factory=dict)
+    measured: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._seeds = random.Random(f"{self.seed} {self.name}")
+
+    def new_seed(self) -> int:
+        """The next seed that follows from the run's own, for this test."""
+        return self._seeds.randrange(2**32)
+
+    def add(self, **counts: int) -> None:
+        for name, count in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+
+    def measure(self, **values: str) -> None:
+        self.measured.update(values)
+
+
+@dataclass
+class Records:
+    """The outcome of every test of this run, by its name."""
+
+    tests: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def note(self, report: pytest.TestReport) -> None:
+        row = self.tests.setdefault(report.nodeid, {"result": "passed", "seconds": 0.0})
+        row["seconds"] = round(row["seconds"] + report.duration, 1)
+        row["result"] = min(row["result"], report.outcome, key=WORST.index)
+        row["at"] = f"{datetime.now(UTC):%Y-%m-%d}"
+        row.update(next((value for name, value in report.user_properties if name == "battery"), {}))
+
+    def of_the_battery(self) -> list[tuple[str, dict[str, Any]]]:
+        found = [(name, row) for name, row in self.tests.items() if row.get("part")]
+        return sorted(found, key=lambda each: PARTS.index(each[1]["part"]))
+
+    def keep(self, path: Path) -> None:
+        """Beside what earlier runs of other parts have left there."""
+        kept = json.loads(path.read_text()) if path.exists() else {"tests": {}}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tests = dict(sorted({**kept["tests"], **self.tests}.items()))
+        path.write_text(json.dumps({"machine": machine(), "tests": tests}, indent=1) + "\n")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("battery")
+    group.addoption("--part", choices=PARTS, help="only this part of the battery")
+    group.addoption("--seed", type=int, default=None, help="the seed of an earlier run")
+    group.addoption("--record", type=Path, metavar="FILE", help="keep every test's outcome in this file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.seed is None:
+        config.option.seed = secrets.randbits(32)
+    config.pluginmanager.register(Recorder(config), "battery-recorder")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"seed {config.option.seed}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The full sizes run only when they are asked for: `-m battery`, or one part of it."""
+    part = config.option.part
+    if part is None and "battery" in config.option.markexpr:
+        return
+    left = [item for item in items if part_of(item) != part]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if part_of(item) == part]
+
+
+def part_of(item: pytest.Item) -> str | None:
+    mark = item.get_closest_marker("battery")
+    return mark.args[0] if mark else None
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Tally:
+    item = request.node
+    told = Tally(request.config.option.seed, item.nodeid)
+    unit = item.get_closest_marker("unit")
+    if unit is not None:
+        told.add(**{unit.args[0]: item.callspec.params["size"]})
+    print(f"\n{item.nodeid}: seed {told.seed}")
+    row = {"part": part_of(item), "seed": told.seed, "counts": told.counts, "measured": told.measured}
+    # The report of the test's end takes it from here, with all that was told until then.
+    item.user_properties.append(("battery", row))
+    return told
+
+
+class Recorder:
+    """Listens to every test's end; the table and the file are written when all is over."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._file: Path | None = config.option.record
+        self._records = Records()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._records.note(report)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._file is not None:
+            self._records.keep(self._file)
+        if found := self._records.of_the_battery():
+            terminalreporter.section("battery")
+            for line in table(found):
+                terminalreporter.write_line(line)
+
+
+def table(rows: list[tuple[str, dict[str, Any]]]) -> list[str]:
+    cells = [("part", "test", "seed", "seconds", "result", "tried")]
+    cells += [
+        (row["part"], name.rpartition("::")[2], str(row["seed"]), f"{row['seconds']:.0f}", row["result"], tried(row))
+        for name, row in rows
+    ]
+    widths = [max(len(line[column]) for line in cells) for column in range(5)]
+    total = sum(row["seconds"] for _, row in rows)
+    lines = ["  ".join([*map(str.ljust, line[:5], widths), line[5]]) for line in cells]
+    return [*lines, f"{len(rows)} tests in {total / 60:.1f} minutes"]
+
+
+def tried(row: dict[str, Any]) -> str:
+    """The counts and measurements of one test, in one line."""
+    counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in row.get("counts", {}).items()]
+    measured = [f"{name.replace('_', ' ')} {value}" for name, value in row.get("measured", {}).items()]
+    return ", ".join([*counts, *measured])
+
+
+def machine() -> str:
+    """What the numbers were taken on; no name and no address."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cpu = models[0] if models else platform.machine()
+    return f"{os.cpu_count()} cores ({cpu}), {platform.system()}, Python {platform.python_version()}"

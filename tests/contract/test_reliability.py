@@ -1,0 +1,71 @@
+"""The page of promises names tests that exist, and all that it should."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.battery import PARTS
+from tests.promises import PROMISES, named_tests
+from tests.reliability import PAGE, page
+
+ROOT = Path(__file__).parent.parent.parent
+# Checks of checks, and the mutants' own.
+CHECKS = re.compile(r"_noticed$")
+
+
+def tests_of(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    functions = [
+        node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return [function for function in functions if function.name.startswith("test_")]
+
+
+@pytest.mark.parametrize("name", named_tests())
+def test_every_named_test_exists(name: str) -> None:
+    path, _, function = name.partition("::")
+    assert function in {each.name for each in tests_of(ROOT / path)}
+
+
+def test_every_test_of_the_battery_is_named() -> None:
+    """By the promise that it tries to break."""
+    missing = [
+        f"{path.relative_to(ROOT)}::{test.name}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for test in tests_of(path)
+        if is_battery(test) and not CHECKS.search(test.name)
+    ]
+    assert [name for name in missing if name not in named_tests()] == []
+
+
+def is_battery(test: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(re.search(r"\b(sized|battery)\(", ast.unparse(each)) for each in test.decorator_list)
+
+
+def test_the_page_is_that_of_these_promises() -> None:
+    """`make reliability` writes it anew."""
+    text = PAGE.read_text()
+    told = re.findall(r"^\*\*(.+)\*\*$", text, re.MULTILINE)
+    assert told == [promise.words for promises in PROMISES.values() for promise in promises]
+    shown = re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE)
+    assert shown == [name for promises in PROMISES.values() for promise in promises for name in promise.tests]
+
+
+def test_a_page_tells_counts_and_failures() -> None:
+    name = "tests/races/test_races.py::test_last_seats"
+    runs = {
+        f"{name}[15]": {"result": "passed", "at": "2026-01-01", "part": None, "counts": {"duels": 15}},
+        f"{name}[300]": {"result": "failed", "at": "2026-01-02", "part": "seats", "counts": {"duels": 300}},
+    }
+    written = page({"machine": "2 cores", "tests": runs})
+    assert "Tried 2026-01-01 to 2026-01-02 on 2 cores." in written
+    assert "| `races/test_races.py::test_last_seats` | 300 duels | failed |" in written
+    assert "| `races/test_races.py::test_full_classes` | 0 cases | not run |" in written
+
+
+def test_every_part_has_a_test_and_is_documented() -> None:
+    everything = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [part for part in PARTS if f'"{part}"' not in everything] == []
+    readme = (ROOT / "README.md").read_text()
+    assert [part for part in PARTS if f"`{part}`" not in readme] == []

@@ -1,0 +1,62 @@
+"""A backup is taken with pg_dump while bookings go on, and restored: what was acknowledged before is in it, whole."""
+
+import asyncio
+from pathlib import Path
+
+from studiogate.storage import database
+from studiogate.storage.embedded_programs import installation
+from tests.races import checker
+from tests.races.arena import Arena
+from tests.races.client import Call, History
+from tests.races.crashes import ANSWERS_AFTER, CLIENTS, Load
+
+REPEATED = 50
+
+
+async def backed_up(arena: Arena, dsn: str, file: Path, answers: int) -> History:
+    """Take the backup after so many answers, under load; returns what had been answered when it began."""
+    load = Load(arena, await arena.add_classes(20, 8), await arena.add_members(40))
+    async with arena.crowd(CLIENTS) as crowd:
+        working = asyncio.create_task(crowd.work_off(load.requests(), load.note))
+        try:
+            await load.reach(answers)
+            before = History([call for call in arena.history.calls if call.known])
+            await _run("pg_dump", "--format=custom", f"--file={file}", f"--dbname={dsn}")
+            await load.reach(load.answers + ANSWERS_AFTER)
+        finally:
+            load.enough = True
+            await working
+    return before
+
+
+async def restore(file: Path, target: str) -> None:
+    """The backup into an empty database."""
+    await _run("pg_restore", "--exit-on-error", "--no-owner", f"--dbname={target}", str(file))
+
+
+async def _run(program: str, *arguments: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        installation() / "bin" / program, *arguments, stderr=asyncio.subprocess.PIPE
+    )
+    _, complaints = await process.communicate()
+    assert process.returncode == 0, complaints.decode()
+
+
+async def missing(arena: Arena, connection: database.Connection, before: History) -> list[str]:
+    """What the restored database lacks or contradicts, by the doctor, the checker and the history."""
+    return await checker.violations(connection, arena.studio_id, arena.history, acknowledged=before)
+
+
+async def repeated(arena: Arena, port: int, before: History) -> list[str]:
+    """A service on the restored database answers what was answered before the backup with the same bytes."""
+    first = {call.request.key: call for call in before.calls if checker.is_kept(call)}
+    chosen = arena.random.sample(list(first.values()), min(REPEATED, len(first)))
+    arena.port = port
+    async with arena.crowd(CLIENTS) as crowd:
+        again: list[Call] = []
+        await crowd.work_off([call.request for call in chosen], again.append)
+    return [
+        f"{call.request.key}: {call.outcome} after the restore"
+        for call in again
+        if not call.replayed or call.answer != first[call.request.key].answer
+    ]

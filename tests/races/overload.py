@@ -1,0 +1,162 @@
+"""More than the service can carry: it goes on doing as much as it can, and tells everybody else so at once.
+
+The knee is found with clients that wait for their answers. The overload then does not wait: requests come three times
+as fast as they could be answered, whatever has become of the earlier ones.
+"""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import psutil
+
+from tests.races.arena import Arena
+from tests.races.client import Call, Client, Request, booking
+from tests.serving import Service
+
+CLASSES, MEMBERS = 100, 250
+RAMP = (4, 8, 16, 32)
+RAMP_SECONDS = 2.0
+LOOKS_AFTERWARDS = 4
+FACTOR = 3
+MOST_CLIENTS = 900  # so many connections a storm may open; none of its requests waits for one
+SESSIONS = (
+    "select count(*) from pg_stat_activity where application_name = 'studiogate' and datname = current_database()"
+)
+
+
+@dataclass
+class Phase:
+    """What came of one phase of load."""
+
+    seconds: float
+    calls: list[Call]
+    confirmed: int  # in time
+
+    @property
+    def goodput(self) -> float:
+        return self.confirmed / self.seconds
+
+    @property
+    def quick(self) -> float:
+        """What a request takes when nothing else disturbs it: the tenth of the quickest, so that a neighbour who is
+        busy now and then does not count."""
+        return self.percentile(0.1)
+
+    @property
+    def refused(self) -> list[Call]:
+        return [call for call in self.calls if call.status is None or call.status >= 400]
+
+    def percentile(self, share: float, calls: list[Call] | None = None) -> float:
+        ordered = sorted(call.seconds for call in (self.calls if calls is None else calls))
+        return ordered[int(len(ordered) * share)] if ordered else 0.0
+
+
+@dataclass
+class Strain:
+    """The most memory and the most sessions that the service had at any moment."""
+
+    memory: int = 0
+    sessions: int = 0
+
+
+@dataclass
+class Outcome:
+    knee: int = 0
+    rounds: list[tuple[Phase, Phase]] = field(default_factory=list)  # at the knee, and at three times its goodput
+    quick_before: float = 0.0  # seconds of an undisturbed request
+    quick_after: float = 0.0
+    calm: Strain = field(default_factory=Strain)
+    strained: Strain = field(default_factory=Strain)
+
+    @property
+    def kept(self) -> float:
+        """The share of the goodput that was left under overload, in the best round."""
+        return max(over.goodput / saturated.goodput for saturated, over in self.rounds)
+
+    @property
+    def storm(self) -> Phase:
+        storms = [over for _, over in self.rounds]
+        calls = [call for each in storms for call in each.calls]
+        return Phase(sum(each.seconds for each in storms), calls, sum(each.confirmed for each in storms))
+
+
+class Overload:
+    """Bookings of pairs that nobody has booked before: each of them can be confirmed."""
+
+    def __init__(self, arena: Arena, service: Service) -> None:
+        self._arena, self._service = arena, service
+
+    async def prepare(self) -> None:
+        classes = await self._arena.add_classes(CLASSES, MEMBERS)
+        members = await self._arena.add_members(MEMBERS, paid=None)
+        self._requests = self._each(classes, members)
+
+    def _each(self, classes: list[UUID], members: list[UUID]) -> Iterator[Request]:
+        for member_id in members:
+            yield from (booking(class_id, member_id) for class_id in classes)
+
+    async def waiting(self, clients: int, seconds: float) -> Phase:
+        """Each client sends its next request when it has the answer to its last."""
+        calls: list[Call] = []
+        ends = time.monotonic() + seconds
+
+        async def one(client: Client) -> None:
+            while time.monotonic() < ends:
+                calls.append(await client.send(next(self._requests)))
+
+        async with self._arena.crowd(clients) as crowd:
+            began = time.monotonic()
+            await asyncio.gather(*(one(client) for client in crowd.clients))
+            return Phase(time.monotonic() - began, calls, sum(call.status == 201 for call in calls))
+
+    async def relentless(self, rate: float, seconds: float) -> Phase:
+        """So many requests a second, whatever the answers do. What is confirmed after its end is no goodput."""
+        clients = [Client(self._arena.port, self._arena.service_key, self._arena.history) for _ in range(MOST_CLIENTS)]
+        idle, calls = list(clients), []
+        sending: list[asyncio.Task[None]] = []
+        ends = time.monotonic() + seconds
+
+        async def one(client: Client) -> None:
+            calls.append(await client.send(next(self._requests)))
+            idle.append(client)
+
+        while (left := ends - time.monotonic()) > 0:
+            while len(sending) < (seconds - left) * rate and idle:
+                sending.append(asyncio.create_task(one(idle.pop())))
+            await asyncio.sleep(0.002)
+        confirmed = sum(call.status == 201 for call in calls)
+        await asyncio.gather(*sending)
+        for client in clients:
+            client.close()
+        return Phase(seconds, calls, confirmed)
+
+    async def watched(self, phase: Coroutine[None, None, Phase]) -> tuple[Phase, Strain]:
+        """A phase with an eye on the service's processes and sessions."""
+        strain, working = Strain(), asyncio.create_task(phase)
+        while not working.done():
+            processes = [psutil.Process(pid) for pid in self._service.api_pids()]
+            strain.memory = max(strain.memory, sum(each.memory_info().rss for each in processes))
+            strain.sessions = max(strain.sessions, await self._arena.connection.fetchval(SESSIONS) - 1)
+            await asyncio.sleep(0.25)
+        return await working, strain
+
+
+async def overloaded(
+    arena: Arena, service: Service, seconds: int, rounds: int = 2, ramp: tuple[int, ...] = RAMP
+) -> Outcome:
+    load, outcome = Overload(arena, service), Outcome()
+    await load.prepare()
+    await load.waiting(4, 1.0)
+    outcome.quick_before = (await load.waiting(1, RAMP_SECONDS)).quick
+    reached = {clients: (await load.waiting(clients, RAMP_SECONDS)).goodput for clients in ramp}
+    outcome.knee = min(clients for clients, goodput in reached.items() if goodput >= 0.95 * max(reached.values()))
+    for _ in range(rounds):
+        saturated, outcome.calm = await load.watched(load.waiting(outcome.knee, RAMP_SECONDS))
+        storm = load.relentless(FACTOR * saturated.goodput, seconds / rounds)
+        over, outcome.strained = await load.watched(storm)
+        outcome.rounds.append((saturated, over))
+    outcome.quick_after = min([(await load.waiting(1, 1.0)).quick for _ in range(LOOKS_AFTERWARDS)])
+    return outcome

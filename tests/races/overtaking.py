@@ -1,0 +1,76 @@
+"""Nobody overtakes who waits: bookings, cancellations and capacities in a storm, with an eye on every committed state.
+
+Everybody here is eligible all the time, so a free seat beside a waitlist is a promise broken, at whatever moment.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from uuid import UUID
+
+from studiogate.storage import database
+from tests.races import checker, duels
+from tests.races.arena import Arena
+from tests.races.crashes import Load
+
+CLASSES, MEMBERS, CLIENTS = 4, 12, 16
+MOST_SEATS = 6
+ANSWERS_A_ROUND = 250
+STOLEN = """
+    select id from classes
+    where studio_id = $1 and id = any($2) and booked_count < capacity and waitlist_count > 0"""
+
+
+async def overtaking(arena: Arena, dsn: str, rounds: int) -> tuple[list[str], dict[str, int]]:
+    """Everything that is not as promised; and what was seen."""
+    wrong: list[str] = []
+    looks = 0
+    async with AsyncExitStack() as stack:
+        walls, eye = [await _connected(stack, dsn) for _ in range(2)]
+        for _ in range(rounds):
+            # New ones each round: nobody may run out of credits, or passing them over would be right.
+            classes, members = await arena.add_classes(CLASSES, 1), await arena.add_members(MEMBERS)
+            enough = asyncio.Event()
+            watching = asyncio.create_task(_watch(eye, arena, classes, enough))
+            await _storm(arena, walls, classes, members, enough)
+            stolen, looked = await watching
+            wrong, looks = wrong + stolen, looks + looked
+    rows = await checker.everything(arena.connection, arena.studio_id)
+    wrong += checker.overtakings(rows)
+    promoted = sum(row["promoted_at"] is not None for row in rows["waitlist_entries"])
+    seen = {"joined": len(rows["waitlist_entries"]), "promoted": promoted, "states_looked_at": looks}
+    return wrong + await arena.violations(), seen
+
+
+async def _connected(stack: AsyncExitStack, dsn: str) -> database.Connection:
+    connection = await database.connect(dsn)
+    stack.push_async_callback(connection.close)
+    return connection
+
+
+async def _storm(
+    arena: Arena, walls: database.Connection, classes: list[UUID], members: list[UUID], enough: asyncio.Event
+) -> None:
+    load = Load(arena, classes, members)
+    moving = asyncio.create_task(duels.change_capacities(arena, walls, classes, enough, MOST_SEATS))
+    async with arena.crowd(CLIENTS) as crowd:
+        working = asyncio.create_task(crowd.work_off(load.requests(), load.note))
+        try:
+            await load.reach(ANSWERS_A_ROUND)
+        finally:
+            load.enough = True
+            enough.set()
+            await asyncio.gather(working, moving)
+
+
+async def _watch(
+    eye: database.Connection, arena: Arena, classes: list[UUID], enough: asyncio.Event
+) -> tuple[list[str], int]:
+    """Look at the committed state again and again."""
+    wrong: list[str] = []
+    looks = 0
+    while not enough.is_set():
+        rows = await eye.fetch(STOLEN, arena.studio_id, classes)
+        wrong += [f"class {row['id']}: a free seat beside a waitlist" for row in rows]
+        looks += 1
+        await asyncio.sleep(0.001)
+    return wrong, looks

@@ -1,0 +1,68 @@
+"""Backups that are taken under load and restored."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from studiogate.storage import database
+from tests.battery import Tally, sized
+from tests.races import backups
+from tests.races.arena import Arena
+from tests.races.client import History
+from tests.races.conftest import Place
+from tests.serving import Service
+
+pytestmark = pytest.mark.anyio
+
+
+class Restored(NamedTuple):
+    """A backup in a database of its own, and what had been answered when it began."""
+
+    dsn: str
+    connection: database.Connection
+    before: History
+
+
+async def back_up_and_restore(place: Place, arena: Arena, file: Path, empty: str, answers: int) -> Restored:
+    before = await backups.backed_up(arena, place.dsn, file, answers)
+    await backups.restore(file, empty)
+    return Restored(empty, await database.connect(empty), before)
+
+
+@sized(150, 3000, "backup", "answers_before")
+async def test_a_backup_holds_what_was_acknowledged(
+    place: Place, arena: Arena, tally: Tally, tmp_path: Path, new_empty_database: Callable[[], str], size: int
+) -> None:
+    copy = await back_up_and_restore(place, arena, tmp_path / "backup", new_empty_database(), size)
+    kept = await copy.connection.fetchval("select count(*) from bookings where studio_id = $1", arena.studio_id)
+    tally.add(bookings_restored=kept, answers_meanwhile=len(arena.history.calls) - len(copy.before.calls))
+    assert await backups.missing(arena, copy.connection, copy.before) == []
+    await copy.connection.close()
+    with Service(copy.dsn, workers=1) as service:
+        assert await backups.repeated(arena, service.port, copy.before) == []
+
+
+LOSSES = {
+    "a booking": "delete from bookings where id = (select id from bookings where studio_id = $1 limit 1)",
+    "an answer": "delete from idempotency_keys where key = (select key from idempotency_keys where studio_id = $1"
+    " order by completed_at limit 1)",
+    # As if the tables had been copied one after the other, not as they were at one moment.
+    "a seat": "update classes set booked_count = booked_count - 1 where id = (select id from classes"
+    " where studio_id = $1 and booked_count > 0 limit 1)",
+}
+
+
+async def test_a_backup_that_lost_something_is_noticed(
+    place: Place, arena: Arena, tmp_path: Path, new_empty_database: Callable[[], str]
+) -> None:
+    copy = await back_up_and_restore(place, arena, tmp_path / "backup", new_empty_database(), 60)
+    for what, loss in LOSSES.items():
+        transaction = copy.connection.transaction()
+        await transaction.start()
+        await copy.connection.execute("set local session_replication_role = replica")
+        await copy.connection.execute(loss, arena.studio_id)
+        assert await backups.missing(arena, copy.connection, copy.before) != [], what
+        await transaction.rollback()
+    await copy.connection.close()

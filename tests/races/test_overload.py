@@ -1,0 +1,94 @@
+"""Three times the load that saturates the service."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from studiogate.storage import database
+from tests.battery import Tally, battery
+from tests.races import overload
+from tests.races.arena import Arena, open_arena
+from tests.races.conftest import mutant
+from tests.serving import Service
+
+pytestmark = pytest.mark.anyio
+KEPT = 0.8
+# Nobody waits for a connection longer than one second; the rest is the crowd's, on both sides of the line.
+REFUSED_SECONDS, REFUSED_MOSTLY = 3.0, 1.5
+ANSWERED_SECONDS = 4.0
+# Afterwards a request takes hardly longer than before, or is quick by any measure.
+SLOWER_AFTERWARDS, QUICK_SECONDS = 1.5, 0.025
+GROWTH_BYTES = 150 * 1024 * 1024
+POOL_SIZE, WORKERS = 10, 2
+SPARE_SESSIONS = 4  # of listeners and of those that end at the moment of the count
+
+
+@pytest.fixture
+def service(database_url: str) -> Iterator[Service]:
+    with Service(database_url, workers=WORKERS, pool_size=POOL_SIZE) as started:
+        yield started
+
+
+@pytest.fixture
+async def arena(database_url: str, service: Service, tally: Tally) -> AsyncIterator[Arena]:
+    connection = await database.connect(database_url)
+    yield await open_arena(service.port, connection, tally.new_seed())
+    await connection.close()
+
+
+def faults(seen: overload.Outcome) -> list[str]:
+    """Everything that is not as promised."""
+    storm, refused = seen.storm, seen.storm.refused
+    limits = {
+        "share of the goodput kept": seen.kept >= KEPT,
+        "seconds until a refusal": storm.percentile(0.99, refused) < REFUSED_SECONDS
+        and storm.percentile(0.5, refused) < REFUSED_MOSTLY,
+        "seconds until an answer": storm.percentile(0.99) < ANSWERED_SECONDS,
+        "growth in memory": seen.strained.memory - seen.calm.memory < GROWTH_BYTES,
+        "sessions": seen.strained.sessions <= WORKERS * POOL_SIZE + SPARE_SESSIONS,
+        "an overload": len(refused) > 0,
+        "refusals": all(call.status in (429, 503) and call.told_when for call in refused),
+        "speed afterwards": seen.quick_after < max(QUICK_SECONDS, SLOWER_AFTERWARDS * seen.quick_before),
+    }
+    return [name for name, held in limits.items() if not held]
+
+
+def tell(tally: Tally, seen: overload.Outcome) -> None:
+    tally.add(requests=len(seen.storm.calls), refused=len(seen.storm.refused))
+    tally.measure(
+        knee=f"{seen.knee} clients",
+        goodput_at_the_knee=f"{max(at.goodput for at, _ in seen.rounds):.0f} a second",
+        kept=f"{seen.kept:.0%}",
+        refusal_p99=f"{seen.storm.percentile(0.99, seen.storm.refused):.2f} s",
+        sessions=str(seen.strained.sessions),
+        grew_by=f"{(seen.strained.memory - seen.calm.memory) / 1e6:.0f} MB",
+        undisturbed_before=f"{seen.quick_before * 1000:.1f} ms",
+        undisturbed_after=f"{seen.quick_after * 1000:.1f} ms",
+    )
+
+
+@pytest.mark.parametrize("seconds", [pytest.param(16, marks=battery("overload"))])
+async def test_overload(arena: Arena, service: Service, tally: Tally, seconds: int) -> None:
+    seen = await overload.overloaded(arena, service, seconds)
+    tell(tally, seen)
+    assert faults(seen) == []
+    assert await arena.violations(forgiven=("overloaded",), unanswered=True) == []
+
+
+@pytest.mark.parametrize(
+    ("mutation", "fault"),
+    [
+        pytest.param("waits without end", "seconds until an answer", marks=battery("overload")),
+        pytest.param("connections without bound", "sessions", marks=battery("overload")),
+        pytest.param("told no time", "refusals", marks=battery("overload")),
+    ],
+)
+async def test_a_service_that_takes_too_much_is_noticed(
+    database_url: str, tmp_path: Path, tally: Tally, mutation: str, fault: str
+) -> None:
+    with mutant(tmp_path, mutation, database_url, workers=WORKERS, pool_size=POOL_SIZE) as service:
+        connection = await database.connect(database_url)
+        arena = await open_arena(service.port, connection, tally.new_seed())
+        assert fault in faults(await overload.overloaded(arena, service, 6, rounds=1, ramp=(16,)))
+        await connection.close()

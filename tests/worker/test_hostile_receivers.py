@@ -1,0 +1,65 @@
+"""One tarpit, one endless body, one that refuses: the five good endpoints and the API do not notice."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from studiogate.storage import database
+from tests.battery import Tally, battery
+from tests.races.arena import Arena, open_arena
+from tests.serving import Service
+from tests.worker import crowded
+from tests.worker.conftest import SECRET_KEY
+from tests.worker.hostile import beside_hostile_receivers
+
+pytestmark = pytest.mark.anyio
+ALLOWED = {
+    "STUDIOGATE_SECRET_KEY": SECRET_KEY,
+    "STUDIOGATE_WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8",
+    "STUDIOGATE_WEBHOOK_ALLOW_HTTP": "true",
+}
+SECONDS = 2.0
+SLOWER = 1.5
+GROWTH_BYTES = 32 * 1024 * 1024
+
+
+@pytest.fixture
+def service(database_url: str) -> Iterator[Service]:
+    with Service(database_url, sweep=True, environment=ALLOWED) as started:
+        yield started
+
+
+@pytest.fixture
+async def arena(database_url: str, service: Service, tally: Tally) -> AsyncIterator[Arena]:
+    connection = await database.connect(database_url)
+    opened = await open_arena(service.port, connection, tally.new_seed())
+    yield opened
+    await connection.close()
+
+
+@pytest.mark.parametrize("changes", [pytest.param(1200, marks=battery("receivers"))])
+async def test_nobody_notices_hostile_receivers(arena: Arena, service: Service, tally: Tally, changes: int) -> None:
+    seen = await beside_hostile_receivers(arena, service, changes)
+    tally.add(changes=changes, good_deliveries=len(seen.delays))
+    tally.measure(
+        delivery_p99=f"{seen.late:.2f} s",
+        reads_slower_by=f"{seen.slower(seen.reads):.2f}",
+        writes_slower_by=f"{seen.slower(seen.writes):.2f}",
+        worker_grew_by=f"{seen.growth / 1e6:.1f} MB",
+    )
+    assert seen.late < SECONDS
+    assert seen.slower(seen.reads) < SLOWER
+    assert seen.slower(seen.writes) < SLOWER
+    assert seen.growth < GROWTH_BYTES
+    assert await arena.violations() == []
+
+
+@pytest.mark.parametrize("changes", [pytest.param(60, marks=battery("receivers"))])
+async def test_a_worker_without_places_of_their_own_is_noticed(database_url: str, tally: Tally, changes: int) -> None:
+    """The check of the check: where all endpoints share a few places, the tarpit takes them all."""
+    with Service(database_url, sweep=True, environment=ALLOWED, worker_module=crowded.__name__) as service:
+        connection = await database.connect(database_url)
+        arena = await open_arena(service.port, connection, tally.new_seed())
+        seen = await beside_hostile_receivers(arena, service, changes, rounds=1)
+        await connection.close()
+    assert seen.late > SECONDS

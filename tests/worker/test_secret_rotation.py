@@ -1,0 +1,84 @@
+"""Webhook secrets are rotated while events flow: a partner may change over when it likes within the overlap."""
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from studiogate.flows import delivering, webhooks
+from tests.battery import Tally, sized
+from tests.worker.conftest import House
+from tests.worker.receiver import OK, Received, receiving
+
+pytestmark = pytest.mark.anyio
+CHANGES_BETWEEN = 20
+
+
+class Partner:
+    """Verifies every delivery with the one secret that it knows of."""
+
+    def __init__(self) -> None:
+        self.secret = ""
+        self.verified = 0
+        self.faults: list[str] = []
+
+    def reply(self, received: Received) -> bytes:
+        if received.signed_by(self.secret):
+            self.verified += 1
+        else:
+            self.faults.append(f"delivery {received.id} does not verify")
+        return OK
+
+
+async def rotated_secrets(house: House, rotations: int) -> Partner:
+    partner = Partner()
+    async with receiving(partner.reply) as receiver, house.delivering():
+        endpoint = await house.endpoint(receiver.url())
+        partner.secret = endpoint.secret
+        enough = asyncio.Event()
+        changing = asyncio.create_task(_change_until(house, enough))
+        for _ in range(rotations):
+            await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
+            new = await _rotate(house, str(endpoint.id))
+            # The old one verifies what is under way as well as what comes now; then the partner changes over.
+            await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
+            partner.secret = new
+        enough.set()
+        changed = await changing
+        await receiver.wait_for(changed)
+    return partner
+
+
+async def _change_until(house: House, enough: asyncio.Event) -> int:
+    changes = 0
+    while not enough.is_set():
+        await house.change(changes % 3)
+        await house.number()
+        changes += 1
+    return changes
+
+
+async def _rotate(house: House, endpoint_id: str) -> str:
+    async with house.runtime.database.transaction() as connection:
+        rotated = await webhooks.rotate_secret(connection, house.access, house.runtime.sealer, endpoint_id)
+    secret: str = json.loads(str(rotated))["secret"]
+    return secret
+
+
+@sized(3, 50, "rotation", "rotations")
+async def test_every_delivery_verifies(house: House, tally: Tally, size: int) -> None:
+    partner = await rotated_secrets(house, size)
+    tally.add(deliveries_verified=partner.verified)
+    assert partner.faults == []
+
+
+async def test_a_forgotten_old_secret_is_noticed(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = delivering.claim
+
+    async def forgetful(*arguments: Any) -> list[delivering.Claimed]:
+        return [replace(each, previous_secret=None) for each in await claim(*arguments)]
+
+    monkeypatch.setattr(delivering, "claim", forgetful)
+    assert (await rotated_secrets(house, 1)).faults != []
