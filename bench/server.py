@@ -12,16 +12,17 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from studiogate.cli import api_process
+from studiogate.cli import api_process, quick_start
 
 
 def serve(open_app: Callable[[], Any]) -> None:
     """``open_app`` is called inside the loop, before the first connection is taken."""
     parser = argparse.ArgumentParser()
-    for name in ("--socket", "--lifeline"):
+    for name in ("--socket", "--lifeline", "--gate"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--buckets")
     options = parser.parse_args()
+    quick_start.all_is_imported()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(open_app, socket.socket(fileno=options.socket), options.lifeline))
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
-from studiogate.cli.main import app
+from studiogate.cli.main import commands
 from studiogate.domain.forms.answer_checks import CHECKS, Setting
 from studiogate.domain.forms.signed import Link, LinkProblem, make_link, make_token, read_link, token_age
 from studiogate.hosted import colours
@@ -124,12 +124,12 @@ def test_the_command_makes_a_link_that_opens(site: Site, client: object, monkeyp
     monkeypatch.setenv("STUDIOGATE_DATABASE_URL", site.database_url)
     monkeypatch.setenv("STUDIOGATE_PUBLIC_URL", site.origin)
     form, member = str(site.form_id("members-only")), str(site.member_id)
-    made = CliRunner().invoke(app, ["form", "link", form, "--member", member, "--expires", "2d", "--json"])
+    made = CliRunner().invoke(commands(), ["form", "link", form, "--member", member, "--expires", "2d", "--json"])
     assert made.exit_code == 0, made.output
     url = json.loads(made.output)["url"]
     assert url.startswith(site.url("members-only", "?link="))
     assert client.get(url).status_code == 200  # type: ignore[attr-defined]
-    plain = CliRunner().invoke(app, ["form", "link", form, "--member", member])
+    plain = CliRunner().invoke(commands(), ["form", "link", form, "--member", member])
     assert plain.output.splitlines()[0].startswith(site.origin)
 
 
@@ -137,7 +137,9 @@ def test_the_command_makes_a_link_that_opens(site: Site, client: object, monkeyp
 def test_the_command_wants_a_sane_life(site: Site, monkeypatch: pytest.MonkeyPatch, expires: str) -> None:
     monkeypatch.setenv("STUDIOGATE_DATABASE_URL", site.database_url)
     form, member = str(site.form_id("members-only")), str(site.member_id)
-    assert CliRunner().invoke(app, ["form", "link", form, "--member", member, "--expires", expires]).exit_code == 2
+    assert (
+        CliRunner().invoke(commands(), ["form", "link", form, "--member", member, "--expires", expires]).exit_code == 2
+    )
 
 
 def test_the_command_says_what_is_missing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,5 +150,5 @@ def test_the_command_says_what_is_missing(site: Site, monkeypatch: pytest.Monkey
         ([form, "--member", str(uuid4())], "There is no member"),
         ([form, "--member", member, "--studio", "nobody"], "There is no studio"),
     ):
-        failed = CliRunner().invoke(app, ["form", "link", *arguments])
+        failed = CliRunner().invoke(commands(), ["form", "link", *arguments])
         assert words in str(failed.exception)

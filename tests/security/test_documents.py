@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from studiogate.cli.main import app
+from studiogate.cli.main import commands
 from studiogate.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ def test_every_test_that_is_named_exists() -> None:
 def test_every_command_and_setting_that_is_named_exists(page: Path) -> None:
     text = page.read_text().replace("\n", " ")
     for words in COMMAND.findall(text):
-        command: Any = typer.main.get_command(app)
+        command: Any = typer.main.get_command(commands())
         given = words.split()
         while hasattr(command, "commands"):
             command = command.commands[given.pop(0)]

@@ -1,5 +1,6 @@
 """What anybody may see without a key: health, metrics, the interface's description and its documentation."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,20 +22,31 @@ class PublicPage:
 
 
 class PublicPages:
-    """The pages by their path; documents are made once."""
+    """The pages by their path; documents are made once, and the large one when it is first asked for: nobody who starts
+    the service waits for it."""
 
     openapi_path = PREFIX + "/openapi.json"
 
     def __init__(self, runtime: Runtime, routes: Sequence[LeanRoute]) -> None:
         self._runtime = runtime
-        description = Answer(200, openapi.document_bytes(routes))
-        fixed = {self.openapi_path: description, **docs.pages()}
-        self._pages = {path: PublicPage(path, _always(answer)) for path, answer in fixed.items()}
-        for path, answer in {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}.items():
-            self._pages[path] = PublicPage(path, answer)
+        self._routes = routes
+        self._description: Answer | None = None
+        self._pages = {path: PublicPage(path, _always(answer)) for path, answer in docs.pages().items()}
+        made = {
+            self.openapi_path: self._openapi,
+            "/livez": self._livez,
+            "/readyz": self._readyz,
+            "/metrics": self._metrics,
+        }
+        self._pages |= {path: PublicPage(path, answer) for path, answer in made.items()}
 
     def find(self, path: str) -> PublicPage | None:
         return self._pages.get(path)
+
+    async def _openapi(self, _request_id: str) -> Answer:
+        if self._description is None:
+            self._description = Answer(200, await asyncio.to_thread(openapi.document_bytes, self._routes))
+        return self._description
 
     async def _livez(self, _request_id: str) -> Answer:
         return Answer(200, b'{"status":"ok"}')

@@ -17,6 +17,7 @@ import uvloop
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.api.app import PartnerApp
+from studiogate.cli import quick_start
 from studiogate.cli.bounded_http import BoundedProtocol
 from studiogate.cli.doors import Doors
 from studiogate.limits import Buckets
@@ -31,15 +32,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="studiogate.cli.api_process")
     parser.add_argument("--socket", type=int, required=True)
     parser.add_argument("--lifeline", type=int, required=True)
+    parser.add_argument("--gate", type=int, required=True)
     parser.add_argument("--buckets", type=Path, required=True)
     options = parser.parse_args()
+    quick_start.all_is_imported()
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
     ending = _Ending()
     listening = socket.socket(fileno=options.socket)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, listening, options.lifeline, Buckets(options.buckets), ending))
+        runner.run(_serve(settings, listening, options, ending))
 
 
 class _Ending:
@@ -66,16 +69,17 @@ class _Server(uvicorn.Server):
 
 
 async def _serve(
-    settings: configuration.Settings, listening: socket.socket, lifeline: int, buckets: Buckets, ending: _Ending
+    settings: configuration.Settings, listening: socket.socket, options: argparse.Namespace, ending: _Ending
 ) -> None:
     asyncio.get_running_loop().set_exception_handler(telemetry.tell_loop_failure)
     runtime = Runtime.open(settings)
-    app = Doors(runtime, buckets)
+    app = Doors(runtime, Buckets(options.buckets))
     server = _Server(server_config(app))
     ending.server = server
+    leave_with_the_supervisor(options.lifeline)
+    await _wait_at(options.gate, ending)
     if ending.asked:
         return
-    leave_with_the_supervisor(lifeline)
     background = [asyncio.create_task(_keep_last_use(app.partners)), asyncio.create_task(_end_waiting(server, runtime))]
     try:
         await server.serve(sockets=[listening])
@@ -85,6 +89,16 @@ async def _serve(
         with contextlib.suppress(Exception):
             await app.partners.authenticator.flush_last_use()
         await runtime.close()
+
+
+async def _wait_at(gate: int, ending: _Ending) -> None:
+    """Until the supervisor opens the gate, or we are to end. Once open, it stays so: a later process walks through."""
+    is_open = asyncio.Event()
+    asyncio.get_running_loop().add_reader(gate, is_open.set)
+    while not is_open.is_set() and not ending.asked:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(is_open.wait(), 0.2)
+    asyncio.get_running_loop().remove_reader(gate)
 
 
 def server_config(app: Any) -> uvicorn.Config:

@@ -1,10 +1,11 @@
 """The keyboard: every command, and the one place where an error becomes a line and an exit status."""
 
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 
 import typer
 
-from studiogate.cli import demo_studio, events, form_links, keys, serve, staff, studio_file, upkeep
 from studiogate.cli.context import CommandError, complaints
 from studiogate.flows.keys import KeyProblemError
 from studiogate.settings import SettingsError
@@ -12,26 +13,22 @@ from studiogate.storage.database import DatabaseUnavailableError, TransactionCon
 from studiogate.storage.embedded import EmbeddedPostgresError
 from studiogate.storage.migrate import MigrationError
 
-app = typer.Typer(
-    name="studiogate",
-    help="The partner interface of a fitness studio.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command()(serve.up)
-app.command()(serve.serve)
-app.command()(serve.worker)
-app.command("migrate")(upkeep.run_migrations)
-app.command()(upkeep.doctor)
-app.command("import")(studio_file.import_file)
-app.command("export")(studio_file.export)
-app.command("demo")(demo_studio.load)
-app.add_typer(keys.app, name="key")
-app.add_typer(form_links.app, name="form")
-app.add_typer(staff.classes, name="class")
-app.add_typer(staff.bookings, name="booking")
-app.add_typer(events.app, name="events")
+# Where each command is: a function, or an application of several.
+COMMANDS = {
+    "up": "serve:up",
+    "serve": "serve:serve",
+    "worker": "serve:worker",
+    "migrate": "upkeep:run_migrations",
+    "doctor": "upkeep:doctor",
+    "import": "studio_file:import_file",
+    "export": "studio_file:export",
+    "demo": "demo_studio:load",
+    "key": "keys:app",
+    "form": "form_links:app",
+    "class": "staff:classes",
+    "booking": "staff:bookings",
+    "events": "events:app",
+}
 
 # What a person at the keyboard can mend; anything else is a fault of ours and shows its traceback.
 EXPECTED = (
@@ -45,9 +42,38 @@ EXPECTED = (
 )
 
 
+def commands(arguments: Sequence[str] = ()) -> typer.Typer:
+    """The command that is asked for, or all of them. The modules of the others are not imported: that would make up
+    half of the time in which `up` starts."""
+    app = typer.Typer(
+        name="studiogate",
+        help="The partner interface of a fitness studio.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_several_commands)
+    for name in arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS:
+        _add(app, name)
+    return app
+
+
+def _several_commands() -> None:
+    """Without this, a single command would be taken for the whole application."""
+
+
+def _add(app: typer.Typer, name: str) -> None:
+    module, _, attribute = COMMANDS[name].partition(":")
+    command = getattr(import_module(f"studiogate.cli.{module}"), attribute)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name)(command)
+
+
 def main() -> None:
     try:
-        app()
+        commands(sys.argv[1:])()
     except EXPECTED as error:
         complaints.print(f"[red]error:[/] {error}", soft_wrap=True)
         sys.exit(1)

@@ -5,17 +5,15 @@ import http.client
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import structlog
 import typer
 
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
-from studiogate.cli import demo_studio
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.supervisor import Supervisor, listen
-from studiogate.cli.worker_process import work
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
 from studiogate.storage.embedded import EmbeddedPostgres, EmbeddedPostgresError
@@ -26,6 +24,7 @@ Host = Annotated[str | None, typer.Option(help="Address to listen on (STUDIOGATE
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on (STUDIOGATE_PORT).")]
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave housekeeping to `studiogate worker`.")]
 Workers = Annotated[int | None, typer.Option(min=1, max=64, help="API processes (STUDIOGATE_WORKERS).")]
+Result = TypeVar("Result")
 log = structlog.get_logger()
 
 
@@ -39,11 +38,9 @@ def up(
 ) -> None:
     """Start everything: PostgreSQL, migrations, the demo studio when the database is empty, the API."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
-    with ExitStack() as stack:
-        listening = stack.enter_context(_listening(settings))
-        dsn, keep_alive = stack.enter_context(_database(settings))
+    with _service(settings, no_worker=no_worker) as (dsn, supervisor):
         key = asyncio.run(_prepare(settings, dsn, no_demo))
-        _run(settings, dsn, listening, keep_alive, no_worker=no_worker, demo_key=key)
+        _run(settings, supervisor, demo_key=key)
 
 
 def serve(
@@ -55,19 +52,19 @@ def serve(
 ) -> None:
     """Serve the API on a migrated database, with housekeeping beside it."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
-    with ExitStack() as stack:
-        listening = stack.enter_context(_listening(settings))
-        dsn, keep_alive = stack.enter_context(_database(settings))
+    with _service(settings, no_worker=no_worker) as (dsn, supervisor):
         asyncio.run(_check_migrated(dsn))
-        _run(settings, dsn, listening, keep_alive, no_worker=no_worker)
+        _run(settings, supervisor)
 
 
 def worker(data: DataFolder = None) -> None:
     """Housekeeping alone, for deployments that split it from the API."""
+    from studiogate.cli.worker_process import work  # `up` has no use for it, and is to start quickly
+
     settings = configuration.load(data_dir=data)
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
-    with _database(settings) as (dsn, _):
+    with _database(settings, lambda *_: None) as (dsn, _):
         asyncio.run(_check_migrated(dsn))
         screen.print("The worker runs. Ctrl-C stops it.")
         asyncio.run(work(settings.model_copy(update={"database_url": dsn}), lifeline=None))
@@ -83,16 +80,41 @@ def _listening(settings: Settings) -> socket.socket:
 
 
 @contextmanager
-def _database(settings: Settings) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The database's address, and what keeps it alive: an embedded PostgreSQL that dies is started again."""
+def _service(settings: Settings, *, no_worker: bool) -> Iterator[tuple[str, Supervisor]]:
+    """The database, started, and the processes that ``_run`` lets go."""
+    telemetry.configure_logging(settings.log_format)
+    telemetry.take_over_failures()
+    with ExitStack() as stack:
+        listening = stack.enter_context(_listening(settings))
+
+        def get_ready(dsn: str, keep_alive: Callable[[], None]) -> Supervisor:
+            supervisor = stack.enter_context(Supervisor(settings, dsn, keep_alive))
+            supervisor.add_api(listening, settings.workers)
+            if not no_worker:
+                supervisor.add_worker()
+            supervisor.start_the_first()
+            return supervisor
+
+        with _database(settings, get_ready) as (dsn, supervisor):
+            yield dsn, supervisor
+
+
+@contextmanager
+def _database(
+    settings: Settings, meanwhile: Callable[[str, Callable[[], None]], Result]
+) -> Iterator[tuple[str, Result]]:
+    """The database's address, and what ``meanwhile`` made of it while PostgreSQL started. It is given the address, and
+    what keeps the database alive: an embedded PostgreSQL that dies is started again."""
     if settings.database_url is not None:
-        yield settings.database_url, lambda: None
+        yield settings.database_url, meanwhile(settings.database_url, lambda: None)
         return
+    postgres = EmbeddedPostgres(settings.data_dir)
+    dsn = postgres.dsn()
+    got_ready = meanwhile(dsn, KeepAlive(postgres.ensure_running))
     with complaints.status("Starting PostgreSQL …"):
-        postgres = EmbeddedPostgres(settings.data_dir)
         postgres.start()
     try:
-        yield postgres.dsn(), KeepAlive(postgres.ensure_running)
+        yield dsn, got_ready
     finally:
         postgres.stop()
 
@@ -118,6 +140,8 @@ class KeepAlive:
 
 
 async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
+    from studiogate.cli import demo_studio  # while PostgreSQL starts, not before
+
     connection = await database.connect(dsn)
     try:
         await migrate.migrate(connection)
@@ -135,24 +159,9 @@ async def _check_migrated(dsn: str) -> None:
         await connection.close()
 
 
-def _run(
-    settings: Settings,
-    dsn: str,
-    listening: socket.socket,
-    keep_alive: Callable[[], None],
-    *,
-    no_worker: bool,
-    demo_key: str | None = None,
-) -> None:
-    telemetry.configure_logging(settings.log_format)
-    telemetry.take_over_failures()
-    address = listening.getsockname()
-    url = settings.public_url or f"http://{_host(settings.host)}:{address[1]}"
-    supervisor = Supervisor(settings, dsn, keep_alive)
-    supervisor.add_api(listening, settings.workers)
-    if not no_worker:
-        supervisor.add_worker()
-    supervisor.run(ready=lambda: _announce(url, settings.host, address[1], demo_key))
+def _run(settings: Settings, supervisor: Supervisor, demo_key: str | None = None) -> None:
+    url = settings.public_url or f"http://{_host(settings.host)}:{supervisor.port}"
+    supervisor.run(ready=lambda: _announce(url, settings.host, supervisor.port, demo_key))
     screen.print("Stopped.")
 
 

@@ -21,6 +21,7 @@ from studiogate.settings import Settings
 DRAIN_SECONDS = 25.0
 LOOK_SECONDS = 0.2
 LONGEST_PAUSE = 5.0
+QUICKLY = ("-m", "studiogate.cli.quick_start")
 log = structlog.get_logger()
 
 
@@ -51,7 +52,11 @@ class Child:
 
 
 class Supervisor:
-    """``tick`` is called now and then while the service runs (to look after the embedded PostgreSQL)."""
+    """``tick`` is called now and then while the service runs (to look after the embedded PostgreSQL).
+
+    API processes wait at a gate until ``run`` opens it: they can be started, and have everything imported, before
+    there is a database to speak to. The gate is a pipe; open is when nobody holds its other end any more.
+    """
 
     def __init__(self, settings: Settings, dsn: str, tick: Callable[[], None] = lambda: None) -> None:
         self._settings = settings
@@ -60,8 +65,10 @@ class Supervisor:
         self._children: list[Child] = []
         self._listening: socket.socket | None = None
         self._run_folder = tempfile.TemporaryDirectory(prefix="studiogate-")
-        self._lifeline = os.pipe()
-        self._inherited: tuple[int, ...] = (self._lifeline[0],)
+        self._lifeline, self._gate = os.pipe(), os.pipe()
+        self._gate_is_open = False
+        self._ended = False
+        self._inherited: tuple[int, ...] = (self._lifeline[0], self._gate[0])
         self._environment = self._make_environment(dsn)
 
     def _make_environment(self, dsn: str) -> Mapping[str, str]:
@@ -79,16 +86,31 @@ class Supervisor:
     def add_api(self, listening: socket.socket, workers: int) -> None:
         buckets = str(Path(self._run_folder.name) / "buckets")
         for number in range(workers):
-            options = ["--socket", str(listening.fileno()), "--buckets", buckets, *self._lifeline_option()]
-            self._children.append(Child(f"api-{number}", ["-m", "studiogate.cli.api_process", *options]))
+            options = ["--socket", str(listening.fileno()), "--buckets", buckets, "--gate", str(self._gate[0])]
+            options += self._lifeline_option()
+            self._children.append(Child(f"api-{number}", [*QUICKLY, "studiogate.cli.api_process", *options]))
         self._inherited += (listening.fileno(),)
         self._listening = listening
 
     def add_worker(self) -> None:
-        self._children.append(Child("worker", ["-m", "studiogate.cli.worker_process", *self._lifeline_option()]))
+        self._children.append(Child("worker", [*QUICKLY, "studiogate.cli.worker_process", *self._lifeline_option()]))
 
     def _lifeline_option(self) -> list[str]:
         return ["--lifeline", str(self._lifeline[0])]
+
+    @property
+    def port(self) -> int:
+        return 0 if self._listening is None else int(self._listening.getsockname()[1])
+
+    def start_the_first(self) -> None:
+        """Beforehand, and only one: several would take each other's time, and one is enough to answer."""
+        self._start(self._children[0])
+
+    def __enter__(self) -> "Supervisor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_all()
 
     def stop(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
         self._stop.set()
@@ -97,6 +119,7 @@ class Supervisor:
         """Until SIGINT or SIGTERM: then all processes drain and end, and this returns."""
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, self.stop)
+        self._open_gate()
         announced = threading.Thread(target=ready, daemon=True)
         announced.start()
         try:
@@ -107,7 +130,11 @@ class Supervisor:
                 self._stop.wait(LOOK_SECONDS)
         finally:
             self._end_all()
-            self._run_folder.cleanup()
+
+    def _open_gate(self) -> None:
+        if not self._gate_is_open:
+            self._gate_is_open = True
+            os.close(self._gate[1])
 
     def _look_after(self, child: Child) -> None:
         now = time.monotonic()
@@ -133,6 +160,10 @@ class Supervisor:
         )
 
     def _end_all(self) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        self._open_gate()
         if self._listening is not None:
             # While anybody holds it open, the kernel takes in connections that nobody will serve any more.
             self._listening.close()
@@ -146,3 +177,4 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self._run_folder.cleanup()

@@ -9,6 +9,7 @@ import uvloop
 
 from studiogate import settings as configuration
 from studiogate import telemetry
+from studiogate.cli import quick_start
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings
 from studiogate.worker.deliver import Deliverer
@@ -21,6 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="studiogate.cli.worker_process")
     parser.add_argument("--lifeline", type=int, required=True)
     options = parser.parse_args()
+    quick_start.all_is_imported()
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()

@@ -1,0 +1,22 @@
+"""Runs the module of a process, with the garbage collector at rest while it imports.
+
+    python -m studiogate.cli.quick_start MODULE OPTION …
+
+What is imported is no garbage; finding that out again and again takes a fifth of the time in which a process starts.
+The process says when it is done; what exists by then is never looked at again.
+"""
+
+import gc
+import runpy
+import sys
+
+
+def all_is_imported() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+if __name__ == "__main__":
+    gc.disable()
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
