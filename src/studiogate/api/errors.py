@@ -25,6 +25,7 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.INSUFFICIENT_SCOPE: (RefusalType.PERMISSION, 403),
     Code.INVALID_CURSOR: (RefusalType.INVALID_REQUEST, 400),
     Code.INVALID_JSON: (RefusalType.INVALID_REQUEST, 400),
+    Code.INVALID_HTTP: (RefusalType.INVALID_REQUEST, 400),
     Code.UNSUPPORTED_API_VERSION: (RefusalType.INVALID_REQUEST, 400),
     Code.NOT_FOUND: (RefusalType.INVALID_REQUEST, 404),
     Code.METHOD_NOT_ALLOWED: (RefusalType.INVALID_REQUEST, 405),

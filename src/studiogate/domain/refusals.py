@@ -7,7 +7,7 @@ the partners' door does so in ``api/errors.py``, the only table from code to HTT
     Refusal
     ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key
     ├── permission_error       insufficient_scope
-    ├── invalid_request_error  invalid_cursor · invalid_json · unsupported_api_version · not_found ·
+    ├── invalid_request_error  invalid_cursor · invalid_json · invalid_http · unsupported_api_version · not_found ·
     │                          method_not_allowed · body_too_large · unsupported_media_type · validation_error
     ├── idempotency_error      idempotency_key_reused · idempotency_in_progress
     ├── booking_error          class_cancelled · class_not_bookable · class_started · booking_window_not_open ·
@@ -51,6 +51,7 @@ class Code(StrEnum):
 
     INVALID_CURSOR = "invalid_cursor"
     INVALID_JSON = "invalid_json"
+    INVALID_HTTP = "invalid_http"
     UNSUPPORTED_API_VERSION = "unsupported_api_version"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
@@ -105,6 +106,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.INSUFFICIENT_SCOPE: "This key lacks the scope that the request needs.",
         Code.INVALID_CURSOR: "This cursor does not belong to this list. Start again without a cursor.",
         Code.INVALID_JSON: "The request body is not valid JSON.",
+        Code.INVALID_HTTP: "The request could not be read as HTTP.",
         Code.UNSUPPORTED_API_VERSION: "This API version is not served here.",
         Code.NOT_FOUND: "There is no such resource.",
         Code.METHOD_NOT_ALLOWED: "This path does not take this method.",
