@@ -342,6 +342,8 @@ async def test_after_before_before(shared_door: Door, key: str) -> None:
     late, early = "2030-06-03T12:00:00.000001Z", "2030-06-03T12:00:00Z"
     told = await ask(shared_door.app, "GET", f"/classes?starts_after={late}&starts_before={early}", key=key)
     assert_refused(told, "validation_error", param="starts_after")
+    told = await ask(shared_door.app, "GET", f"/classes?starts_after={late}&starts_before={early}&limit=0", key=key)
+    assert sorted(fault["loc"][-1] for fault in told.json()["detail"]) == ["limit", "starts_after"]
     told = await ask(shared_door.app, "GET", f"/classes?starts_after={early}&starts_before={early}", key=key)
     assert told.json()["data"] == []
 
