@@ -9,7 +9,17 @@ from uuid import UUID
 import typer
 
 from studiogate import settings as configuration
-from studiogate.cli.context import AsJson, CommandError, DataFolder, duration, on_database, print_json, screen
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    duration,
+    no_studio,
+    no_such,
+    on_database,
+    print_json,
+    screen,
+)
 from studiogate.domain.access import operator_access
 from studiogate.domain.forms.signed import Link, make_link
 from studiogate.settings import Settings
@@ -67,9 +77,9 @@ async def _ground(connection: Connection, slug: str | None, form_id: UUID, membe
     access = operator_access(owners[0]) if owners else None
     ground = await storage.find_link_ground(connection, access, form_id, member_id) if access else None
     if ground is None:
-        raise CommandError(f"There is no form {form_id}.")
+        raise no_such("form", form_id)
     if not ground.member_known:
-        raise CommandError(f"There is no member {member_id} in the form's studio.")
+        raise no_such("member", member_id)
     return ground
 
 
@@ -78,5 +88,5 @@ async def _owners(connection: Connection, slug: str | None, form_id: UUID) -> li
         return await storage.studios_of_form(connection, form_id)
     studio = await studios.find_studio(connection, slug)
     if studio is None:
-        raise CommandError(f"There is no studio {slug!r}.")
+        raise no_studio(slug)
     return [studio["studio_id"]]
