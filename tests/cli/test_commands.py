@@ -15,6 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
+from studiogate import settings
+
 COMMAND = [sys.executable, "-m", "studiogate"]
 
 
@@ -209,6 +211,10 @@ def test_serve_refuses_a_database_that_is_not_migrated(tmp_path: Path) -> None:
         ("DATABASE_URL", "mysql://localhost"),
         ("WEBHOOK_ALLOW_CIDRS", "10.0.0.0/99"),
         ("PUBLIC_URL", "not a url"),
+        ("SMTP_URL", "http://mail.example"),
+        ("SMTP_URL", "smtp://"),
+        ("SMTP_URL", "smtp://mail.example:99999"),
+        ("MAIL_FROM", "the studio"),
     ],
 )
 def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(setting: str, value: str) -> None:
@@ -216,6 +222,27 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(setting: st
     assert refused.returncode == 1
     assert refused.stderr.count("\n") == 1
     assert f"STUDIOGATE_{setting}" in refused.stderr
+
+
+def test_an_option_does_not_hide_a_wrong_setting() -> None:
+    """The processes that a command starts read the environment too."""
+    refused = run("serve", "--port", "0", PORT="http")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("error: STUDIOGATE_PORT has a wrong value")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("MAIL_FROM", "forms@studio.example"),
+        ("MAIL_FROM", "The Studio <forms@studio.example>"),
+        ("SMTP_URL", "smtps://user:p%40ss@mail.example:465"),
+        ("SMTP_URL", "smtp://[::1]:2525"),
+    ],
+)
+def test_settings_that_are_right(setting: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"STUDIOGATE_{setting}", value)
+    assert getattr(settings.load(), setting.lower()) == value
 
 
 @pytest.mark.parametrize(
