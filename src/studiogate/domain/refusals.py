@@ -111,7 +111,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.NOT_FOUND: "There is no such resource.",
         Code.METHOD_NOT_ALLOWED: "This path does not take this method.",
         Code.BODY_TOO_LARGE: "The request body is too large.",
-        Code.UNSUPPORTED_MEDIA_TYPE: "Send the body as application/json.",
+        Code.UNSUPPORTED_MEDIA_TYPE: "This operation does not take a body of this media type.",
         Code.VALIDATION_ERROR: "The request has faults; detail lists all of them.",
         Code.IDEMPOTENCY_KEY_REUSED: "This Idempotency-Key was used with other parameters.",
         Code.IDEMPOTENCY_IN_PROGRESS: "The first request with this Idempotency-Key is still running.",
