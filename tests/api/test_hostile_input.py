@@ -700,6 +700,7 @@ async def test_what_is_not_json(shared_door: Door, key: str, path: str, body: by
     told = await post(shared_door.app, path, key, body, ("idempotency-key", "hostile-1"))
     error = assert_refused(told, "invalid_json")
     assert error["details"]["problem"]
+    assert "sys." not in error["details"]["problem"], "what is wrong with the body, not what Python calls it"
     assert len(told.body) < 1000
 
 

@@ -240,3 +240,9 @@ async def test_an_absent_member_and_a_null_one_are_two_changes(door: Door, manag
     assert (await call(door, manager, "PATCH", path, {"enabled": False}, **once)).status_code == 200
     told = await call(door, manager, "PATCH", path, {"enabled": False, "description": None}, **once)
     assert (told.status_code, told.json()["error"]["code"]) == (409, "idempotency_key_reused")
+
+
+async def test_a_fault_inside_an_array_names_the_array(door: Door, manager: str) -> None:
+    told = await call(door, manager, "POST", "/webhook-endpoints", {"url": URL, "event_types": ["*", "nothing"]})
+    assert [fault["loc"] for fault in told.json()["detail"]] == [["body", "event_types", 1]]
+    assert told.json()["error"]["param"] == "event_types"
