@@ -123,6 +123,18 @@ def test_commands_work_while_up_runs(service: Service) -> None:
     assert {finding["level"] for finding in json.loads(doctor.stdout)} <= {"ok", "warning"}
 
 
+def test_a_form_s_link_leads_to_where_up_listens(service: Service) -> None:
+    data = ["--data", str(service.folder)]
+    form = answer_of(service.port, "/partner/v1/forms?limit=1", service.key)[1]["data"][0]["id"]
+    member = answer_of(service.port, "/partner/v1/members?limit=1", service.key)[1]["data"][0]["id"]
+    made = run("form", "link", form, "--member", member, "--json", *data)
+    assert made.returncode == 0, made.stderr
+    origin = f"http://127.0.0.1:{service.port}"
+    url = json.loads(made.stdout)["url"]
+    assert url.startswith(origin + "/f/demo/")
+    assert answer_of(service.port, url.removeprefix(origin))[0] == 200
+
+
 def test_metrics_add_up_over_the_workers(service: Service) -> None:
     for _ in range(10):
         answer_of(service.port, "/partner/v1/rooms", service.key)

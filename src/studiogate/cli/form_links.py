@@ -9,6 +9,7 @@ from uuid import UUID
 import typer
 
 from studiogate import settings as configuration
+from studiogate.cli.address import known_address
 from studiogate.cli.context import (
     AsJson,
     CommandError,
@@ -22,7 +23,6 @@ from studiogate.cli.context import (
 )
 from studiogate.domain.access import operator_access
 from studiogate.domain.forms.signed import Link, make_link
-from studiogate.settings import Settings
 from studiogate.storage import studio as studios
 from studiogate.storage.database import Connection
 from studiogate.storage.forms import hosted as storage
@@ -61,13 +61,8 @@ def link(
 
 
 def _address(ground: LinkGround, token: str, data: Path | None) -> str:
-    settings = configuration.load(data_dir=data)
-    origin = (settings.public_url or _listening_address(settings)).rstrip("/")
+    origin = known_address(configuration.load(data_dir=data))
     return f"{origin}/f/{ground.studio_slug}/{ground.form_slug}?{urlencode({'link': token})}"
-
-
-def _listening_address(settings: Settings) -> str:
-    return f"http://{settings.host}:{settings.port}"
 
 
 async def _ground(connection: Connection, slug: str | None, form_id: UUID, member_id: UUID) -> LinkGround:

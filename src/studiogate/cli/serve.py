@@ -12,6 +12,7 @@ import typer
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
 from studiogate.cli import demo_studio
+from studiogate.cli.address import address_of, noted, shown_host
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.supervisor import Supervisor, listen
 from studiogate.cli.worker_process import work
@@ -134,25 +135,20 @@ def _run(
     demo_key: str | None = None,
 ) -> None:
     telemetry.configure_logging(settings.log_format)
-    address = listening.getsockname()
-    url = settings.public_url or f"http://{_host(settings.host)}:{address[1]}"
+    port = listening.getsockname()[1]
+    url = address_of(settings, port)
     supervisor = Supervisor(settings, dsn, keep_alive)
     supervisor.add_api(listening, settings.workers)
     if not no_worker:
         supervisor.add_worker()
-    supervisor.run(ready=lambda: _announce(url, settings.host, address[1], demo_key))
+    with noted(settings, url):
+        supervisor.run(ready=lambda: _announce(url, settings.host, port, demo_key))
     screen.print("Stopped.")
-
-
-def _host(host: str) -> str:
-    if host in ("0.0.0.0", "::"):  # noqa: S104  only shown, not bound
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host else host
 
 
 def _announce(url: str, host: str, port: int, demo_key: str | None) -> None:
     """Tell where it is once it answers."""
-    if not _wait_until_ready(_host(host).strip("[]"), port):
+    if not _wait_until_ready(shown_host(host).strip("[]"), port):
         complaints.print("Studiogate does not answer yet; the log above says why. `studiogate doctor` looks closer.")
         return
     screen.print(f"\nStudiogate is up: {url}/partner/v1", soft_wrap=True)
