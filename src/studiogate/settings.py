@@ -9,6 +9,7 @@ import re
 import secrets
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -20,6 +21,7 @@ KEY_FILE = "secrets.key"
 # Hosts may be several, and none where the query names a socket's folder.
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/?#@\[\],]*)(?::[0-9]{0,5})?"
 _DATABASE_URL = re.compile(rf"postgres(?:ql)?://(?:[^\s/?#@]*@)?{_HOST}(?:,{_HOST})*(?:/[^\s?#]*)?(?:\?[^\s#]*)?")
+_ADDRESS = r"[^\s@<>]+@[^\s@<>]+"
 
 
 class SettingsError(Exception):
@@ -33,6 +35,13 @@ def _rate_limit(value: object) -> object:
 def _cidrs(value: object) -> object:
     if isinstance(value, str):
         return [str(ipaddress.ip_network(part.strip())) for part in value.split(",") if part.strip()]
+    return value
+
+
+def _smtp_url(value: object) -> object:
+    parts = urlsplit(str(value))
+    if value is not None and (parts.scheme not in ("smtp", "smtps") or not parts.hostname or parts.port == 0):
+        raise ValueError("should be smtp://HOST or smtps://HOST, with user, password and port where needed")
     return value
 
 
@@ -75,17 +84,21 @@ class Settings(BaseSettings):
     public_url: str | None = Field(None, pattern=r"^https?://[^\s]+$")
     webhook_allow_cidrs: Annotated[list[str], NoDecode, BeforeValidator(_cidrs)] = []
     webhook_allow_http: bool = False
-    smtp_url: str | None = Field(None, pattern=r"^smtps?://")
-    mail_from: str | None = None
+    smtp_url: Annotated[str | None, BeforeValidator(_smtp_url)] = None
+    mail_from: str | None = Field(None, pattern=rf"^({_ADDRESS}|[^<>\r\n]*<{_ADDRESS}>)$")
     # Seals webhook secrets: 32 bytes in base64. Needed where processes do not share a data folder.
     secret_key: Annotated[str | None, BeforeValidator(_key)] = None
 
 
 def load(**overrides: object) -> Settings:
-    """Read the environment; ``overrides`` (a command's options) win where they are not None."""
+    """Read the environment; ``overrides`` (a command's options) win where they are not None.
+
+    All of the environment has to be right, also what an option replaces: the processes that a command starts read it.
+    """
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
-        return Settings(**given)  # type: ignore[arg-type]  # pydantic validates them
+        read = Settings()
+        return Settings(**given) if given else read  # type: ignore[arg-type]  # pydantic validates them
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         name = PREFIX + str(fault["loc"][0]).upper()

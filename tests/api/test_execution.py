@@ -81,7 +81,8 @@ class Ours:
         for route in ROUTES:
             monkeypatch.setattr(route, "endpoint", self._note)
             # What no type can tell is ours alone.
-            monkeypatch.setattr(route, "_own_faults", None)
+            for beyond_types in ("_own_faults", "_judge", "_faults_between"):
+                monkeypatch.setattr(route, beyond_types, None)
         monkeypatch.setattr(execution, "_faulty", self._refused)
 
     async def _note(self, **values: Any) -> Answer:

@@ -293,3 +293,28 @@ async def test_many_unknown_keys_are_answered_briefly(partner: Partner) -> None:
     told = await submit(partner, form, {f"k{n}": "x" for n in range(20_000)})
     assert told.status == 422
     assert len(told.body) < 2000
+
+
+@pytest.mark.parametrize(
+    ("body", "faulty"),
+    [
+        ({}, [["submitter_email"], ["data", "name"], ["data", "terms"]]),
+        ({"submitter_email": "no", "data": GOOD, "foo": 1}, [["foo"], ["submitter_email"]]),
+        ({"submitter_email": "no", "data": []}, [["data"], ["submitter_email"]]),
+        (
+            {"submitter_name": 5, "data": {**GOOD, "injured": "maybe"}},
+            [["submitter_name"], ["submitter_email"], ["data", "injured"]],
+        ),
+    ],
+)
+async def test_faults_around_the_answers_do_not_hide_those_in_them(
+    partner: Partner, body: dict[str, Any], faulty: list[list[str]]
+) -> None:
+    form = await new_form(partner, fields=FIELDS)
+    told = await partner.post(f"/forms/{form}/submissions", body)
+    assert locs(told) == [["body", *each] for each in faulty]
+
+
+async def test_a_faulty_submission_to_no_form(partner: Partner) -> None:
+    told = await partner.post(f"/forms/{uuid4()}/submissions", {"data": {"x": "y"}})
+    assert locs(told) == [["body", "submitter_email"]]

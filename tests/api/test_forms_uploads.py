@@ -386,6 +386,21 @@ async def test_a_retry_with_its_key(world: World) -> None:
     assert world.files == before
 
 
+async def test_a_retry_after_the_form_was_closed(world: World) -> None:
+    """The first answer comes again; only what would be new is refused."""
+    form = await new_form(world.partner)
+    header = [("idempotency-key", f"upload-{uuid4()}")]
+    first = await world.upload(png(), form=form, headers=header)
+    assert first.status == 201, first.body
+    await world.partner.send("PUT", f"/forms/{form}", b'{"status": "archived"}')
+    again = await world.upload(png(), form=form, headers=header)
+    assert (again.status, again.body, again.header("idempotent-replayed")) == (201, first.body, "true")
+    before = world.files
+    other = [("idempotency-key", f"upload-{uuid4()}")]
+    assert_refused(await world.upload(png(), form=form, headers=other), "form_not_accepting_submissions")
+    assert world.files == before
+
+
 async def test_what_nobody_names_is_swept(world: World) -> None:
     database = world.partner.door.app._runtime.database
     folder = UploadFolder(world.data)

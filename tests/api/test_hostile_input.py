@@ -342,6 +342,8 @@ async def test_after_before_before(shared_door: Door, key: str) -> None:
     late, early = "2030-06-03T12:00:00.000001Z", "2030-06-03T12:00:00Z"
     told = await ask(shared_door.app, "GET", f"/classes?starts_after={late}&starts_before={early}", key=key)
     assert_refused(told, "validation_error", param="starts_after")
+    told = await ask(shared_door.app, "GET", f"/classes?starts_after={late}&starts_before={early}&limit=0", key=key)
+    assert sorted(fault["loc"][-1] for fault in told.json()["detail"]) == ["limit", "starts_after"]
     told = await ask(shared_door.app, "GET", f"/classes?starts_after={early}&starts_before={early}", key=key)
     assert told.json()["data"] == []
 
@@ -698,6 +700,7 @@ async def test_what_is_not_json(shared_door: Door, key: str, path: str, body: by
     told = await post(shared_door.app, path, key, body, ("idempotency-key", "hostile-1"))
     error = assert_refused(told, "invalid_json")
     assert error["details"]["problem"]
+    assert "sys." not in error["details"]["problem"], "what is wrong with the body, not what Python calls it"
     assert len(told.body) < 1000
 
 
@@ -980,8 +983,48 @@ def test_a_body_is_never_taken_for_a_request(live: tuple[int, str]) -> None:
 def test_what_is_not_http(live: tuple[int, str], sent: bytes) -> None:
     """Refused by the server or not understood; never a 5xx, and the next one is served."""
     port, key = live
-    found = statuses(exchange(port, sent, half_close=True, seconds=0.5))
-    assert all(400 <= status < 500 for status in found), found
+    received = exchange(port, sent, half_close=True, seconds=0.5)
+    assert all(400 <= status < 500 for status in statuses(received)), received
+    assert not received or error_of(received)["type"] in ("invalid_request_error", "authentication_error")
+    assert_still_serving(port, key)
+
+
+def error_of(received: bytes) -> dict[str, Any]:
+    """The one error that came, in the shape of all of them."""
+    head_, _, body = received.partition(b"\r\n\r\n")
+    lines = head_.decode().lower().split("\r\n")
+    error: dict[str, Any] = json.loads(body)["error"]
+    assert "content-type: application/json" in lines
+    assert f"x-request-id: {error['request_id']}" in lines
+    assert "api-version: 2026-08-02" in lines
+    return error
+
+
+def test_a_method_that_nobody_knows(live: tuple[int, str]) -> None:
+    port, key = live
+    received = exchange(port, head("BREW", "/studio", key), seconds=2.0)
+    assert statuses(received) == [405]
+    assert error_of(received)["code"] == "method_not_allowed"
+    assert b"allow: " in received.lower()
+
+
+@pytest.mark.parametrize("size", [65_537, 70_000, 200_000, requests.MAXIMUM_BODY])
+def test_a_large_body_is_not_taken_for_a_head(live: tuple[int, str], size: int) -> None:
+    """Its last piece can be larger than any head may be, and is no head."""
+    port, key = live
+    body = SPELLED.encode().ljust(size)
+    for _ in range(3):
+        sent = head("POST", "/bookings/validate", key, JSON_LINE, f"Content-Length: {size}") + body
+        received = exchange(port, sent + head("GET", "/studio", key, CLOSE))
+        assert statuses(received) == [404, 200]
+
+
+def test_a_head_without_an_end(live: tuple[int, str]) -> None:
+    port, key = live
+    lines = [f"X-Large-{number}: {'x' * 1000}" for number in range(100)]
+    received = exchange(port, head("GET", "/studio", key, *lines)[:-2], seconds=2.0)
+    assert statuses(received) == [400]
+    assert error_of(received)["code"] == "invalid_http"
     assert_still_serving(port, key)
 
 

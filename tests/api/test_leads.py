@@ -343,3 +343,11 @@ async def test_a_key_without_the_scope(door: Door) -> None:
     reader = await partner_of(door, "north", "leads:read")
     error = assert_refused(await reader.post("/leads", {"email": "broken"}), "insufficient_scope")
     assert error["details"] == {"required_scope": "leads:write"}
+
+
+async def test_a_phone_number_is_judged_with_the_rest(partner: Partner) -> None:
+    """Only the studio's country tells whether it is one; a fault elsewhere does not hide it."""
+    assert locs(await partner.post("/leads", {"email": "no", "phone": "12"})) == [["body", "email"], ["body", "phone"]]
+    lead = (await partner.post("/leads", {"email": "judged@example.com"})).json()["id"]
+    told = await partner.post(f"/leads/{lead}/update", {"status": "no", "phone": "12"})
+    assert locs(told) == [["body", "status"], ["body", "phone"]]

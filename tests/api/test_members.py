@@ -99,6 +99,8 @@ async def test_a_retry_with_its_key(partner: Partner) -> None:
         ({}, ["email", "first_name", "last_name"]),
         ({"email": "a@b.example"}, ["first_name", "last_name"]),
         ({"email": "a", "first_name": "", "last_name": " ", "phone": 5}, ["email", "first_name", "last_name", "phone"]),
+        ({"email": "a", "first_name": "A", "last_name": "B", "phone": "12"}, ["email", "phone"]),
+        ({"email": "a", "first_name": "A", "last_name": "B", "phone": "2125550100"}, ["email"]),
         ({"email": "a@b.example", "first_name": None, "last_name": []}, ["first_name", "last_name"]),
         ({"email": "a@b.example", "first_name": "a\nb", "last_name": "x" * 201}, ["first_name", "last_name"]),
         ({"email": "a@b.example", "first_name": "A", "last_name": "B", "phone": ""}, ["phone"]),

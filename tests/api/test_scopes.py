@@ -113,6 +113,9 @@ async def test_drafts_need_the_form_manager_s_scope(
     assert_denied(await ask(shared_door.app, "GET", "/forms", all_but["forms:write"], query=drafts), "forms:write")
     assert_denied(await ask(shared_door.app, "GET", "/forms", only["forms:write"], query=drafts), "forms:read")
     assert (await ask(shared_door.app, "GET", "/forms", all_but["leads:read"], query=drafts)).status == 200
+    for faulty in ({"limit": "0"}, {"cursor": "x"}):
+        told = await ask(shared_door.app, "GET", "/forms", only["forms:read"], query={**drafts, **faulty})
+        assert_denied(told, "forms:write")
 
 
 async def test_a_form_that_is_not_published_needs_it_too(

@@ -224,3 +224,25 @@ async def test_redelivery_needs_sight_of_the_event(door: Door, studio: Studio) -
         (await call(door, narrow, "POST", f"/events/{each}/redeliver")).status_code
         for each in (lead, updated, cancelled)
     ] == [404, 202, 404]
+
+
+async def test_a_bad_url_is_listed_with_the_other_faults(door: Door, manager: str) -> None:
+    made = await create(door, manager)
+    for method, path in (("POST", "/webhook-endpoints"), ("PATCH", f"/webhook-endpoints/{made['id']}")):
+        told = await call(door, manager, method, path, {"url": "http://partner.example", "event_types": []})
+        assert [fault["loc"] for fault in told.json()["detail"]] == [["body", "event_types"], ["body", "url"]]
+
+
+async def test_an_absent_member_and_a_null_one_are_two_changes(door: Door, manager: str) -> None:
+    """One leaves the description, the other takes it away: not the same request under one key."""
+    made = await create(door, manager, description="ours")
+    path, once = f"/webhook-endpoints/{made['id']}", {"Idempotency-Key": "change-once"}
+    assert (await call(door, manager, "PATCH", path, {"enabled": False}, **once)).status_code == 200
+    told = await call(door, manager, "PATCH", path, {"enabled": False, "description": None}, **once)
+    assert (told.status_code, told.json()["error"]["code"]) == (409, "idempotency_key_reused")
+
+
+async def test_a_fault_inside_an_array_names_the_array(door: Door, manager: str) -> None:
+    told = await call(door, manager, "POST", "/webhook-endpoints", {"url": URL, "event_types": ["*", "nothing"]})
+    assert [fault["loc"] for fault in told.json()["detail"]] == [["body", "event_types", 1]]
+    assert told.json()["error"]["param"] == "event_types"

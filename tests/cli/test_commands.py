@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from studiogate import settings
 from studiogate.cli import serve
 from studiogate.storage.embedded import EmbeddedPostgresError
 
@@ -124,6 +125,18 @@ def test_commands_work_while_up_runs(service: Service) -> None:
     assert {finding["level"] for finding in json.loads(doctor.stdout)} <= {"ok", "warning"}
 
 
+def test_a_form_s_link_leads_to_where_up_listens(service: Service) -> None:
+    data = ["--data", str(service.folder)]
+    form = answer_of(service.port, "/partner/v1/forms?limit=1", service.key)[1]["data"][0]["id"]
+    member = answer_of(service.port, "/partner/v1/members?limit=1", service.key)[1]["data"][0]["id"]
+    made = run("form", "link", form, "--member", member, "--json", *data)
+    assert made.returncode == 0, made.stderr
+    origin = f"http://127.0.0.1:{service.port}"
+    url = json.loads(made.stdout)["url"]
+    assert url.startswith(origin + "/f/demo/")
+    assert answer_of(service.port, url.removeprefix(origin))[0] == 200
+
+
 def test_metrics_add_up_over_the_workers(service: Service) -> None:
     for _ in range(10):
         answer_of(service.port, "/partner/v1/rooms", service.key)
@@ -212,6 +225,10 @@ def test_serve_refuses_a_database_that_is_not_migrated(tmp_path: Path) -> None:
         ("DATABASE_URL", "mysql://localhost"),
         ("WEBHOOK_ALLOW_CIDRS", "10.0.0.0/99"),
         ("PUBLIC_URL", "not a url"),
+        ("SMTP_URL", "http://mail.example"),
+        ("SMTP_URL", "smtp://"),
+        ("SMTP_URL", "smtp://mail.example:99999"),
+        ("MAIL_FROM", "the studio"),
     ],
 )
 def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(setting: str, value: str) -> None:
@@ -219,6 +236,27 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(setting: st
     assert refused.returncode == 1
     assert refused.stderr.count("\n") == 1
     assert f"STUDIOGATE_{setting}" in refused.stderr
+
+
+def test_an_option_does_not_hide_a_wrong_setting() -> None:
+    """The processes that a command starts read the environment too."""
+    refused = run("serve", "--port", "0", PORT="http")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("error: STUDIOGATE_PORT has a wrong value")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("MAIL_FROM", "forms@studio.example"),
+        ("MAIL_FROM", "The Studio <forms@studio.example>"),
+        ("SMTP_URL", "smtps://user:p%40ss@mail.example:465"),
+        ("SMTP_URL", "smtp://[::1]:2525"),
+    ],
+)
+def test_settings_that_are_right(setting: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"STUDIOGATE_{setting}", value)
+    assert getattr(settings.load(), setting.lower()) == value
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -176,9 +177,11 @@ def test_check_in_and_no_show(keyboard: Keyboard) -> None:
 
 def test_what_is_unknown(keyboard: Keyboard) -> None:
     unknown = uuid4()
-    assert keyboard.type("class", "cancel", unknown).err == f"error: There is no class {unknown}.\n"
-    assert keyboard.type("booking", "check-in", unknown).err == f"error: There is no booking {unknown}.\n"
-    assert keyboard.type("class", "cancel", unknown, "--studio", "gone").err == "error: There is no studio 'gone'.\n"
+    shown = "`studiogate export --studio SLUG` shows a studio's ids."
+    assert keyboard.type("class", "cancel", unknown).err == f"error: There is no class {unknown}: {shown}\n"
+    assert keyboard.type("booking", "check-in", unknown).err == f"error: There is no booking {unknown}: {shown}\n"
+    gone = keyboard.type("class", "cancel", unknown, "--studio", "gone").err
+    assert gone.startswith("error: There is no studio 'gone': `studiogate import FILE`")
     assert keyboard.type("booking", "no-show", "nonsense").status == 2
 
 
@@ -200,3 +203,11 @@ def test_an_id_of_two_studios_needs_the_studios_name(keyboard: Keyboard) -> None
 def test_the_doctor_is_content_afterwards(keyboard: Keyboard) -> None:
     said = keyboard.type("doctor", "--json")
     assert [each for each in said.json if each["level"] == "fault"] == []
+
+
+def test_json_spells_instants_as_the_interface_does(keyboard: Keyboard) -> None:
+    keyboard.studio(lambda studio: studio.new_member())
+    slug = keyboard.look("select slug from studios")
+    keyboard.type("key", "create", "--studio", slug, "--name", "n", "--scope", "studio:read")
+    created_at = keyboard.type("key", "list", "--json").json[-1]["created_at"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", created_at)

@@ -25,6 +25,7 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.INSUFFICIENT_SCOPE: (RefusalType.PERMISSION, 403),
     Code.INVALID_CURSOR: (RefusalType.INVALID_REQUEST, 400),
     Code.INVALID_JSON: (RefusalType.INVALID_REQUEST, 400),
+    Code.INVALID_HTTP: (RefusalType.INVALID_REQUEST, 400),
     Code.UNSUPPORTED_API_VERSION: (RefusalType.INVALID_REQUEST, 400),
     Code.NOT_FOUND: (RefusalType.INVALID_REQUEST, 404),
     Code.METHOD_NOT_ALLOWED: (RefusalType.INVALID_REQUEST, 405),
@@ -97,9 +98,14 @@ def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:
     if len(faults) > MAXIMUM_FAULTS:
         faults = too_many_faults(len(faults))
     detail = [{"loc": _brief(fault["loc"]), "msg": fault["msg"], "type": fault["type"]} for fault in faults]
-    param = str(detail[0]["loc"][-1]) if detail else None
+    param = _parameter(detail[0]["loc"]) if detail else None
     error = error_object(Refusal(Code.VALIDATION_ERROR, param=param), request_id)
     return Answer(422, _json({"detail": detail, "error": error}))
+
+
+def _parameter(loc: Sequence[str | int]) -> str | None:
+    """The parameter or member at fault; a place in an array is none."""
+    return next((each for each in reversed(loc) if isinstance(each, str)), None)
 
 
 def too_many_faults(count: int) -> list[dict[str, Any]]:

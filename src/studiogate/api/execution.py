@@ -6,7 +6,7 @@ stacks, response models) costs more than the database does, so here the validato
 called directly: access first, then parameters, then the endpoint.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.runtime import Runtime
 
 Result = TypeVar("Result")
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 _MISSING = object()
 # A megabyte of faults would hold up everybody else while it is written down.
 
@@ -65,6 +66,40 @@ class Judged(BaseModel):
     def own_faults(cls, body: Any) -> list[Fault]:
         """``body`` is what was sent, whatever it is."""
         raise NotImplementedError
+
+
+class JudgedByStudio(BaseModel):
+    """A body with faults that only the studio's data can tell, such as a phone number by the studio's country.
+
+    A sound request meets these checks in its flow. A faulty one is asked here too, so that all faults are listed at
+    once; ``values`` holds the sound parameters, ``body`` what was sent, whatever it is.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: Any) -> list[Fault]:
+        raise NotImplementedError
+
+
+def also_needs(scope: Scope, asked: Callable[[Request], bool]) -> Callable[[Endpoint], Endpoint]:
+    """A second scope, where the request asks for more; checked where the first one is."""
+
+    def mark(endpoint: Endpoint) -> Endpoint:
+        endpoint.also_needs = (scope, asked)  # type: ignore[attr-defined]
+        return endpoint
+
+    return mark
+
+
+def faults_between(judge: Callable[[Mapping[str, Any]], list[Fault]]) -> Callable[[Endpoint], Endpoint]:
+    """Faults of parameters that contradict each other, listed with those of each; ``judge`` gets the sound ones."""
+
+    def mark(endpoint: Endpoint) -> Endpoint:
+        endpoint.faults_between = judge  # type: ignore[attr-defined]
+        return endpoint
+
+    return mark
 
 
 class _Parameter:
@@ -114,23 +149,36 @@ class LeanRoute(APIRoute):
         model: Any = self._body.field_info.annotation if self._body else None
         judged = isinstance(model, type) and issubclass(model, Judged)
         self._own_faults: Callable[[Any], list[Fault]] | None = model.own_faults if judged else None
+        self._judge: type[JudgedByStudio] | None = None
+        if isinstance(model, type) and issubclass(model, JudgedByStudio):
+            self._judge = model
+        self._also_needs: tuple[Scope, Callable[[Request], bool]] | None = getattr(endpoint, "also_needs", None)
+        self._faults_between: Callable[[Mapping[str, Any]], list[Fault]] | None = getattr(
+            endpoint, "faults_between", None
+        )
 
     async def execute(self, caller: Caller, path_values: Sequence[str]) -> Answer:
         """Scope, body, parameters, endpoint, in the contract's order."""
-        refusal = caller.access.refusal_without(self.scope) or _unsupported_version(caller.request)
+        refusal = self._scope_refusal(caller) or _unsupported_version(caller.request)
         if refusal is not None:
             return refused(refusal, caller.request_id)
         values: dict[str, Any] = {self._caller_name: caller}
         faults: list[dict[str, Any]] = []
         self._read_parameters(caller.request, path_values, values, faults)
         if self._body is not None:
-            refusal = await self._read_body(self._body, caller.request, values, faults)
+            refusal = await self._read_body(self._body, caller, values, faults)
             if refusal is not None:
                 return refused(refusal, caller.request_id)
         if faults:
             return _faulty(faults, caller.request_id)
         answer: Answer = await self.endpoint(**values)
         return answer
+
+    def _scope_refusal(self, caller: Caller) -> Refusal | None:
+        refusal = caller.access.refusal_without(self.scope)
+        if refusal is None and self._also_needs is not None and self._also_needs[1](caller.request):
+            return caller.access.refusal_without(self._also_needs[0])
+        return refusal
 
     def _read_parameters(
         self, request: Request, path_values: Sequence[str], values: dict[str, Any], faults: list[dict[str, Any]]
@@ -145,11 +193,13 @@ class LeanRoute(APIRoute):
         for parameter in self._header_parameters:
             given = request.headers.get(parameter.alias.lower().encode(), _MISSING)
             _take(parameter, given.decode("latin-1") if isinstance(given, bytes) else given, values, faults)
+        if self._faults_between is not None:
+            faults += [fault._asdict() for fault in self._faults_between(values)]
 
     async def _read_body(
-        self, field: Any, request: Request, values: dict[str, Any], faults: list[dict[str, Any]]
+        self, field: Any, caller: Caller, values: dict[str, Any], faults: list[dict[str, Any]]
     ) -> Refusal | None:
-        parsed = await request.json()
+        parsed = await caller.request.json()
         if isinstance(parsed, Refusal):
             return parsed
         try:
@@ -161,6 +211,10 @@ class LeanRoute(APIRoute):
                 faults += field.validate(parsed, loc=("body",))[1]
         if self._own_faults is not None:
             faults += [fault._asdict() for fault in self._own_faults(parsed)]
+        if faults and self._judge is not None:
+            known = {tuple(fault["loc"]) for fault in faults}
+            further = await self._judge.studio_faults(caller, values, parsed)
+            faults += [fault._asdict() for fault in further if fault.loc not in known]
         return None
 
 

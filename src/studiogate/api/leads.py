@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from studiogate.api.answers import found, listed
 from studiogate.api.errors import Answer
@@ -20,7 +20,7 @@ from studiogate.api.params import (
     Phone,
     UpdatedAfter,
 )
-from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, Partial, write
+from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, Partial, WithPhone, write
 from studiogate.domain.access import Scope
 from studiogate.domain.leads import LeadContact, with_campaign
 from studiogate.domain.paging import PageRequest
@@ -66,9 +66,7 @@ class MutationResult(Wire):
     created: bool = Field(examples=[True])
 
 
-class LeadCreate(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class LeadCreate(WithPhone):
     email: EmailAddress = Field(examples=["sam@example.com"])
     first_name: Name | None = Field(None, examples=["Sam"])
     last_name: Name | None = None
@@ -88,7 +86,7 @@ class LeadCreate(BaseModel):
         return LeadContact(self.first_name or "", self.last_name or "", self.phone, self.source or None, metadata)
 
 
-class LeadUpdate(Partial):
+class LeadUpdate(Partial, WithPhone):
     """At least one member; what is absent stays."""
 
     first_name: Name = Field(default_factory=str, examples=["Sam"])

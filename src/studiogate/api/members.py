@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from studiogate.api.answers import found, listed
 from studiogate.api.errors import Answer
@@ -21,7 +21,7 @@ from studiogate.api.params import (
     Phone,
     UpdatedAfter,
 )
-from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, write
+from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, WithPhone, write
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code
@@ -51,9 +51,7 @@ class Member(Wire):
     updated_at: Instant = Field(examples=["2026-10-01T08:00:00+00:00"])
 
 
-class MemberCreate(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class MemberCreate(WithPhone):
     email: EmailAddress = Field(examples=["jordan@example.com"])
     first_name: NonEmptyName = Field(examples=["Jordan"])
     last_name: NonEmptyName = Field(examples=["Rivera"])

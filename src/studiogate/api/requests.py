@@ -113,20 +113,26 @@ def _strict_json(body: bytes) -> Any | Refusal:
         return Refusal(Code.INVALID_JSON, {"problem": f"nested deeper than {MAXIMUM_DEPTH} levels"})
     except json.JSONDecodeError as error:
         return Refusal(Code.INVALID_JSON, {"problem": error.msg, "line": error.lineno, "column": error.colno})
-    except ValueError as error:
+    except _NotStrictError as error:
         return Refusal(Code.INVALID_JSON, {"problem": str(error)})
+    except ValueError:
+        return Refusal(Code.INVALID_JSON, {"problem": "a number is too large"})
     return value
+
+
+class _NotStrictError(ValueError):
+    """JSON that a lenient reader would take; the text says what is wrong with it."""
 
 
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("an object has the same member twice")
+        raise _NotStrictError("an object has the same member twice")
     return members
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+    raise _NotStrictError(f"{name} is not JSON")
 
 
 def _check(value: Any) -> None:
@@ -141,16 +147,16 @@ def _check(value: Any) -> None:
         level = below
     for each in level:
         if isinstance(each, dict | list):
-            raise ValueError(f"nested deeper than {MAXIMUM_DEPTH} levels")
+            raise _NotStrictError(f"nested deeper than {MAXIMUM_DEPTH} levels")
         _members(each)
 
 
 def _members(value: Any) -> list[Any]:
     if isinstance(value, str):
         if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise ValueError("text holds U+0000 or half a surrogate pair")
+            raise _NotStrictError("text holds U+0000 or half a surrogate pair")
     elif isinstance(value, float) and value in (float("inf"), float("-inf")):
-        raise ValueError("a number is too large")
+        raise _NotStrictError("a number is too large")
     elif isinstance(value, dict):
         return [*value.keys(), *value.values()]
     elif isinstance(value, list):

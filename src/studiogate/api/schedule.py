@@ -1,13 +1,14 @@
 """GET /rooms, /class-types, /instructors, /classes and a class's spots."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
 from studiogate.api.answers import found, listed
-from studiogate.api.errors import Answer, invalid
-from studiogate.api.execution import Caller, LeanRoute, needs
+from studiogate.api.errors import Answer
+from studiogate.api.execution import Caller, LeanRoute, faults_between, needs
 from studiogate.api.operations import LISTING, READING, Instant, ListEnvelope, Uuid, Wire, operation
 from studiogate.api.params import (
     LIMIT,
@@ -21,6 +22,7 @@ from studiogate.api.params import (
 )
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Fault
 from studiogate.storage import schedule as storage
 
 Reader = Annotated[Caller, needs(Scope.SCHEDULE_READ)]
@@ -149,7 +151,15 @@ async def read_instructor(caller: Reader, instructor_id: PathId) -> Answer:
     return found(caller, await caller.read(storage.read_instructor, instructor_id))
 
 
+def _window_faults(values: Mapping[str, Any]) -> list[Fault]:
+    after, before = values.get("starts_after"), values.get("starts_before")
+    if after is None or before is None or after <= before:
+        return []
+    return [Fault(("query", "starts_after"), "value_error", "Input should not be after starts_before")]
+
+
 @routes.get("/classes", **operation("List classes with live availability", ClassList, *LISTING, *READING))
+@faults_between(_window_faults)
 async def list_classes(
     caller: Reader,
     starts_after: Annotated[DateTime | None, Query(description="Inclusive.")] = None,
@@ -161,13 +171,6 @@ async def list_classes(
     limit: Limit = LIMIT,
 ) -> Answer:
     """By start time, earliest first. Availability is for display: the booking write checks it again."""
-    if starts_after is not None and starts_before is not None and starts_after > starts_before:
-        fault = {
-            "loc": ("query", "starts_after"),
-            "msg": "Input should not be after starts_before",
-            "type": "value_error",
-        }
-        return invalid([fault], caller.request_id)
     wanted = storage.ClassFilters(starts_after, starts_before, location_id, status, updated_after)
     return listed(caller, await caller.read(storage.list_classes, PageRequest(cursor, limit), wanted))
 

@@ -2,17 +2,18 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Header
 from pydantic import BaseModel, ConfigDict
 
 from studiogate.api.errors import STATUS, Answer, refused
-from studiogate.api.execution import Caller, Judged
+from studiogate.api.execution import Caller, Judged, JudgedByStudio
 from studiogate.api.params import Text
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
 from studiogate.domain.webhooks.secrets import Sealer
-from studiogate.flows import once
+from studiogate.flows import leads, once
 from studiogate.flows.once import Once, Reply
 from studiogate.storage.database import Connection
 
@@ -48,6 +49,15 @@ class Partial(Judged):
     def own_faults(cls, body: Any) -> list[Fault]:
         empty = isinstance(body, dict) and not body
         return [Fault(("body",), "too_short", "Body should have at least one member")] if empty else []
+
+
+class WithPhone(JudgedByStudio):
+    """A body with a phone number, which only the studio's country tells right from wrong."""
+
+    @classmethod
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: Any) -> list[Fault]:
+        phone = body.get("phone") if isinstance(body, dict) else None
+        return await caller.read(leads.phone_faults, phone)
 
 
 async def _always(_connection: Connection) -> bool:

@@ -1,14 +1,25 @@
-"""uvicorn's HTTP parser with bounds on the request head: httptools itself would keep any number of header lines, and
-wait for them for ever.
+"""uvicorn's HTTP parser with bounds on the request head, and with our errors for what is not HTTP.
+
+httptools itself would keep any number of header lines and wait for them for ever; uvicorn would refuse in plain text.
 """
 
+import sys
 from asyncio import TimerHandle, Transport
+from http import HTTPStatus
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from studiogate import telemetry
+from studiogate.api.app import JSON, ON_EVERY_ANSWER
+from studiogate.api.errors import Answer, Header, refused
+from studiogate.domain.refusals import Code, Refusal
 
 MAXIMUM_HEAD = 64 * 1024
 HEAD_SECONDS = 10.0
+# Of a method that the parser does not know, nobody can say what the path would take instead.
+EVERY_METHOD: Header = (b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -53,11 +64,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._ends_a_message = False
         super().data_received(data)
         # What ended a message was its body, but for the beginning of a head that came along with it.
-        if self._in_head and not self._ends_a_message and not self.transport.is_closing():
-            self._head_bytes += len(data)
-            self._wait_for_head()
-            if self._head_bytes > MAXIMUM_HEAD:
-                self.send_400_response("The headers are too large.")
+        if not self._in_head or self._ends_a_message or self.transport.is_closing():
+            return
+        self._head_bytes += len(data)
+        self._wait_for_head()
+        if self._head_bytes > MAXIMUM_HEAD:
+            self.send_400_response("The headers are too large.")
 
     def _wait_for_head(self) -> None:
         if self._patience is None:
@@ -67,3 +79,27 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+    def send_400_response(self, msg: str) -> None:
+        """In the shape of every other error: whoever sent this may still read the answer as HTTP."""
+        request_id = telemetry.request_id(None)
+        if isinstance(sys.exc_info()[1], httptools.HttpParserInvalidMethodError):
+            answer = refused(Refusal(Code.METHOD_NOT_ALLOWED), request_id, EVERY_METHOD)
+        else:
+            answer = refused(Refusal(Code.INVALID_HTTP, {"problem": msg}), request_id)
+        self.transport.write(_response(answer, request_id))
+        self.transport.close()
+
+
+def _response(answer: Answer, request_id: str) -> bytes:
+    own: list[Header] = [
+        *answer.headers,
+        *ON_EVERY_ANSWER,
+        JSON,
+        (b"x-request-id", request_id.encode()),
+        (b"content-length", str(len(answer.body)).encode()),
+        (b"connection", b"close"),
+    ]
+    status = HTTPStatus(answer.status)
+    lines = [f"HTTP/1.1 {status} {status.phrase}".encode(), *(name + b": " + value for name, value in own)]
+    return b"\r\n".join([*lines, b"", answer.body])

@@ -4,14 +4,16 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
+from uuid import UUID
 
 import typer
 from rich.console import Console
 
 from studiogate import settings as configuration
+from studiogate.domain.bookings.instants import instant_text
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
 from studiogate.storage.database import Connection
@@ -27,6 +29,14 @@ complaints = Console(stderr=True, highlight=False)
 
 class CommandError(Exception):
     """What is wrong and the command that mends it, for exit status 1."""
+
+
+def no_studio(slug: str) -> CommandError:
+    return CommandError(f"There is no studio {slug!r}: `studiogate import FILE` or `studiogate demo` loads one.")
+
+
+def no_such(kind: str, row_id: UUID) -> CommandError:
+    return CommandError(f"There is no {kind} {row_id}: `studiogate export --studio SLUG` shows a studio's ids.")
 
 
 @contextmanager
@@ -58,7 +68,12 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
 
 
 def print_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2, default=str, ensure_ascii=False))
+    """Instants are spelled as the interface spells them."""
+    typer.echo(json.dumps(value, indent=2, default=_spelled, ensure_ascii=False))
+
+
+def _spelled(value: object) -> str:
+    return instant_text(value) if isinstance(value, datetime) else str(value)
 
 
 def duration(text: str) -> timedelta:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from studiogate.cli.context import CommandError, DataFolder, complaints, on_database, screen
+from studiogate.cli.context import CommandError, DataFolder, complaints, no_studio, on_database, screen
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EVERYTHING, PATTERNS, EventType, types_of
 from studiogate.domain.webhooks.secrets import new_secret
@@ -34,7 +34,7 @@ ForwardTo = Annotated[
 async def _studio(connection: Connection, slug: str) -> tuple[Access, bool]:
     found = await studios.find_studio(connection, slug)
     if found is None:
-        raise CommandError(f"There is no studio {slug!r}: `studiogate import FILE` or `studiogate demo` loads one.")
+        raise no_studio(slug)
     return operator_access(found["studio_id"]), found["test"]
 
 

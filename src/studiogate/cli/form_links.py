@@ -9,10 +9,20 @@ from uuid import UUID
 import typer
 
 from studiogate import settings as configuration
-from studiogate.cli.context import AsJson, CommandError, DataFolder, duration, on_database, print_json, screen
+from studiogate.cli.address import known_address
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    duration,
+    no_studio,
+    no_such,
+    on_database,
+    print_json,
+    screen,
+)
 from studiogate.domain.access import operator_access
 from studiogate.domain.forms.signed import Link, make_link
-from studiogate.settings import Settings
 from studiogate.storage import studio as studios
 from studiogate.storage.database import Connection
 from studiogate.storage.forms import hosted as storage
@@ -51,13 +61,8 @@ def link(
 
 
 def _address(ground: LinkGround, token: str, data: Path | None) -> str:
-    settings = configuration.load(data_dir=data)
-    origin = (settings.public_url or _listening_address(settings)).rstrip("/")
+    origin = known_address(configuration.load(data_dir=data))
     return f"{origin}/f/{ground.studio_slug}/{ground.form_slug}?{urlencode({'link': token})}"
-
-
-def _listening_address(settings: Settings) -> str:
-    return f"http://{settings.host}:{settings.port}"
 
 
 async def _ground(connection: Connection, slug: str | None, form_id: UUID, member_id: UUID) -> LinkGround:
@@ -67,9 +72,9 @@ async def _ground(connection: Connection, slug: str | None, form_id: UUID, membe
     access = operator_access(owners[0]) if owners else None
     ground = await storage.find_link_ground(connection, access, form_id, member_id) if access else None
     if ground is None:
-        raise CommandError(f"There is no form {form_id}.")
+        raise no_such("form", form_id)
     if not ground.member_known:
-        raise CommandError(f"There is no member {member_id} in the form's studio.")
+        raise no_such("member", member_id)
     return ground
 
 
@@ -78,5 +83,5 @@ async def _owners(connection: Connection, slug: str | None, form_id: UUID) -> li
         return await storage.studios_of_form(connection, form_id)
     studio = await studios.find_studio(connection, slug)
     if studio is None:
-        raise CommandError(f"There is no studio {slug!r}.")
+        raise no_studio(slug)
     return [studio["studio_id"]]

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from studiogate import clock
-from studiogate.cli.context import AsJson, DataFolder, duration, on_database, print_json, screen
+from studiogate.cli.context import AsJson, DataFolder, duration, no_studio, on_database, print_json, screen
 from studiogate.domain.access import SCOPE_GRANTS, Scope, unknown_scopes
 from studiogate.flows import keys as flow
 from studiogate.storage import keys as storage
@@ -91,7 +91,7 @@ async def _list(connection: Connection, slug: str | None) -> list[Record]:
         return list(await storage.list_credentials(connection, None))
     studio = await studios.find_studio(connection, slug)
     if studio is None:
-        raise flow.KeyProblemError(f"There is no studio {slug!r}.")
+        raise no_studio(slug)
     return list(await storage.list_credentials(connection, studio["studio_id"]))
 
 

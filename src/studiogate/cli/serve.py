@@ -12,6 +12,7 @@ import typer
 
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
+from studiogate.cli.address import address_of, noted, shown_host
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.supervisor import Supervisor, listen
 from studiogate.settings import Settings
@@ -160,20 +161,16 @@ async def _check_migrated(dsn: str) -> None:
 
 
 def _run(settings: Settings, supervisor: Supervisor, demo_key: str | None = None) -> None:
-    url = settings.public_url or f"http://{_host(settings.host)}:{supervisor.port}"
-    supervisor.run(ready=lambda: _announce(url, settings.host, supervisor.port, demo_key))
+    url = address_of(settings, supervisor.port)
+    port = supervisor.port
+    with noted(settings, url):
+        supervisor.run(ready=lambda: _announce(url, settings.host, port, demo_key))
     screen.print("Stopped.")
-
-
-def _host(host: str) -> str:
-    if not host.strip("0.:"):  # every address, IPv4's or IPv6's
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host else host
 
 
 def _announce(url: str, host: str, port: int, demo_key: str | None) -> None:
     """Tell where it is once it answers."""
-    if not _wait_until_ready(_host(host).strip("[]"), port):
+    if not _wait_until_ready(shown_host(host).strip("[]"), port):
         complaints.print("Studiogate does not answer yet; the log above says why. `studiogate doctor` looks closer.")
         return
     screen.print(f"\nStudiogate is up: {url}/partner/v1", soft_wrap=True)

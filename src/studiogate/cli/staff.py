@@ -6,7 +6,16 @@ from uuid import UUID
 
 import typer
 
-from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_json, screen
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    no_studio,
+    no_such,
+    on_database,
+    print_json,
+    screen,
+)
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import conflicts
@@ -34,7 +43,7 @@ def _act(
         access = await _access(connection, slug, kind, row_id)
         outcome = await conflicts.repeated_on(connection, lambda: action(connection, access))
         if isinstance(outcome, Refusal):
-            raise CommandError(_explain(kind, row_id, outcome))
+            raise no_such(kind, row_id) if outcome.code is Code.NOT_FOUND else CommandError(_explain(kind, outcome))
         return outcome
 
     return on_database(data, work)
@@ -44,19 +53,17 @@ async def _access(connection: Connection, slug: str | None, kind: str, row_id: U
     if slug is not None:
         studio = await studios.find_studio(connection, slug)
         if studio is None:
-            raise CommandError(f"There is no studio {slug!r}.")
+            raise no_studio(slug)
         return operator_access(studio["studio_id"])
     owners = await storage.studios_of(connection, kind, row_id)
     if len(owners) > 1:
         raise CommandError(f"Several studios have a {kind} {row_id}: say which with --studio SLUG.")
     if not owners:
-        raise CommandError(f"There is no {kind} {row_id}.")
+        raise no_such(kind, row_id)
     return operator_access(owners[0])
 
 
-def _explain(kind: str, row_id: UUID, refusal: Refusal) -> str:
-    if refusal.code is Code.NOT_FOUND:
-        return f"There is no {kind} {row_id}."
+def _explain(kind: str, refusal: Refusal) -> str:
     if "booked_count" in refusal.details:
         booked = refusal.details["booked_count"]
         return f"{booked} seats are taken: cancel bookings first, or choose a capacity of {booked} or more."

@@ -13,7 +13,16 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from studiogate.cli.context import AsJson, CommandError, DataFolder, complaints, on_database, print_json, screen
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    complaints,
+    no_studio,
+    on_database,
+    print_json,
+    screen,
+)
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import Outcome
 
@@ -47,9 +56,7 @@ def export(studio: StudioSlug, output: Output = None, data: DataFolder = None) -
     with _written(output) as write:
         found = on_database(data, lambda connection: studio_file.export_studio(connection, studio, write))
         if not found:
-            raise CommandError(
-                f"There is no studio {studio!r}: `studiogate import FILE` or `studiogate demo` loads one."
-            )
+            raise no_studio(studio)
 
 
 @contextmanager

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from studiogate.domain.bookings.instants import instant_text
+
 MAX_METADATA_BYTES = 64 * 1024
 SUBMISSIONS_KEPT = 20
 UTM = "utm"
@@ -76,7 +78,7 @@ def with_submission(
     entry = {
         "form_id": str(form_id),
         "submission_id": str(submission_id),
-        "submitted_at": submitted_at.isoformat(),
+        "submitted_at": instant_text(submitted_at),
     }
     return {**metadata, FORM_SUBMISSIONS: [*before, entry][-SUBMISSIONS_KEPT:]}
 

@@ -7,7 +7,7 @@ the partners' door does so in ``api/errors.py``, the only table from code to HTT
     Refusal
     ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key
     ├── permission_error       insufficient_scope
-    ├── invalid_request_error  invalid_cursor · invalid_json · unsupported_api_version · not_found ·
+    ├── invalid_request_error  invalid_cursor · invalid_json · invalid_http · unsupported_api_version · not_found ·
     │                          method_not_allowed · body_too_large · unsupported_media_type · validation_error
     ├── idempotency_error      idempotency_key_reused · idempotency_in_progress
     ├── booking_error          class_cancelled · class_not_bookable · class_started · booking_window_not_open ·
@@ -51,6 +51,7 @@ class Code(StrEnum):
 
     INVALID_CURSOR = "invalid_cursor"
     INVALID_JSON = "invalid_json"
+    INVALID_HTTP = "invalid_http"
     UNSUPPORTED_API_VERSION = "unsupported_api_version"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
@@ -105,11 +106,12 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.INSUFFICIENT_SCOPE: "This key lacks the scope that the request needs.",
         Code.INVALID_CURSOR: "This cursor does not belong to this list. Start again without a cursor.",
         Code.INVALID_JSON: "The request body is not valid JSON.",
+        Code.INVALID_HTTP: "The request could not be read as HTTP.",
         Code.UNSUPPORTED_API_VERSION: "This API version is not served here.",
         Code.NOT_FOUND: "There is no such resource.",
         Code.METHOD_NOT_ALLOWED: "This path does not take this method.",
         Code.BODY_TOO_LARGE: "The request body is too large.",
-        Code.UNSUPPORTED_MEDIA_TYPE: "Send the body as application/json.",
+        Code.UNSUPPORTED_MEDIA_TYPE: "This operation does not take a body of this media type.",
         Code.VALIDATION_ERROR: "The request has faults; detail lists all of them.",
         Code.IDEMPOTENCY_KEY_REUSED: "This Idempotency-Key was used with other parameters.",
         Code.IDEMPOTENCY_IN_PROGRESS: "The first request with this Idempotency-Key is still running.",

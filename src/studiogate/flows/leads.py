@@ -47,6 +47,13 @@ async def phone_in_studio(connection: Connection, access: Access, phone: str) ->
     return normalize_phone(phone, await studio.country_of(connection, access))
 
 
+async def phone_faults(connection: Connection, access: Access, phone: object) -> list[Fault]:
+    """What is wrong with a phone number, where one is given."""
+    if not isinstance(phone, str) or await phone_in_studio(connection, access, phone) is not None:
+        return []
+    return [BAD_PHONE]
+
+
 async def create_or_identify(connection: Connection, access: Access, email: str, contact: LeadContact) -> str | Refusal:
     """One lead an email. The caller holds the transaction."""
     phone = None

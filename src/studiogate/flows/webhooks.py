@@ -11,6 +11,7 @@ import uuid_utils.compat as uuid
 
 from studiogate import API_VERSION, clock
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.webhooks.secrets import Sealer, new_secret
 from studiogate.storage import events
@@ -102,7 +103,7 @@ def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:
         "object": "event",
         "type": TEST_TYPE,
         "api_version": API_VERSION,
-        "created_at": clock.now().isoformat(),
+        "created_at": instant_text(clock.now()),
         "sequence": None,
         "studio_id": str(access.studio_id),
         "data": {"object": json.loads(endpoint), "previous_attributes": {}},
@@ -124,7 +125,7 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
         "endpoint_id": endpoint_id,
         "deliveries": count,
         "has_more": has_more,
-        "next_since": until.isoformat() if has_more and until else None,
+        "next_since": instant_text(until) if has_more and until else None,
     }
     return json.dumps(answer, separators=(",", ":"))
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from studiogate.api.answers import found, listed
-from studiogate.api.errors import Answer, refused
-from studiogate.api.execution import Caller, LeanRoute, needs
+from studiogate.api.errors import Answer
+from studiogate.api.execution import Caller, LeanRoute, also_needs, needs
 from studiogate.api.operations import LISTING, READING, Email, Instant, ListEnvelope, Uuid, Wire, operation
 from studiogate.api.params import LIMIT, LIMIT_WHERE_ALL_FIT, Boolean, Cursor, Limit, PathId, UpdatedAfter
 from studiogate.domain.access import Scope
@@ -107,6 +107,7 @@ class FormSubmissionList(ListEnvelope):
 
 
 @routes.get("/forms", **operation("List forms, published ones by default", FormList, *LISTING))
+@also_needs(Scope.FORMS_WRITE, lambda request: request.query.get("include_drafts") == "true")
 async def list_forms(
     caller: Reader,
     include_drafts: Annotated[
@@ -116,9 +117,6 @@ async def list_forms(
     limit: Limit = LIMIT_WHERE_ALL_FIT,
 ) -> Answer:
     """Published forms; with `include_drafts` all of them, for keys that may write forms."""
-    refusal = caller.access.refusal_without(Scope.FORMS_WRITE) if include_drafts else None
-    if refusal is not None:
-        return refused(refusal, caller.request_id)
     return listed(caller, await caller.read(storage.list_forms, PageRequest(cursor, limit), include_drafts))
 
 

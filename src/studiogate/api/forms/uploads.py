@@ -82,7 +82,9 @@ async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: Opt
     if caller.request.media_type != b"multipart/form-data":
         expected = {"expected": "multipart/form-data"}
         return refused(Refusal(Code.UNSUPPORTED_MEDIA_TYPE, expected), caller.request_id)
-    form = await caller.read(flow.open_for_uploads, form_id)
+    # With a key, what was taken while the form was open is answered again: only the file tells whether it is that.
+    look = flow.open_for_uploads if idempotency_key is None else flow.form_for_uploads
+    form = await caller.read(look, form_id)
     if isinstance(form, Refusal):
         return refused(form, caller.request_id)
     folder = UploadFolder(caller.runtime.settings.data_dir)
@@ -90,7 +92,7 @@ async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: Opt
         upload = await _received(caller, form, file)
         if isinstance(upload, Refusal):
             return refused(upload, caller.request_id)
-        return await _recorded(caller, idempotency_key, upload, folder, file)
+        return await _recorded(caller, idempotency_key, form, upload, folder, file)
 
 
 async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> NewUpload | Refusal:
@@ -114,7 +116,12 @@ async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> 
 
 
 async def _recorded(
-    caller: Caller, idempotency_key: str | None, upload: NewUpload, folder: UploadFolder, file: IncomingFile
+    caller: Caller,
+    idempotency_key: str | None,
+    form: FormForUpload,
+    upload: NewUpload,
+    folder: UploadFolder,
+    file: IncomingFile,
 ) -> Answer:
     """The row, and then the file's place. Who dies in between leaves a row whose file housekeeping puts there."""
     identity = UploadedFile(
@@ -124,7 +131,7 @@ async def _recorded(
         caller,
         idempotency_key,
         identity,
-        lambda connection: flow.record(connection, caller.access, upload),
+        lambda connection: flow.record(connection, caller.access, form, upload),
         status=201,
     )
     if answer.status == 201 and REPLAYED not in answer.headers:

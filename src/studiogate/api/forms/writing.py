@@ -1,12 +1,13 @@
 """POST /forms, PUT /forms/{id}, POST /forms/{id}/submissions."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import Field, StringConstraints, WithJsonSchema
 
 from studiogate.api.errors import Answer
-from studiogate.api.execution import Caller, Judged, LeanRoute, needs
+from studiogate.api.execution import Caller, Judged, JudgedByStudio, LeanRoute, needs
 from studiogate.api.forms.reading import Form, FormSubmission
 from studiogate.api.operations import READING, WRITING, operation
 from studiogate.api.params import Name, NonEmptyName, PathId, Text
@@ -78,9 +79,7 @@ class StudioFormUpdate(Partial):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
-class FormSubmissionCreate(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class FormSubmissionCreate(JudgedByStudio):
     submitter_name: Name | None = Field(None, examples=["Sam Lee"])
     submitter_email: Annotated[Text, StringConstraints(max_length=1000)] = Field(
         json_schema_extra={"format": "email"}, examples=["sam@example.com"]
@@ -90,6 +89,13 @@ class FormSubmissionCreate(BaseModel):
         description="Answers of visible fields by their key: strings, or arrays of strings.",
         examples=[{"goals": "Get stronger", "injured": "no"}],
     )
+
+    @classmethod
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: Any) -> list[Fault]:
+        if not isinstance(body, dict):
+            return []
+        email, data = body.get("submitter_email"), body.get("data", {})
+        return await caller.read(submitting.answer_faults, values.get("form_id"), email, data)
 
     def wanted(self) -> submitting.WantedSubmission:
         return submitting.WantedSubmission(self.submitter_email, self.submitter_name or None, self.data)

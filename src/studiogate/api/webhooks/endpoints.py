@@ -15,6 +15,7 @@ from studiogate.api.webhooks.shapes import (
     WebhookEndpointList,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
+    url_faults,
 )
 from studiogate.api.webhooks.writing import IDEMPOTENT, Manager, write_endpoint
 from studiogate.api.writes import OptionalIdempotencyKey, write
@@ -27,10 +28,8 @@ routes = APIRouter(route_class=LeanRoute, tags=["webhooks"])
 
 
 async def _url_fault(caller: Caller, url: str) -> Answer | None:
-    fault = await caller.runtime.resolver.fault_of(url)
-    if fault is None:
-        return None
-    return invalid([{"loc": ("body", "url"), "msg": f"The URL {fault}", "type": "webhook_url"}], caller.request_id)
+    faults = await url_faults(caller, url)
+    return invalid([fault._asdict() for fault in faults], caller.request_id) if faults else None
 
 
 @routes.get("/webhook-endpoints", **operation("List webhook endpoints", WebhookEndpointList, *LISTING))

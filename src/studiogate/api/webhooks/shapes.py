@@ -1,5 +1,6 @@
 """What goes in and out of /webhook-endpoints."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
@@ -8,9 +9,12 @@ from pydantic_core import PydanticCustomError
 
 from studiogate import clock
 from studiogate.api.events import Pattern
+from studiogate.api.execution import Caller, JudgedByStudio
 from studiogate.api.operations import Instant, ListEnvelope, Uuid, Wire
 from studiogate.api.params import DateTime, Text
+from studiogate.api.writes import Partial
 from studiogate.domain.events import EVERYTHING, types_of
+from studiogate.domain.refusals import Fault
 from studiogate.flows import webhooks as flow
 
 _EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
@@ -26,30 +30,35 @@ EventTypes = Annotated[list[Pattern], Field(min_length=1, max_length=50), AfterV
 Description = Annotated[Text, StringConstraints(max_length=500)]
 
 
-class WebhookEndpointCreate(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class WithUrl(JudgedByStudio):
+    """A body with a URL, which only the rules of this installation and a resolver tell right from wrong."""
 
+    @classmethod
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: Any) -> list[Fault]:
+        url = body.get("url") if isinstance(body, dict) else None
+        return await url_faults(caller, url) if isinstance(url, str) else []
+
+
+async def url_faults(caller: Caller, url: str) -> list[Fault]:
+    """Why this URL cannot be called, if so."""
+    fault = await caller.runtime.resolver.fault_of(url)
+    return [] if fault is None else [Fault(("body", "url"), "webhook_url", f"The URL {fault}")]
+
+
+class WebhookEndpointCreate(WithUrl):
     url: Url = Field(description="https only.", examples=["https://partner.example/studiogate"])
     event_types: EventTypes = Field([EVERYTHING], examples=[["booking.*", "class.cancelled"]])
     description: Description | None = Field(None, examples=["Production"])
     enabled: bool = Field(True, strict=True)
 
 
-class WebhookEndpointUpdate(BaseModel):
+class WebhookEndpointUpdate(Partial, WithUrl):
     """At least one member; an absent one stays."""
-
-    model_config = ConfigDict(extra="forbid")
 
     url: Url = Field(default_factory=str, examples=["https://partner.example/studiogate"])
     event_types: EventTypes = Field(default_factory=list, examples=[["booking.*"]])
     description: Description | None = Field(None, examples=["Production"])
     enabled: bool = Field(default_factory=bool, strict=True, description="True also forgets why it was disabled.")
-
-    @model_validator(mode="after")
-    def _something(self) -> "WebhookEndpointUpdate":
-        if not self.model_fields_set:
-            raise PydanticCustomError("nothing_to_change", "At least one member is needed")
-        return self
 
     def changes(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.model_fields_set}

@@ -41,7 +41,7 @@ async def submit(
     email = normalize_email(wanted.submitter_email)
     if form is None:
         return NOT_FOUND if email else _invalid([BAD_EMAIL])
-    judgement = await _judge(connection, access, form, wanted)
+    judgement = await _judge(connection, access, form, wanted.data)
     faults = judgement.faults if email else [BAD_EMAIL, *judgement.faults]
     if faults or email is None:
         return _invalid(faults)
@@ -76,14 +76,28 @@ async def takes_submissions(
     return await _accepts(connection, access, form, email or "")
 
 
+async def answer_faults(
+    connection: Connection, access: Access, form_id: str | None, email: object, data: object
+) -> list[Fault]:
+    """What is wrong with a submission that is no whole one, as far as its parts can be read. Nothing is kept."""
+    faults = [BAD_EMAIL] if isinstance(email, str) and normalize_email(email) is None else []
+    if form_id is None or not isinstance(data, Mapping):
+        return faults
+    form = await storage.find_form(connection, access, form_id)
+    if form is None:
+        return faults
+    judgement = await _judge(connection, access, form, data)
+    return faults + judgement.faults
+
+
 def _invalid(faults: list[Fault]) -> Refusal:
     return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
 
 
-async def _judge(connection: Connection, access: Access, form: FormSituation, wanted: WantedSubmission) -> Judgement:
-    named = [each for each in named_uploads(form.fields, wanted.data) if _is_id(each)]
+async def _judge(connection: Connection, access: Access, form: FormSituation, answers: Mapping[str, Any]) -> Judgement:
+    named = [each for each in named_uploads(form.fields, answers) if _is_id(each)]
     uploads = await storage.waiting_uploads(connection, access, form.id, named) if named else {}
-    return judge(form.fields, wanted.data, Setting(form.country, uploads))
+    return judge(form.fields, answers, Setting(form.country, uploads))
 
 
 def _is_id(text: str) -> bool:

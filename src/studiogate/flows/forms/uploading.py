@@ -26,10 +26,11 @@ NO_SUCH_FIELD = Fault(FIELD_KEY, "unknown_field", "This form has no file_upload 
 
 @dataclass(frozen=True, slots=True)
 class FormForUpload:
-    """The file fields of a form that takes submissions now, by their keys."""
+    """The file fields of a form by their keys, and whether it takes submissions now."""
 
     form_id: UUID
     fields: Mapping[str, Mapping[str, Any]]
+    accepting: bool
 
     @property
     def largest(self) -> int:
@@ -42,14 +43,19 @@ def size_limit(field: Mapping[str, Any]) -> int:
     return given if isinstance(given, int) else DEFAULT_MAX_SIZE
 
 
-async def open_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
-    """Whether the form can take a file, before a byte of it is read."""
+async def form_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
+    """The form, before a byte of the file is read."""
     form = await submitting.find_form(connection, access, form_id)
     if form is None:
         return NOT_FOUND
-    if form.status != "published" or not form.settings.open_at(form.now):
-        return NOT_ACCEPTING
-    return FormForUpload(form.id, _file_fields(form))
+    accepting = form.status == "published" and form.settings.open_at(form.now)
+    return FormForUpload(form.id, _file_fields(form), accepting)
+
+
+async def open_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
+    """The form, where it takes submissions now."""
+    form = await form_for_uploads(connection, access, form_id)
+    return form if isinstance(form, Refusal) or form.accepting else NOT_ACCEPTING
 
 
 def _file_fields(form: FormSituation) -> dict[str, Mapping[str, Any]]:
@@ -83,9 +89,9 @@ def invalid(*faults: Fault) -> Refusal:
     return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
 
 
-async def record(connection: Connection, access: Access, upload: NewUpload) -> str | Refusal:
+async def record(connection: Connection, access: Access, form: FormForUpload, upload: NewUpload) -> str | Refusal:
     """The row. The caller holds the transaction, and moves the file to its place after the commit."""
-    return await storage.insert_upload(connection, access, upload)
+    return await storage.insert_upload(connection, access, upload) if form.accepting else NOT_ACCEPTING
 
 
 async def record_from_page(database: Database, access: Access, upload: NewUpload) -> str:

@@ -10,6 +10,7 @@ from uuid import UUID
 import uuid_utils.compat as uuid
 
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.forms.answers import Consent
 from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.storage.database import Connection
@@ -126,7 +127,7 @@ async def find_person(connection: Connection, access: Access, email: str) -> tup
 
 async def record(connection: Connection, access: Access, made: NewSubmission) -> str:
     """The submission in wire form."""
-    consents = [{**each._asdict(), "at": made.form.now.isoformat()} for each in made.consents]
+    consents = [{**each._asdict(), "at": instant_text(made.form.now)} for each in made.consents]
     wire: str = await connection.fetchval(
         RECORD,
         access.studio_id,
