@@ -5,11 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-SOURCES := src tests bench
+SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test battery reliability schemathesis lint format schema lock clean
+.PHONY: help install up test battery reliability schemathesis bench bench-compare lint audit format schema lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -48,12 +48,23 @@ reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the p
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
 	STUDIOGATE_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
 
-lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, the migrations
+bench: $(VENV)/dev.stamp ## how fast it is, in about five minutes; ARGS="--only reads" for a part of it
+	$(BIN)/python -m bench $(ARGS)
+
+bench-compare: $(VENV)/dev.stamp ## two runs side by side: make bench-compare A=bench/results/….json B=bench/results/….json
+	$(BIN)/python -m bench --compare $(A) $(B)
+
+lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, bandit, the migrations, the lock files
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 	$(BIN)/squawk --config .squawk.toml src/studiogate/storage/migrations/*.sql
+	$(BIN)/python requirements/audit.py --offline
+
+audit: $(VENV)/dev.stamp ## the locked dependencies against published advisories; status 2: could not be checked
+	$(BIN)/python requirements/audit.py
 
 format: $(VENV)/dev.stamp ## let ruff mend what it can
 	$(BIN)/ruff check --fix $(SOURCES)

@@ -1,5 +1,9 @@
-"""Fills a migrated database: one studio to measure, and as many others around it as asked for."""
+"""Fills a migrated database: one studio to measure, and as many others around it as asked for.
 
+Every id is the MD5 of what it is and its number, so that Python, PostgreSQL and pgbench can each compute it.
+"""
+
+import hashlib
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -7,9 +11,19 @@ import asyncpg
 
 from studiogate.domain.access import Scope
 from studiogate.flows import keys
+from studiogate.storage import database, migrate
 
-# $1: how many studios; each gets its share of classes, members and bookings.
-FILL = """
+# The classes that are booked during the benchmark. All are at the same time: a member books only one of them.
+HOT_CLASS, FIRST_OF_MANY, MANY = 1_000_000, 1_000_001, 500
+FORM = "form1-1"
+FIELDS = (
+    '[{"key": "goals", "label": "Goals", "type": "textarea", "required": true},'
+    ' {"key": "injured", "label": "Injuries?", "type": "select", "options": ["no", "yes"]}]'
+)
+START = "timestamptz '2035-01-01 12:00+00'"
+TABLES = "studios, locations, class_types, products, members, memberships, classes, bookings, forms, form_versions"
+
+STUDIOS = """
 insert into studios (studio_id, name, slug, timezone, currency, country)
 select md5('studio' || s)::uuid, 'Studio ' || s, 'studio-' || s, 'America/New_York', 'USD', 'US'
 from generate_series({first}, {last}) s;
@@ -38,43 +52,111 @@ from generate_series({first}, {last}) s, generate_series(1, {classes}) n;
 
 insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status, booking_source,
                       created_at, updated_at)
-select c.studio_id, md5(c.id::text || n)::uuid, c.id, m.id, c.location_id, c.start_time, c.end_time, 'confirmed',
-       'partner_api', c.start_time - interval '3 days' - n * interval '1 minute', c.start_time - interval '3 days'
-from (select *, row_number() over (partition by studio_id order by start_time) as place from classes) c
-     join generate_series(1, {per_class}) n on true
-     join generate_series({first}, {last}) s on c.studio_id = md5('studio' || s)::uuid
-     join members m on m.studio_id = c.studio_id
-                   and m.id = md5('member' || s || '-' || (c.place * {per_class} + n) % {members} + 1)::uuid;
+select md5('studio' || s)::uuid, md5('booking' || s || '-' || c || '-' || n)::uuid, md5('class' || s || '-' || c)::uuid,
+       md5('member' || s || '-' || (c * {per_class} + n) % {members} + 1)::uuid,
+       md5('location' || s || '-' || c % 2 + 1)::uuid, at.start, at.start + interval '50 minutes', 'confirmed',
+       'partner_api', at.start - interval '3 days' - n * interval '1 minute', at.start - interval '3 days'
+from generate_series({first}, {last}) s, generate_series(1, {classes}) c, generate_series(1, {per_class}) n,
+     lateral (select date_trunc('hour', now()) + (c - {classes} / 2) * interval '1 hour' as start) at;
+"""
+
+# What the measured studio has besides: the classes to be booked, a product to pay with, a form.
+MEASURED = f"""
+insert into classes (studio_id, id, title, description, class_type_id, location_id, start_time, end_time, capacity)
+select md5('studio1')::uuid, md5('class1-' || n)::uuid, 'Class ' || n, 'Fifty minutes of work', md5('type1-1')::uuid,
+       md5('location1-1')::uuid, {START}, {START} + interval '50 minutes', 1000000000
+from generate_series({HOT_CLASS}, {FIRST_OF_MANY + MANY - 1}) n;
+
+insert into products (studio_id, id, key, name, product_type)
+values (md5('studio1')::uuid, md5('product1-1')::uuid, 'pack', 'Pack', 'package');
+
+insert into forms (studio_id, id, title, slug, fields, status)
+values (md5('studio1')::uuid, md5('{FORM}')::uuid, 'Intake', 'intake', '{FIELDS}', 'published');
+
+insert into form_versions (studio_id, form_id, version, fields)
+values (md5('studio1')::uuid, md5('{FORM}')::uuid, 1, '{FIELDS}');
+"""
+
+# A member who can pay: the membership has the member's id, so that whoever knows the one knows the other.
+NEW_MEMBERS = """
+insert into members (studio_id, id, first_name, last_name)
+select md5('studio1')::uuid, md5('{kind}1-' || n)::uuid, 'Bench', 'Member' from generate_series({first}, {last}) n;
+
+insert into memberships (studio_id, id, member_id, product_id, status, credits_granted, credits_remaining)
+select md5('studio1')::uuid, md5('{kind}1-' || n)::uuid, md5('{kind}1-' || n)::uuid, md5('product1-1')::uuid,
+       'active', 10, 10
+from generate_series({first}, {last}) n;
+"""
+
+# A booking to be cancelled. It shares its id with its class, member and membership: the floor knows only what the
+# request says, and so it knows them all.
+NEW_BOOKINGS = f"""
+{NEW_MEMBERS.replace("{kind}", "booked")}
+insert into classes (studio_id, id, title, description, class_type_id, location_id, start_time, end_time, capacity,
+                     booked_count)
+select md5('studio1')::uuid, md5('booked1-' || n)::uuid, 'Class ' || n, 'Fifty minutes of work', md5('type1-1')::uuid,
+       md5('location1-1')::uuid, {START}, {START} + interval '50 minutes', 20, 1
+from generate_series({{first}}, {{last}}) n;
+
+insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status, booking_source,
+                      membership_id, credits_taken)
+select studio_id, id, id, id, location_id, start_time, end_time, 'confirmed', 'partner_api', id, 1
+from classes where studio_id = md5('studio1')::uuid
+    and id = any(array(select md5('booked1-' || n)::uuid from generate_series({{first}}, {{last}}) n));
 """
 
 
+def id_of(what: str) -> UUID:
+    return UUID(hashlib.md5(what.encode(), usedforsecurity=False).hexdigest())
+
+
+STUDIO_ID = id_of("studio1")
+
+
 @dataclass(frozen=True)
-class Measured:
-    """The studio that is measured, with a key and ids to ask for."""
+class Size:
+    """How much each studio has."""
 
-    studio_id: UUID
-    key: str
-    class_id: UUID
-    member_id: UUID
+    classes: int = 1000
+    members: int = 500
+    per_class: int = 5
 
 
-async def fill(dsn: str, first: int, last: int, *, classes: int = 1000, members: int = 500, per_class: int = 5) -> None:
-    connection = await asyncpg.connect(dsn)
-    statements = FILL.format(first=first, last=last, classes=classes, members=members, per_class=per_class)
+async def prepare(dsn: str, size: Size) -> str:
+    """A migrated database with the measured studio; returns its key."""
+    connection = await database.connect(dsn)
+    await migrate.migrate(connection)
+    await fill(connection, STUDIOS, first=1, last=1, **vars(size))
+    await fill(connection, MEASURED)
+    await connection.execute(f"vacuum analyze {TABLES}")
+    issued = await keys.create(connection, "studio-1", keys.KeyRequest("bench", [each.value for each in Scope]))
+    await connection.close()
+    return issued.key
+
+
+async def surround(dsn: str, studios: int, size: Size) -> None:
+    """Put other studios around the measured one. Indexes are built once all rows are there, and nobody doubts the
+    references: row by row that takes minutes."""
+    connection = await database.connect(dsn)
+    await connection.execute("set session_replication_role = replica; set maintenance_work_mem = '256MB'")
+    indexes = await connection.fetch(
+        """
+        select format('drop index %s', x.indexrelid::regclass) as drop, pg_get_indexdef(x.indexrelid) as create
+        from pg_index x where x.indrelid = any(array['bookings', 'classes', 'members']::regclass[])
+            and not exists (select from pg_constraint c where c.conindid = x.indexrelid)"""
+    )
+    for index in indexes:
+        await connection.execute(index["drop"])
+    await fill(connection, STUDIOS, first=2, last=studios, **vars(size))
+    for index in indexes:
+        await connection.execute(index["create"])
+    await connection.execute(f"vacuum analyze {TABLES}")
+    await connection.close()
+
+
+async def fill(connection: "asyncpg.Connection[asyncpg.Record]", statements: str, **values: int | str) -> None:
+    """Run a script of this file. It need not survive a crash."""
+    await connection.execute("set synchronous_commit = off")
     for statement in statements.split(";\n"):
         if statement.strip():
-            await connection.execute(statement)
-    await connection.execute("vacuum analyze")
-    await connection.close()
-
-
-async def measured_studio(dsn: str) -> Measured:
-    connection = await asyncpg.connect(dsn)
-    issued = await keys.create(connection, "studio-1", keys.KeyRequest("bench", [each.value for each in Scope]))
-    studio_id = await connection.fetchval("select studio_id from studios where slug = 'studio-1'")
-    row = await connection.fetchrow(
-        "select class_id, member_id from bookings where studio_id = $1 order by created_at limit 1", studio_id
-    )
-    await connection.close()
-    assert row is not None
-    return Measured(studio_id, issued.key, row["class_id"], row["member_id"])
+            await connection.execute(statement.format(**values) if values else statement)

@@ -1,51 +1,84 @@
-"""The floor: a bare ASGI function on the same server that runs the same SQL and returns its JSON. No key, no limit, no
-log line, no metrics. What Studiogate costs more than this is what its promises cost.
+"""The floor: a bare ASGI function on the same server that runs the same statements and returns their JSON.
+
+No key, no limit, no rules, no log line, no metrics: what Studiogate costs more than this is what its promises cost.
+A read returns what PostgreSQL built, a write the bytes that the product answered when it was recorded.
 """
 
 import os
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
-from uuid import UUID
 
-import asyncpg
-
+from bench.recording import Program
+from bench.request import given_values
+from bench.server import serve
 from studiogate.domain.paging import Page
-from studiogate.storage import listing, schedule
-from studiogate.storage.database import SESSION
+from studiogate.storage.database import Database
 
-ONE = listing._one(schedule.CLASS, False, ())
-LIST = listing._page(listing._Shape(schedule.CLASS, False, False, False, (), (), ()))
-_state: dict[str, Any] = {}
+PROGRAMS = "BENCH_PROGRAMS"
 
 
-async def _keep(_connection: Any) -> None:
-    """No reset between uses: the floor gets that for free too."""
+class Floor:
+    """``programs`` are found by method and path, or by method and the path up to its last slash."""
+
+    def __init__(self, database: Database, programs: Mapping[str, Program]) -> None:
+        self._database = database
+        self._programs = programs
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        path: str = scope["path"]
+        where = scope["method"] + path
+        program = self._programs.get(where) or self._programs.get(where[: where.rindex("/") + 1])
+        if program is None:  # whoever asks whether we are up
+            await _answer(send, 200, b"")
+            return
+        sent = b"" if program.is_a_read else await _body(receive)
+        given = given_values(path, scope["query_string"], scope["headers"], sent)
+        await _answer(send, program.status, await self._play(program, given))
+
+    async def _play(self, program: Program, given: Mapping[str, Any]) -> bytes:
+        fresh = program.make_fresh_ids()
+        async with self._database.connection() as connection:
+            for statement in program.statements:
+                if not statement.slots:
+                    await connection.execute(statement.text)
+                    continue
+                arguments = [slot.fill(given, fresh) for slot in statement.slots]
+                row = await connection.fetchrow(statement.text, *arguments)
+        return _json(row, given) if program.is_a_read else program.body
 
 
-async def app(scope: Any, receive: Any, send: Any) -> None:
-    if scope["type"] == "lifespan":
-        await _lifespan(receive, send)
-        return
-    path: str = scope["path"]
-    async with _state["pool"].acquire() as connection:
-        if path.endswith("/classes"):
-            limit = int(scope["query_string"].partition(b"=")[2] or 50)
-            row = await connection.fetchrow(LIST, _state["studio_id"], limit)
-            more = row["found"] > limit
-            body = Page(row["rows"] or "", more, row["last_id"] if more else None).as_json().encode()
-        else:
-            body = (await connection.fetchval(ONE, _state["studio_id"], path.rpartition("/")[2])).encode()
+def _json(row: Any, given: Mapping[str, Any]) -> bytes:
+    """One resource, or a page of them."""
+    if len(row) == 1:
+        return str(row[0]).encode()
+    more = row["found"] > int(given["limit"])
+    page = Page(row["rows"] or "", more, row["last_id"] if more else None)
+    return page.as_json().encode()
+
+
+async def _body(receive: Any) -> bytes:
+    received: bytes = b""
+    more = True
+    while more:
+        message = await receive()
+        received += message["body"]
+        more = message["more_body"]
+    return received
+
+
+async def _answer(send: Any, status: int, body: bytes) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-async def _lifespan(receive: Any, send: Any) -> None:
-    await receive()
-    _state["studio_id"] = UUID(os.environ["BENCH_STUDIO_ID"])
-    _state["pool"] = await asyncpg.create_pool(
-        os.environ["STUDIOGATE_DATABASE_URL"], min_size=1, max_size=10, server_settings=SESSION, reset=_keep
-    )
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await _state["pool"].close()
-    await send({"type": "lifespan.shutdown.complete"})
+def _open() -> Floor:
+    pool_size = int(os.environ["STUDIOGATE_POOL_SIZE"])
+    programs = pickle.loads(Path(os.environ[PROGRAMS]).read_bytes())  # noqa: S301  this run wrote it
+    return Floor(Database(os.environ["STUDIOGATE_DATABASE_URL"], pool_size), programs)
+
+
+if __name__ == "__main__":
+    serve(_open)

@@ -1,17 +1,19 @@
-"""A small load generator: keep-alive connections that send one request after another, and count."""
+"""A small load generator: keep-alive connections that send one request after another, and count.
+
+It shares the machine with what it measures, so it does as little as can be: the bytes of the requests are made
+beforehand, and of an answer only the status and the length are read.
+"""
 
 import asyncio
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import cast
 
+import uvloop
 
-class Answer(NamedTuple):
-    status: int
-    head: bytes
-    body: bytes
+END_OF_HEAD = b"\r\n\r\n"
+LENGTH = b"content-length: "
 
 
 @dataclass
@@ -21,59 +23,80 @@ class Outcome:
     latencies: list[float] = field(default_factory=list)
 
     @property
-    def requests(self) -> int:
-        return sum(self.statuses.values())
-
-    @property
     def throughput(self) -> float:
-        return self.requests / self.seconds
+        return len(self.latencies) / self.seconds
 
     def percentile(self, share: float) -> float:
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> Answer:
-    """Send one request on a keep-alive connection and read its whole answer."""
-    writer.write(request)
-    head = await reader.readuntil(b"\r\n\r\n")
-    lower = head.lower()
-    at = lower.find(b"content-length: ")
-    length = int(lower[at + 16 : lower.find(b"\r", at)]) if at >= 0 else 0
-    return Answer(int(head[9:12]), head, await reader.readexactly(length) if length else b"")
+class _Connection(asyncio.Protocol):
+    """Takes the next request as soon as its last one is answered."""
+
+    def __init__(self, requests: Iterator[bytes], outcome: Outcome) -> None:
+        self._requests = requests
+        self._outcome = outcome
+        self._missing = 0
+        self._head = b""
+        self._started = 0.0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_exception(ConnectionError("the server closed a connection"))
+
+    def send_next(self) -> None:
+        request = next(self._requests, None)
+        if request is None:
+            self.done.set_result(None)
+            self._transport.close()
+            return
+        self._started = time.perf_counter()
+        self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        if self._missing:
+            self._missing -= len(data)
+        else:
+            self._begin(self._head + data)
+        if not self._missing and not self._head:
+            self._outcome.latencies.append(time.perf_counter() - self._started)
+            self.send_next()
+
+    def _begin(self, data: bytes) -> None:
+        """The first bytes of an answer: count it, and know how much of it is still to come."""
+        end = data.find(END_OF_HEAD)
+        if end < 0:
+            self._head = data
+            return
+        self._head = b""
+        at = data.find(LENGTH, 0, end)
+        length = int(data[at + len(LENGTH) : data.find(b"\r", at)]) if at >= 0 else 0
+        self._missing = end + len(END_OF_HEAD) + length - len(data)
+        status = int(data[9:12])
+        self._outcome.statuses[status] = self._outcome.statuses.get(status, 0) + 1
 
 
-async def _connection(port: int, requests: list[bytes], outcome: Outcome) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    for request in requests:
-        started = time.perf_counter()
-        status, _, _ = await exchange(reader, writer, request)
-        outcome.latencies.append(time.perf_counter() - started)
-        outcome.statuses[status] = outcome.statuses.get(status, 0) + 1
-    writer.close()
-
-
-async def run(port: int, requests: list[bytes], connections: int) -> Outcome:
-    """Send all requests over so many connections; each answer is awaited before the next request."""
-    outcome = Outcome()
+async def _run(port: int, requests: Sequence[bytes], connections: int) -> Outcome:
+    outcome, remaining = Outcome(), iter(requests)
+    loop = asyncio.get_running_loop()
+    opened = [
+        (await loop.create_connection(lambda: _Connection(remaining, outcome), "127.0.0.1", port))[1]
+        for _ in range(min(connections, len(requests)))
+    ]
     started = time.perf_counter()
-    shares = [requests[number::connections] for number in range(connections)]
-    await asyncio.gather(*(_connection(port, share, outcome) for share in shares))
+    for connection in opened:
+        connection.send_next()
+    await asyncio.gather(*(connection.done for connection in opened))
     outcome.seconds = time.perf_counter() - started
     return outcome
 
 
-def http_get(path: str, key: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Service-Key: {key}\r\n\r\n".encode()
-
-
-def http_write(
-    method: str, path: str, key: str, idempotency_key: str, body: Mapping[str, object] | bytes = b""
-) -> bytes:
-    """A request with an Idempotency-Key; ``body`` is sent as JSON, bytes as they are."""
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    head = (
-        f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-Service-Key: {key}\r\nIdempotency-Key: {idempotency_key}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
-    )
-    return head.encode() + content
+def run(port: int, requests: Sequence[bytes], connections: int) -> Outcome:
+    """Send all requests over so many connections; each answer is awaited before the next request."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run(port, requests, connections))

@@ -192,6 +192,7 @@ def main() -> None:
     descriptor, api_module, worker_module = sys.argv[1:]
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
+    telemetry.take_over_failures()
     # Here processes are killed by the dozen. What keeps dying waits longer and longer: right in life, idle in a test.
     supervisor.LONGEST_PAUSE = 0.2
     listening = socket.socket(fileno=int(descriptor))

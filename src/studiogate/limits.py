@@ -9,6 +9,7 @@ write one bucket in the same moment can let a request too many pass; a lock woul
 import hashlib
 import math
 import mmap
+from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from studiogate import clock
 
 SLOTS = 8192
 PROBES = 8
+IPV6_BITS = 64
 _SLOT_BYTES = 16  # the digest of the bucket's name, then its arrival time
 
 
@@ -51,6 +53,17 @@ class Verdict(NamedTuple):
 
 
 FAILED_AUTHENTICATION = Limit("failed-authentication", 20 / 60, 20)
+
+
+def owner_of(address: str) -> str:
+    """Who is counted for an address: of IPv6 the network, because whoever has one address there has 2⁶⁴ of them."""
+    if ":" not in address:
+        return address
+    try:
+        parsed = IPv6Address(address)
+    except ValueError:
+        return address
+    return str(parsed.ipv4_mapped or IPv6Network((parsed, IPV6_BITS), strict=False))
 
 
 def request_limit(per_second: int) -> Limit:

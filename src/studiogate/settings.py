@@ -5,6 +5,7 @@ import binascii
 import contextlib
 import ipaddress
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,6 +17,9 @@ PREFIX = "STUDIOGATE_"
 DEFAULT_RATE_LIMIT = 1_000
 KEY_BYTES = 32
 KEY_FILE = "secrets.key"
+# Hosts may be several, and none where the query names a socket's folder.
+_HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/?#@\[\],]*)(?::[0-9]{0,5})?"
+_DATABASE_URL = re.compile(rf"postgres(?:ql)?://(?:[^\s/?#@]*@)?{_HOST}(?:,{_HOST})*(?:/[^\s?#]*)?(?:\?[^\s#]*)?")
 
 
 class SettingsError(Exception):
@@ -38,6 +42,15 @@ def _key(value: object) -> object:
     return value
 
 
+def _database_url(value: object) -> object:
+    """Told here, without the text: what the driver says of a password that is not escaped quotes some of it."""
+    if isinstance(value, str) and not _DATABASE_URL.fullmatch(value):
+        raise ValueError(
+            "should be postgresql://user:password@host:port/database, special characters percent-encoded (%23 for #)"
+        )
+    return value
+
+
 def _decoded(text: str) -> bytes | None:
     try:
         key = base64.b64decode(text.strip(), validate=True)
@@ -51,7 +64,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", env_ignore_empty=True)
 
-    database_url: str | None = Field(None, pattern=r"^postgres(ql)?://")
+    database_url: Annotated[str | None, BeforeValidator(_database_url)] = None
     data_dir: Path = Path("data")
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8080

@@ -3,11 +3,13 @@
 Nothing here ever sees a key, a body or a query string: those hold secrets and people's emails and phones.
 """
 
+import asyncio
 import json
 import logging
 import os
 import re
 import sys
+import threading
 import traceback
 from contextlib import suppress
 from functools import cache
@@ -29,7 +31,8 @@ from prometheus_client import (
 from studiogate import clock
 
 METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
-_CALLERS_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+# What looks like a key or a webhook's secret is no id: it would stand in the log.
+_CALLERS_REQUEST_ID = re.compile(rb"(?!.*(?:sgk_|whsec_))[A-Za-z0-9._-]{1,128}")
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
@@ -79,6 +82,39 @@ def _where_it_failed(exc_info: Any) -> str:
     """The stack and the exception's type, never its message: PostgreSQL puts rows' values into those."""
     kind, _, trace = exc_info
     return f"{''.join(traceback.format_tb(trace))}{kind.__name__}"
+
+
+def problem_of(error: BaseException) -> str:
+    """What kind of failure it is, with the notes that we put on it; never its message, for the same reason."""
+    within = [f"({problem_of(each)})" for each in getattr(error, "exceptions", ())]
+    return " ".join([type(error).__name__, *getattr(error, "__notes__", ()), *within])
+
+
+def take_over_failures() -> None:
+    """What nobody caught, and what libraries log, goes the same way as our own lines: without messages' values."""
+    logging.basicConfig(handlers=[_LibraryLog()], level=logging.WARNING, force=True)
+    sys.excepthook = lambda *exc_info: _tell("process failed", exc_info)
+    threading.excepthook = lambda failed: _tell(
+        "thread failed", (failed.exc_type, failed.exc_value, failed.exc_traceback)
+    )
+
+
+def tell_loop_failure(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """asyncio's own telling shows arguments, results and the exception's text: this says where, and what kind."""
+    error = context.get("exception")
+    what = re.split(r"[^A-Za-z._ ]", context["message"], maxsplit=1)[0].strip()
+    _tell("background failure", (type(error), error, error.__traceback__) if error else None, problem=what)
+
+
+def _tell(event: str, exc_info: Any, **more: str) -> None:
+    structlog.get_logger().error(event, exc_info=exc_info, **more)
+
+
+class _LibraryLog(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        structlog.get_logger().log(
+            record.levelno, record.getMessage().strip(), logger=record.name, exc_info=record.exc_info
+        )
 
 
 class AccessLog:

@@ -11,6 +11,7 @@ import uvicorn
 
 from studiogate import settings
 from studiogate.api.app import PartnerApp
+from studiogate.cli.bounded_http import BoundedProtocol
 from studiogate.runtime import Runtime
 
 
@@ -24,7 +25,7 @@ def serving(database_url: str, **overrides: object) -> Iterator[int]:
         runtime = Runtime.open(settings.load(database_url=database_url, **overrides))
         config = uvicorn.Config(
             PartnerApp(runtime),
-            http="httptools",
+            http=BoundedProtocol,
             ws="none",
             lifespan="off",
             access_log=False,

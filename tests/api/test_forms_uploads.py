@@ -120,6 +120,8 @@ async def test_a_file_is_kept(world: World, field_key: str, content: bytes, kind
     kept = UploadFolder(world.data).kept(row["studio_id"], row["stored_name"])
     assert kept.read_bytes() == content
     assert kept.stat().st_mode & 0o777 == 0o600
+    above = [each for each in kept.parents if "uploads" in each.parts]
+    assert {each.stat().st_mode & 0o777 for each in above} == {0o700}
     assert "holiday" not in str(kept)
 
 

@@ -350,3 +350,10 @@ def test_the_policy_in_words(per_second: int) -> None:
 @pytest.mark.parametrize(("wait", "told"), [(0.0001, b"1"), (1.0, b"1"), (1.01, b"2"), (2.5, b"3")])
 def test_retry_after_is_whole_seconds_and_enough(wait: float, told: bytes) -> None:
     assert Verdict(False, 0, wait).retry_after == told
+
+
+async def test_failures_of_one_network_are_counted_together(limited: House, time_: Time) -> None:
+    time_.now += 7000
+    tried = [(await limited.studio_with("x", f"2001:db8:1:2::{number:x}")).status for number in range(1, 25)]
+    assert tried == [401] * 20 + [429] * 4
+    assert (await limited.studio_with("x", "2001:db8:1:3::1")).status == 401

@@ -12,12 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from bench import load
+from bench.request import Request as Written
 
 PREFIX = "/partner/v1"
 PATIENCE = 20.0
 SETTLE_SECONDS = 60.0
 PAUSE = 0.05
+
+
+class Answer(NamedTuple):
+    status: int
+    head: bytes
+    body: bytes
 
 
 class Request(NamedTuple):
@@ -69,6 +75,16 @@ class Call:
         return "unknown" if self.status is None else self.code or self.json["status"]
 
 
+async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> Answer:
+    """Send one request on a keep-alive connection and read its whole answer."""
+    writer.write(request)
+    head = await reader.readuntil(b"\r\n\r\n")
+    lower = head.lower()
+    at = lower.find(b"content-length: ")
+    length = int(lower[at + 16 : lower.find(b"\r", at)]) if at >= 0 else 0
+    return Answer(int(head[9:12]), head, await reader.readexactly(length) if length else b"")
+
+
 @dataclass
 class History:
     calls: list[Call] = field(default_factory=list)
@@ -104,7 +120,7 @@ class Client:
         try:
             async with asyncio.timeout(PATIENCE):
                 reader, writer = await self.connect()
-                answer = await load.exchange(reader, writer, raw)
+                answer = await exchange(reader, writer, raw)
         except (OSError, EOFError, TimeoutError):
             self.close()
             return call
@@ -127,7 +143,8 @@ class Client:
         return call
 
     def written(self, request: Request) -> bytes:
-        return load.http_write(request.method, request.path, self.service_key, request.key, request.body)
+        written = Written(request.method, request.path, idempotency_key=request.key, body=request.body)
+        return written.raw(self.service_key)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None:

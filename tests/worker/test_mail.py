@@ -268,3 +268,24 @@ async def test_an_address_beyond_ascii(office: Office) -> None:
     assert await mail_once(office.runtime) == 3
     assert "zoë@xn--bcher-kva.example" in office.postman.recipients
     assert {status for status, _ in await office.states()} == {"sent"}
+
+
+async def test_a_password_is_not_told_in_the_clear(office: Office) -> None:
+    """The server offers no TLS, or somebody in between left the offer out: then nobody gets the password."""
+    said: list[bytes] = []
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 here\r\n")
+        while line := await reader.readline():
+            said.append(line)
+            writer.write(b"250-here\r\n250 AUTH PLAIN LOGIN\r\n" if line.startswith(b"EHLO") else b"235 ok\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    url = f"smtp://user:password@127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    changed = office.runtime.settings.model_copy(update={"smtp_url": url})
+    await office.submit()
+    assert await mail_once(dataclasses.replace(office.runtime, settings=changed)) > 0
+    server.close()
+    assert {line.split()[0] for line in said} <= {b"EHLO", b"QUIT"}
+    assert {status for status, _ in await office.states()} == {"queued"}, "it is tried again"

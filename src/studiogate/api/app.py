@@ -26,7 +26,7 @@ from studiogate.api.webhooks import deliveries as webhook_deliveries
 from studiogate.api.webhooks import endpoints as webhook_endpoints
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
+from studiogate.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, owner_of, request_limit
 from studiogate.runtime import Runtime
 from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 
@@ -161,7 +161,7 @@ class PartnerApp:
         """Whoever guesses keys is slowed down; good keys from the same address still work."""
         telemetry.REFUSED_AUTHENTICATIONS.labels(refusal.code.value).inc()
         if self._default_limit:
-            verdict = self._buckets.take("address:" + exchange.request.address, FAILED_AUTHENTICATION)
+            verdict = self._buckets.take("address:" + owner_of(exchange.request.address), FAILED_AUTHENTICATION)
             _tell_limit(exchange, FAILED_AUTHENTICATION, verdict)
             if not verdict.allowed:
                 retry_after = (b"retry-after", verdict.retry_after)

@@ -124,7 +124,7 @@ class LeanRoute(APIRoute):
         faults: list[dict[str, Any]] = []
         self._read_parameters(caller.request, path_values, values, faults)
         if self._body is not None:
-            refusal = await self._read_body(caller.request, values, faults)
+            refusal = await self._read_body(self._body, caller.request, values, faults)
             if refusal is not None:
                 return refused(refusal, caller.request_id)
         if faults:
@@ -147,13 +147,11 @@ class LeanRoute(APIRoute):
             _take(parameter, given.decode("latin-1") if isinstance(given, bytes) else given, values, faults)
 
     async def _read_body(
-        self, request: Request, values: dict[str, Any], faults: list[dict[str, Any]]
+        self, field: Any, request: Request, values: dict[str, Any], faults: list[dict[str, Any]]
     ) -> Refusal | None:
-        field = self._body
         parsed = await request.json()
         if isinstance(parsed, Refusal):
             return parsed
-        assert field is not None  # noqa: S101  only called for routes with a body
         try:
             values[field.name] = field._type_adapter.validate_python(parsed, from_attributes=True)
         except ValidationError as error:

@@ -3,12 +3,12 @@
 import argparse
 import asyncio
 import contextlib
-import logging
 import os
 import signal
 import socket
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import structlog
 import uvicorn
@@ -35,7 +35,7 @@ def main() -> None:
     options = parser.parse_args()
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    telemetry.take_over_failures()
     ending = _Ending()
     listening = socket.socket(fileno=options.socket)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -68,26 +68,14 @@ class _Server(uvicorn.Server):
 async def _serve(
     settings: configuration.Settings, listening: socket.socket, lifeline: int, buckets: Buckets, ending: _Ending
 ) -> None:
+    asyncio.get_running_loop().set_exception_handler(telemetry.tell_loop_failure)
     runtime = Runtime.open(settings)
     app = Doors(runtime, buckets)
-    server = _Server(
-        uvicorn.Config(
-            app,
-            http=BoundedProtocol,
-            ws="none",
-            lifespan="off",
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=DRAIN_SECONDS,
-            backlog=2048,
-        )
-    )
+    server = _Server(server_config(app))
     ending.server = server
     if ending.asked:
         return
-    _leave_with_the_supervisor(lifeline)
+    leave_with_the_supervisor(lifeline)
     background = [asyncio.create_task(_keep_last_use(app.partners)), asyncio.create_task(_end_waiting(server, runtime))]
     try:
         await server.serve(sockets=[listening])
@@ -99,7 +87,22 @@ async def _serve(
         await runtime.close()
 
 
-def _leave_with_the_supervisor(lifeline: int) -> None:
+def server_config(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        backlog=2048,
+    )
+
+
+def leave_with_the_supervisor(lifeline: int) -> None:
     """The supervisor holds the other end of this pipe; when it dies, by whatever means, we drain and go."""
 
     def supervisor_is_gone() -> None:
@@ -122,7 +125,7 @@ async def _keep_last_use(app: PartnerApp) -> None:
         try:
             await app.authenticator.flush_last_use()
         except Exception as error:
-            log.warning("last use of keys not noted", problem=str(error))
+            log.warning("last use of keys not noted", problem=telemetry.problem_of(error))
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ def worker(data: DataFolder = None) -> None:
     """Housekeeping alone, for deployments that split it from the API."""
     settings = configuration.load(data_dir=data)
     telemetry.configure_logging(settings.log_format)
+    telemetry.take_over_failures()
     with _database(settings) as (dsn, _):
         asyncio.run(_check_migrated(dsn))
         screen.print("The worker runs. Ctrl-C stops it.")
@@ -144,6 +145,7 @@ def _run(
     demo_key: str | None = None,
 ) -> None:
     telemetry.configure_logging(settings.log_format)
+    telemetry.take_over_failures()
     address = listening.getsockname()
     url = settings.public_url or f"http://{_host(settings.host)}:{address[1]}"
     supervisor = Supervisor(settings, dsn, keep_alive)
@@ -155,7 +157,7 @@ def _run(
 
 
 def _host(host: str) -> str:
-    if host in ("0.0.0.0", "::"):  # noqa: S104  only shown, not bound
+    if not host.strip("0.:"):  # every address, IPv4's or IPv6's
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
 

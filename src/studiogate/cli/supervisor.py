@@ -124,7 +124,7 @@ class Supervisor:
     def _start(self, child: Child) -> None:
         child.start_at = time.monotonic()
         # A session of its own: Ctrl-C in the terminal reaches us alone, and we let the others drain.
-        child.process = subprocess.Popen(  # noqa: S603  our own interpreter and module
+        child.process = subprocess.Popen(  # noqa: S603 # nosec B603 # our own interpreter and module
             [sys.executable, *child.command],
             env=self._environment,
             pass_fds=self._inherited,

@@ -60,7 +60,7 @@ def _findings(settings: configuration.Settings) -> list[Finding]:
 async def _examine(dsn: str) -> list[Finding]:
     connection: Connection = await database.connect(dsn)
     try:
-        return await checkup.examine(connection)
+        return [*await checkup.examine(connection), await checkup.examine_log(connection)]
     finally:
         await connection.close()
 

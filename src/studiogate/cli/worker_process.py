@@ -23,6 +23,7 @@ def main() -> None:
     options = parser.parse_args()
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
+    telemetry.take_over_failures()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work(settings, options.lifeline))
 
@@ -30,6 +31,7 @@ def main() -> None:
 async def work(settings: Settings, lifeline: int | None) -> None:
     """Until SIGTERM or SIGINT, or until the supervisor at the other end of the lifeline is gone."""
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(telemetry.tell_loop_failure)
     stop = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stop.set)

@@ -46,6 +46,19 @@ async def _clock(connection: Connection) -> Finding:
     return Finding("ok", "clock", f"{apart:.2f} s apart from the database's")
 
 
+async def examine_log(connection: Connection) -> Finding:
+    """Apart from the rest: it is about the server and not about what is kept there."""
+    found = await invariants.log_settings(connection)
+    mend = [] if found["log_error_verbosity"] == "terse" else ["log_error_verbosity = terse"]
+    tells_statements = found["log_statement"] != "none" or found["log_min_duration_statement"] != "-1"
+    if tells_statements and found["log_parameter_max_length"] != "0":
+        mend.append("log_parameter_max_length = 0")
+    if mend:
+        text = f"PostgreSQL's own log can hold people's data: set {' and '.join(mend)} on the server."
+        return Finding("warning", "server log", text)
+    return Finding("ok", "server log", "without the values of rows and parameters")
+
+
 async def _schema(connection: Connection) -> Finding:
     try:
         pending = await migrate.pending(connection)

@@ -97,4 +97,6 @@ def _hash(key: str) -> bytes:
 
 
 def _unknown(credential_id: str) -> str:
+    if credential_id.startswith("sgk_"):  # not repeated: what commands say is often kept
+        return "That is a whole key. Give its id, the 8 characters in its middle: `studiogate key list` shows them."
     return f"There is no key {credential_id!r}: `studiogate key list` shows them."

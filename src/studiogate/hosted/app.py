@@ -13,7 +13,7 @@ from studiogate.hosted.posted import Posted
 from studiogate.hosted.requests import BodyError, Receive, Scope, Send, VisitorRequest
 from studiogate.hosted.sending import Sending
 from studiogate.hosted.uploading import upload
-from studiogate.limits import Buckets, Limit
+from studiogate.limits import Buckets, Limit, owner_of
 from studiogate.runtime import Runtime
 from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.storage.uploads import DiskFullError
@@ -106,7 +106,7 @@ class HostedApp:
     def _over(self, request: VisitorRequest, limit: Limit) -> bool:
         if not self._runtime.settings.rate_limit:
             return False
-        return not self._buckets.take(f"{limit.name}:{request.address}", limit).allowed
+        return not self._buckets.take(f"{limit.name}:{owner_of(request.address)}", limit).allowed
 
     async def _post(self, request: VisitorRequest, studio: str, form: str) -> Answer:
         opened = await self._open(request, studio, form, guard.STEPPING)

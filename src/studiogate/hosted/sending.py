@@ -76,7 +76,7 @@ class Sending:
     async def _suspected(self, suspicion: Suspicion) -> Answer:
         opened, token = self._opened, self.posted.token
         if suspicion in (Suspicion.UNSEALED, Suspicion.STALE):
-            self.posted.token = ""
+            self.posted.token = ""  # nosec B105 # to be replaced by a fresh one
         if not self._request.wants_json:
             return await self._show(self.posted.step, {"": SUSPICIONS[suspicion]}, SUSPICIONS[suspicion])
         wait = guard.seconds_to_wait(opened.studio.link_secret, opened.form.id, token, opened.form.now)

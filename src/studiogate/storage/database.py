@@ -22,14 +22,21 @@ else:
 
 ACQUIRE_SECONDS = 1.0
 CONNECT_SECONDS = 5.0
+# Whatever the server's own settings are: parameters are keys' hashes and people's names.
+UNLOGGED = {"log_parameter_max_length_on_error": "0"}
 SESSION = {
+    **UNLOGGED,
     "application_name": "studiogate",
     "timezone": "UTC",
     "statement_timeout": "5s",
     "lock_timeout": "3s",
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
+    # Each statement is planned once a connection. Left to itself PostgreSQL plans some of a booking's anew at every
+    # execution, which costs more than executing them. tests/storage/test_plans.py looks at the plans that this gives.
+    "plan_cache_mode": "force_generic_plan",
 }
+STATEMENTS_KEPT = 500  # all that a process ever says, for as long as the connection lives
 
 
 class OverloadedError(Exception):
@@ -127,7 +134,13 @@ class Database:
     async def _connect(self) -> Connection:
         """On a place that is counted already."""
         try:
-            return await asyncpg.connect(self._dsn, timeout=CONNECT_SECONDS, server_settings=self._session)
+            return await asyncpg.connect(
+                self._dsn,
+                timeout=CONNECT_SECONDS,
+                server_settings=self._session,
+                statement_cache_size=STATEMENTS_KEPT,
+                max_cached_statement_lifetime=0,
+            )
         except BaseException as error:
             self._give(None)
             if isinstance(error, (*UNAVAILABLE, asyncpg.PostgresError)):
@@ -205,7 +218,7 @@ def own_errors(connection: Connection) -> Iterator[None]:
 
 async def connect(dsn: str) -> Connection:
     """One connection outside the pool, for commands and for migrations; it has no statement timeout."""
-    session = {"application_name": "studiogate", "timezone": "UTC", "jit": "off"}
+    session = {**UNLOGGED, "application_name": "studiogate", "timezone": "UTC", "jit": "off"}
     try:
         return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, server_settings=session)
     except (*UNAVAILABLE, asyncpg.PostgresError) as error:

@@ -53,6 +53,8 @@ SETTINGS = {
     "log_checkpoints": "off",
     "log_min_duration_statement": "1000",
     "log_parameter_max_length": "0",  # Parameters are people's names and addresses.
+    "log_parameter_max_length_on_error": "0",
+    "log_error_verbosity": "terse",  # Without the details: "Key (email)=(…) already exists".
     "cluster_name": NAME,
 }
 
@@ -148,7 +150,8 @@ class EmbeddedPostgres:
         runtime = os.environ.get("XDG_RUNTIME_DIR", "") if os.geteuid() else ""
         name = f"{NAME}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
         places = [Path(place, name) for place in (runtime, tempfile.gettempdir()) if place and Path(place).is_dir()]
-        return next(filter(_fits, places), Path("/tmp", name))  # noqa: S108  make_private refuses one that is not ours
+        # In /tmp anybody may have made it before us: make_private refuses one that is not ours.
+        return next(filter(_fits, places), Path("/tmp", name))  # noqa: S108 # nosec B108
 
     def _launch(self, account: Account | None) -> bool:
         """False when a server that was still starting became ready, so that none had to be started."""

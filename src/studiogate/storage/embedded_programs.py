@@ -51,7 +51,7 @@ class ServerLog:
         self.path = path
 
     def opened(self) -> BinaryIO:
-        # Private like the cluster: a refused statement is logged with its values.
+        # Private like the cluster: messages of refused statements can hold values.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         return os.fdopen(os.open(self.path, flags, 0o600), "ab")
 
@@ -92,7 +92,7 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start a program that holds `lock` for as long as it, or any child of it, lives."""
     with server_log.opened() as output:
-        return subprocess.Popen(  # noqa: S603  the wheel's programs with our arguments, no shell
+        return subprocess.Popen(  # noqa: S603 # nosec B603 # the wheel's programs, our arguments, no shell
             command,
             stdin=stdin,
             stdout=output,
@@ -199,7 +199,8 @@ def _new_account(name: str) -> Account | None:
         return None
     log.warning("adding the system user %s, because PostgreSQL does not run as root", name)
     command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", name]
-    subprocess.run(command, check=False, capture_output=True)  # noqa: S603  constants; `nobody` serves if it fails
+    # Constants only; should it fail, `nobody` serves.
+    subprocess.run(command, check=False, capture_output=True)  # noqa: S603 # nosec B603
     return _account(name)
 
 

@@ -12,6 +12,7 @@ from studiogate.storage.database import Connection
 from studiogate.storage.schedule import CLASS_JOINS, policy_minutes
 
 SHOWN = 50
+LOG_SETTINGS = ["log_error_verbosity", "log_min_duration_statement", "log_parameter_max_length", "log_statement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,3 +251,9 @@ async def server_version(connection: Connection) -> tuple[int, str]:
 async def server_clock(connection: Connection) -> datetime:
     instant: datetime = await connection.fetchval("select clock_timestamp()")
     return instant
+
+
+async def log_settings(connection: Connection) -> dict[str, str]:
+    """What decides whether the server's log holds rows' values."""
+    rows = await connection.fetch("select name, setting from pg_settings where name = any($1)", LOG_SETTINGS)
+    return {row["name"]: row["setting"] for row in rows}

@@ -45,8 +45,14 @@ class UploadFolder:
     def keep(self, studio_id: UUID, name: str) -> None:
         """Put a file whose row is committed into its place."""
         target = self.kept(studio_id, name)
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make_private(target.parent)
         self.incoming(studio_id, name).replace(target)
+
+    def make_private(self, folder: Path) -> None:
+        """With every folder above it that is ours: ``parents=True`` would make those for all to read."""
+        self.data.mkdir(parents=True, exist_ok=True)
+        for each in (*reversed(folder.relative_to(self.data).parents), folder.relative_to(self.data)):
+            (self.data / each).mkdir(mode=0o700, exist_ok=True)
 
     def remove(self, studio_id: UUID, name: str) -> None:
         self.kept(studio_id, name).unlink(missing_ok=True)
@@ -71,7 +77,7 @@ class IncomingFile:
         self.size = 0
         self._path = folder.incoming(studio_id, self.name)
         self._hash = hashlib.sha256()
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.make_private(self._path.parent)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self.stream: BinaryIO = os.fdopen(descriptor, "w+b")
 

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 import structlog
 
-from studiogate import clock
+from studiogate import clock, telemetry
 from studiogate.flows.forms import mailing
 from studiogate.flows.forms.mailing import ClaimedMail
 from studiogate.runtime import Runtime
@@ -24,7 +24,7 @@ async def mail_forever(runtime: Runtime) -> None:
         try:
             busy = await mail_once(runtime)
         except Exception as error:
-            log.error("mailing failed", problem=repr(error))
+            log.error("mailing failed", problem=telemetry.problem_of(error))
             busy = 0
         if not busy:
             await asyncio.sleep(EVERY_SECONDS)
@@ -70,7 +70,9 @@ def default_sender(url: str) -> str:
 
 
 async def _deliver(url: str, sender: str, mail: ClaimedMail) -> None:
-    """``smtp://`` speaks TLS where the server offers it, ``smtps://`` from the first byte."""
+    """``smtp://`` speaks TLS where the server offers it, ``smtps://`` from the first byte. A password is told to
+    nobody who does not: otherwise whoever sits in between only has to leave the offer out.
+    """
     parts = urlsplit(url)
     await aiosmtplib.send(
         mailing.message(mail, sender, clock.now()),
@@ -79,5 +81,6 @@ async def _deliver(url: str, sender: str, mail: ClaimedMail) -> None:
         username=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password else None,
         use_tls=parts.scheme == "smtps",
+        start_tls=True if parts.password and parts.scheme == "smtp" else None,
         timeout=TIMEOUT_SECONDS,
     )

@@ -6,6 +6,7 @@ from functools import partial
 
 import structlog
 
+from studiogate import telemetry
 from studiogate.flows import housekeeping
 from studiogate.runtime import Runtime
 from studiogate.storage.database import Database
@@ -32,7 +33,7 @@ async def sweep_once(runtime: Runtime) -> dict[str, int]:
         try:
             done[name] = await step(runtime.database)
         except Exception as error:
-            log.error("housekeeping failed", step=name, problem=repr(error))
+            log.error("housekeeping failed", step=name, problem=telemetry.problem_of(error))
             continue
         if done[name]:
             log.info("housekeeping", step=name, count=done[name])

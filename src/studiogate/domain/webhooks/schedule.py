@@ -64,7 +64,7 @@ def judge(attempted: Attempted, attempts_before: int) -> Verdict:
         return Verdict("succeeded")
     if attempted.status == GONE or attempts_before + 1 >= len(DELAYS):
         return Verdict("failed")
-    scheduled = DELAYS[attempts_before + 1] * (1 + random.uniform(0, JITTER))  # noqa: S311  not a secret
+    scheduled = DELAYS[attempts_before + 1] * (1 + random.uniform(0, JITTER))  # noqa: S311 # nosec B311 # no secret
     asked = retry_after(attempted.retry_after, attempted.started_at)
     return Verdict("pending", max(scheduled, asked))
 

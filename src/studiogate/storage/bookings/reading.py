@@ -58,6 +58,9 @@ async def list_waitlist(
     return await _list(connection, access, page, wanted, WAITLIST_ENTRY, WAITLIST_STATUSES)
 
 
+FILTERED_BY = ("class_id", "member_id", "status")
+
+
 async def _list(
     connection: Connection,
     access: Access,
@@ -66,9 +69,8 @@ async def _list(
     resource: Resource,
     statuses: Sequence[str],
 ) -> Page | Refusal:
-    named = {"class_id": wanted.class_id, "member_id": wanted.member_id, "status": wanted.status}
-    alias = resource.alias
-    filters = [Filter(f"{alias}.{column} = {{}}", value) for column, value in named.items() if value is not None]
+    asked = [column for column in FILTERED_BY if getattr(wanted, column) is not None]
+    filters = [Filter(f"{resource.alias}.{column} = {{}}", getattr(wanted, column)) for column in asked]
     one_of: list[OneOf] = []
     if access.restricted and not filters:
         # The location index continues with the status, so that a status filter is cheap too: read all of them.

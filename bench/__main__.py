@@ -1,0 +1,47 @@
+"""python -m bench [--only reads,bookings] [--quick] [--write-readme] | --compare A.json B.json"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from bench import chart, report
+from bench.compare import compare
+from bench.results import FOLDER, Results
+from bench.run import PARTS, QUICK, Plan, Run
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="How fast Studiogate is on this machine.")
+    parser.add_argument("--only", help=f"some parts, separated by commas: {', '.join(PARTS)}", default=",".join(PARTS))
+    parser.add_argument("--quick", action="store_true", help="a few requests only: does everything work?")
+    parser.add_argument("--write-readme", action="store_true", help="put the table into the README")
+    parser.add_argument("--results", type=Path, default=FOLDER, help="the folder for the figures and the chart")
+    parser.add_argument("--compare", type=Path, nargs=2, metavar=("A", "B"), help="two files of figures")
+    options = parser.parse_args()
+    if options.compare:
+        print(compare(*(Results.from_json(path.read_text()) for path in options.compare)))
+        return
+    parts = options.only.split(",")
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    results = Run(replace(QUICK if options.quick else Plan(), parts=parts))()
+    _keep(results, options.results, results.date.replace(":", "").partition("+")[0])
+    print(f"\n{report.table(results)}\n\n{report.singles(results)}\n{report.machine(results)}.\n")
+    print("These figures say nothing: too few requests.\n" if options.quick else f"{report.verdicts(results)}\n")
+    if options.write_readme:
+        _keep(results, FOLDER, report.PUBLISHED)
+        report.write_readme(results, README)
+
+
+def _keep(results: Results, folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(results.as_json())
+    path.with_suffix(".svg").write_text(chart.chart(results))
+    print(f"\n{path}\n{path.with_suffix('.svg')}")
+
+
+if __name__ == "__main__":
+    main()

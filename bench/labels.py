@@ -1,0 +1,35 @@
+"""The names under which figures are kept: written by the run, found again by targets, tables and charts."""
+
+ONE_CLASS, FIFTY, TWO_HUNDRED = "GET one class", "GET 50 classes", "GET 200 classes"
+OF_A_MEMBER = "GET bookings of a member"
+MANY, HOT = "POST /bookings, many classes", "POST /bookings, one hot class"
+CANCEL, LEAD, SUBMISSION = "DELETE /bookings", "POST /leads", "POST a form submission"
+
+STUDIOGATE, FLOOR, TEXTBOOK, LIMIT = "studiogate", "floor", "textbook", "limit"
+MEMORY, COLD, WARM = "memory", "cold start", "warm start"
+START, DELIVERIES = "studiogate up", "deliveries of events"
+
+
+def studiogate(workers: int) -> str:
+    return _with(STUDIOGATE, workers)
+
+
+def crowded(studios: int) -> str:
+    return f"{studiogate(1)} among {studios} studios"
+
+
+def floor(workers: int) -> str:
+    return _with(FLOOR, workers)
+
+
+def textbook(workers: int) -> str:
+    return _with(TEXTBOOK, workers)
+
+
+def kind(label: str) -> str:
+    """Whose figure it is, whatever the number of workers."""
+    return label.partition(",")[0]
+
+
+def _with(name: str, workers: int) -> str:
+    return f"{name}, {workers} worker{'s' if workers > 1 else ''}"

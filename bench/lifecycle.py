@@ -1,0 +1,76 @@
+"""What a process costs over its life: the time until it answers, and the memory after many requests."""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+
+from bench import labels, processes
+from bench.measuring import Measuring, Server
+from bench.results import Figure
+from bench.scenarios import Scenario
+
+PATIENCE = 60.0
+# What fills the rest of the many requests: those that come most often, in turn.
+EVERYDAY = (labels.ONE_CLASS, labels.FIFTY, labels.OF_A_MEMBER, labels.MANY)
+AT_ONCE = 1600
+
+
+def start_times() -> list[Figure]:
+    """From `studiogate up` to the first 200: on a new data folder, and on one that has been used before."""
+    with tempfile.TemporaryDirectory(prefix="studiogate-bench-") as folder:
+        return [
+            Figure(labels.START, labels.STUDIOGATE, kind, "s", (_start_time(Path(folder) / "data"),))
+            for kind in (labels.COLD, labels.WARM)
+        ]
+
+
+def _start_time(data: Path) -> float:
+    port = _free_port()
+    command = [sys.executable, "-m", "studiogate", "up", "--port", str(port), "--data", str(data)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STUDIOGATE_")}
+    started = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while not _is_ready(port):
+            if process.poll() is not None or time.perf_counter() - started > PATIENCE:
+                raise RuntimeError("`studiogate up` did not come up")
+            time.sleep(0.01)
+        return time.perf_counter() - started
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _is_ready(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def memory(measuring: Measuring, server: Server, scenarios: Sequence[Scenario], requests: int) -> Figure:
+    """The largest worker's memory once the server has had so many requests."""
+    turns = cycle([each for each in scenarios if each.name in EVERYDAY])
+    while server.served < requests:
+        measuring.play(next(turns), server, min(AT_ONCE, requests - server.served))
+    largest = max(processes.resident_megabytes(pid) for pid in server.pids())
+    return Figure(labels.MEMORY, labels.STUDIOGATE, labels.MEMORY, "MB a worker", (largest,))

@@ -1,0 +1,107 @@
+"""The limit: pgbench plays the recorded statements, without Python and without HTTP.
+
+The text is the product's own. Only its parameters are written differently: pgbench knows numbers and constants, so an
+id is computed from a request's number inside the statement, as the dataset computed it.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from bench.load import Outcome
+from bench.recording import Constant, FreshId, FromRequest, Now, Program, Several, Slot, Statement
+from studiogate.storage.database import SESSION
+from studiogate.storage.embedded import EmbeddedPostgres
+
+THREADS = 2
+# Each client prepares its statements and lets PostgreSQL try their plans; servers' connections did that long ago.
+WARMING_UP, COUNTED = 10, 30  # transactions a client, the second at least
+NUMBER = ["\\set n :first + :turn * :clients + :client_id", "\\set turn :turn + 1"]
+
+
+class Script:
+    """A program as pgbench reads it, and the constants that it is started with."""
+
+    def __init__(self, program: Program, numbers: Mapping[str, str], given: Mapping[str, str]) -> None:
+        """``numbers`` are computed from :n, ``given`` is the SQL of what the request gives."""
+        self._given = given
+        self.constants: dict[str, str] = {}
+        computed = [f"\\set {name} {expression}" for name, expression in numbers.items()]
+        self.text = "\n".join([*NUMBER, *computed, *map(self._statement, program.statements)]) + "\n"
+
+    def _statement(self, statement: Statement) -> str:
+        def parameter(match: re.Match[str]) -> str:
+            index = int(match[1]) - 1
+            return f"({self._expression(statement.slots[index])})::{statement.types[index]}"
+
+        # A colon within a text would name a variable.
+        text = re.sub(r"'([a-z_]+):([a-z_]+)'", r"'\1' || chr(58) || '\2'", statement.text)
+        text = re.sub(r"\$(\d+)", parameter, text) if statement.slots else text
+        return text.strip().removesuffix(";") + ";"
+
+    def _expression(self, slot: Slot) -> str:
+        match slot:
+            case FromRequest(name):
+                return self._given[name]
+            case FreshId(number):
+                return f"'01900000-0000-7000-8{number:03d}-' || lpad(:n::text, 12, '0')"
+            case Now():
+                return "clock_timestamp()"
+            case Several(slots):
+                return f"array[{', '.join(map(self._expression, slots))}]"
+            case Constant(None):
+                return "null"
+            case Constant(""):  # which no variable of pgbench can be
+                return "''"
+            case Constant(value):
+                return self._constant(value)
+
+    def _constant(self, value: Any) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants[name] = _text(value)
+        return f":{name}"
+
+
+def _text(value: Any) -> str:
+    """As PostgreSQL reads it."""
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def run(postgres: EmbeddedPostgres, script: Script, *, clients: int, first: int, count: int) -> Outcome:
+    """Play the program for ``count`` numbers from ``first`` on; see ``least``."""
+    variables = {**script.constants, "first": first, "turn": 0, "clients": clients}
+    with tempfile.TemporaryDirectory() as folder:
+        path, log = Path(folder) / "script", Path(folder) / "log"
+        path.write_text(script.text)
+        defined = [part for name, value in variables.items() for part in ("-D", f"{name}={value}")]
+        options = ["-n", "-M", "prepared", "-c", clients, "-j", THREADS, "-t", count // clients, "-f", path]
+        command = [postgres.bin("pgbench"), *options, "-l", "--log-prefix", log, *defined, postgres.dsn()]
+        session = {**os.environ, "PGOPTIONS": " ".join(f"-c {name}={value}" for name, value in SESSION.items())}
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, env=session)
+        if done.returncode:
+            raise RuntimeError(f"pgbench failed:\n{done.stderr}\n{script.text}")
+        transactions = sorted(_transactions(Path(folder)))
+    begin = WARMING_UP * clients if count >= least(clients) else 0
+    counted = transactions[begin:]
+    seconds = counted[-1][0] - transactions[max(begin - 1, 0)][0]
+    return Outcome(seconds, {0: len(counted)}, [latency for _, latency in counted])
+
+
+def least(clients: int) -> int:
+    """With fewer transactions the figures say nothing."""
+    return (WARMING_UP + COUNTED) * clients
+
+
+def _transactions(folder: Path) -> Iterator[tuple[float, float]]:
+    """When each one ended, and how long it took: see pgbench's "Per-Transaction Logging"."""
+    for log in folder.glob("log.*"):
+        for line in log.read_text().splitlines():
+            _, _, microseconds, _, second, part = map(int, line.split()[:6])
+            yield second + part / 1e6, microseconds / 1e6

@@ -1,0 +1,153 @@
+"""Measures one scenario with several competitors, who take turns: a disturbance then hits all of them."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bench import dataset, labels, limit, load, processes
+from bench.recording import Program
+from bench.results import P50, P99, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure
+from bench.scenarios import Scenario
+from studiogate.storage import database
+from studiogate.storage.embedded import EmbeddedPostgres
+from tests.serving import Service
+
+CONNECTIONS = 16
+FIRST_NUMBER = 1_000_000
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to look. A window is one competitor's turn."""
+
+    rounds: int = 3
+    window_seconds: float = 0.8
+    warming_up: int = 160
+
+
+class Competitor(Protocol):
+    """Somebody who can do the requests of a scenario. ``database`` is the name of the one it works on."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def database(self) -> str: ...
+
+    def pids(self) -> Sequence[int]:
+        """The processes whose CPU is the server's."""
+
+    def can(self, scenario: Scenario) -> bool: ...
+
+    @property
+    def least(self) -> int:
+        """So many requests are needed to say anything."""
+
+    def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
+        """The requests with so many numbers from ``first`` on."""
+
+
+@dataclass
+class Server:
+    """Whoever speaks HTTP."""
+
+    label: str
+    service: Service
+    service_key: str
+    database: str
+    least: int = CONNECTIONS
+    served: int = 0
+
+    def pids(self) -> Sequence[int]:
+        return self.service.api_pids()
+
+    def can(self, scenario: Scenario) -> bool:
+        return scenario.in_textbook or labels.kind(self.label) != labels.TEXTBOOK
+
+    def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
+        requests = [scenario.make(number).raw(self.service_key) for number in range(first, first + count)]
+        outcome = load.run(self.service.port, requests, CONNECTIONS)
+        if outcome.statuses != {scenario.status: count}:
+            raise RuntimeError(f"{self.label}, {scenario.name}: {outcome.statuses}\n{self.service.log_tail()}")
+        self.served += count
+        return outcome
+
+
+@dataclass
+class Limit:
+    """pgbench, which speaks to PostgreSQL directly."""
+
+    postgres: EmbeddedPostgres
+    programs: dict[str, Program]
+    label: str = labels.LIMIT
+    least: int = limit.least(CONNECTIONS)
+    database: str = "studiogate"
+
+    def pids(self) -> Sequence[int]:
+        return ()
+
+    def can(self, scenario: Scenario) -> bool:
+        return scenario.name in self.programs
+
+    def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
+        script = limit.Script(self.programs[scenario.name], scenario.numbers, scenario.given)
+        return limit.run(self.postgres, script, clients=CONNECTIONS, first=first, count=count)
+
+
+@dataclass
+class Measuring:
+    postgres: EmbeddedPostgres
+    effort: Effort
+    tell: Callable[[str], None]
+    _next: int = FIRST_NUMBER
+
+    def measure(self, scenario: Scenario, competitors: Sequence[Competitor]) -> list[Figure]:
+        able = [each for each in competitors if each.can(scenario)]
+        rates = {each.label: self.play(scenario, each, self.effort.warming_up).throughput for each in able}
+        rounds: dict[tuple[str, str], list[float]] = {}
+        for _ in range(self.effort.rounds):
+            for each in able:
+                found = self._window(scenario, each, rates[each.label])
+                rates[each.label] = found[THROUGHPUT]
+                for measure, value in found.items():
+                    rounds.setdefault((each.label, measure), []).append(value)
+        figures = [
+            Figure(scenario.name, label, measure, UNITS[measure], tuple(values))
+            for (label, measure), values in rounds.items()
+        ]
+        speeds = [f"{each.by} {each.value:.0f}/s" for each in figures if each.measure == THROUGHPUT]
+        self.tell(f"{scenario.name}: {', '.join(speeds)}")
+        return figures
+
+    def _window(self, scenario: Scenario, competitor: Competitor, rate: float) -> dict[str, float]:
+        wanted = max(int(rate * self.effort.window_seconds), competitor.least if self.effort.window_seconds else 0)
+        count = max(wanted // CONNECTIONS, 2) * CONNECTIONS
+        first = self.numbers(scenario, competitor.database, count)
+        server, postgres = self._spent(competitor)
+        outcome = competitor.play(scenario, first, count)
+        server_after, postgres_after = self._spent(competitor)
+        return {
+            THROUGHPUT: outcome.throughput,
+            P50: outcome.percentile(0.5) * 1000,
+            P99: outcome.percentile(0.99) * 1000,
+            SERVER_CPU: (server_after - server) / count * 1000,
+            POSTGRES_CPU: (postgres_after - postgres) / count * 1000,
+        }
+
+    def play(self, scenario: Scenario, competitor: Competitor, count: int) -> load.Outcome:
+        return competitor.play(scenario, self.numbers(scenario, competitor.database, count), count)
+
+    def numbers(self, scenario: Scenario, database_name: str, count: int) -> int:
+        """Numbers that no request has had, with what their requests need in the database; returns the first."""
+        first, self._next = self._next, self._next + count
+        if scenario.needs:
+            asyncio.run(self._provide(scenario.needs, database_name, first, first + count - 1))
+        return first
+
+    async def _provide(self, needs: str, database_name: str, first: int, last: int) -> None:
+        connection = await database.connect(self.postgres.dsn(database_name))
+        await dataset.fill(connection, needs, first=first, last=last)
+        await connection.close()
+
+    def _spent(self, competitor: Competitor) -> tuple[float, float]:
+        return processes.cpu_seconds(competitor.pids()), processes.postgres_cpu_seconds(self.postgres.cluster)

@@ -1,0 +1,216 @@
+"""What the product says to PostgreSQL for one request, written down as a program that others can play.
+
+The floor and the limit run "the same statements", so nobody copies them: the product serves a request here, inside
+this process, and its driver's log says which statements it sent with which arguments. Whatever a flow is changed to
+send, the next run's floor and limit send it too. Two requests are recorded and compared: what is equal in both is a
+constant, what the request gave is given by the next one, other ids are made anew, other instants are now, and the rest
+(a fingerprint, a remembered body) keeps the value of the first.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuid
+
+from bench.request import Request, given_values
+from studiogate import settings as configuration
+from studiogate.cli.doors import Doors
+from studiogate.flows.events import Sequencer
+from studiogate.runtime import Runtime
+from studiogate.storage.database import Connection, Database
+
+Given = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Any
+
+    def fill(self, _given: Given, _fresh: Sequence[UUID]) -> Any:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class FromRequest:
+    name: str
+    type: Callable[[str], Any] = str
+
+    def fill(self, given: Given, _fresh: Sequence[UUID]) -> Any:
+        return self.type(given[self.name])
+
+
+@dataclass(frozen=True, slots=True)
+class FreshId:
+    number: int
+
+    def fill(self, _given: Given, fresh: Sequence[UUID]) -> Any:
+        return fresh[self.number]
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    def fill(self, _given: Given, _fresh: Sequence[UUID]) -> Any:
+        return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    slots: "tuple[Slot, ...]"
+
+    def fill(self, given: Given, fresh: Sequence[UUID]) -> Any:
+        return [slot.fill(given, fresh) for slot in self.slots]
+
+
+Slot = Constant | FromRequest | FreshId | Now | Several
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement as the product sends it. ``types`` are those that PostgreSQL infers for its parameters."""
+
+    text: str
+    slots: tuple[Slot, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All statements of one request, in their order, and what was answered."""
+
+    statements: tuple[Statement, ...]
+    fresh_ids: int
+    status: int
+    body: bytes
+
+    @property
+    def is_a_read(self) -> bool:
+        return len(self.statements) == 1
+
+    def make_fresh_ids(self) -> list[UUID]:
+        return [uuid.uuid7() for _ in range(self.fresh_ids)]
+
+
+@dataclass
+class _Take:
+    """One recorded request."""
+
+    given: Given
+    statements: list[tuple[str, Sequence[Any]]]
+    status: int = 0
+    body: bytes = b""
+
+
+class _LoggedDatabase(Database):
+    """Tells the listener about every statement on every connection."""
+
+    listener: Callable[[Any], None]
+
+    async def acquire(self) -> Connection:
+        connection = await super().acquire()
+        connection.add_query_logger(self.listener)
+        return connection
+
+
+class _NoSequencer(Sequencer):
+    """Numbering comes after the commit and for many requests at once: it is not part of the request."""
+
+    def kick(self, studio_id: UUID) -> None:
+        pass
+
+
+class Recorder:
+    """The product inside this process. Use it within one event loop, and close it."""
+
+    def __init__(self, dsn: str, service_key: str) -> None:
+        database = _LoggedDatabase(dsn, 1)
+        database.listener = self._note
+        opened = Runtime.open(configuration.load(database_url=dsn))
+        self._runtime = replace(opened, database=database, sequencer=_NoSequencer(database))
+        self._app = Doors(self._runtime)
+        self._service_key = service_key
+        self._noted: list[tuple[str, Sequence[Any]]] = []
+
+    async def close(self) -> None:
+        await self._runtime.close()
+
+    async def record(self, requests: Sequence[Request]) -> Program:
+        """Of three requests the first one warms up: it looks up the key."""
+        _, first, second = [await self._serve(each) for each in requests]
+        reader = _Reader(first, second)
+        statements = [
+            await self._typed(text, reader.slots(arguments, others))
+            for (text, arguments), (_, others) in zip(first.statements, second.statements, strict=True)
+        ]
+        return Program(tuple(statements), len(reader.fresh), first.status, first.body)
+
+    def _note(self, logged: Any) -> None:
+        self._noted.append((logged.query, logged.args or ()))
+
+    async def _serve(self, request: Request) -> _Take:
+        self._noted = []
+        headers = request.headers(self._service_key)
+        take = _Take(given_values(request.path, request.query.encode(), headers, request.body), self._noted)
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": request.body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            take.status = message.get("status", take.status)
+            take.body += message.get("body", b"")
+
+        scope = {
+            "type": "http",
+            "method": request.method,
+            "path": request.path,
+            "query_string": request.query.encode(),
+            "headers": headers,
+            "client": ("127.0.0.1", 0),
+        }
+        await self._app(scope, receive, send)
+        await asyncio.sleep(0)  # the driver's log is told by the loop
+        if take.status >= 300:
+            raise ValueError(f"{request.method} {request.path} was answered {take.status}: {take.body.decode()}")
+        return take
+
+    async def _typed(self, text: str, slots: tuple[Slot, ...]) -> Statement:
+        if not slots:
+            return Statement(text)
+        async with self._runtime.database.connection() as connection:
+            parameters = (await connection.prepare(text)).get_parameters()
+        return Statement(text, slots, tuple(each.name for each in parameters))
+
+
+class _Reader:
+    """Tells what kind of value each argument is, by what it was in both recorded requests."""
+
+    def __init__(self, first: _Take, second: _Take) -> None:
+        self._given = (first.given, second.given)
+        self.fresh: list[UUID] = []
+
+    def slots(self, arguments: Sequence[Any], others: Sequence[Any]) -> tuple[Slot, ...]:
+        return tuple(self._slot(*pair) for pair in zip(arguments, others, strict=True))
+
+    def _slot(self, value: Any, other: Any) -> Slot:
+        if isinstance(value, list | tuple):
+            return Several(self.slots(value, other))
+        name = self._name_of(value, other)
+        if name is not None:
+            return FromRequest(name, int if isinstance(value, int) else str)
+        if value == other:
+            return Constant(value)
+        if isinstance(value, UUID):
+            return FreshId(self._number_of(value))
+        return Now() if isinstance(value, datetime) else Constant(value)
+
+    def _name_of(self, value: Any, other: Any) -> str | None:
+        mine, others = self._given
+        return next((name for name in mine if mine[name] == str(value) and others[name] == str(other)), None)
+
+    def _number_of(self, value: UUID) -> int:
+        if value not in self.fresh:
+            self.fresh.append(value)
+        return self.fresh.index(value)

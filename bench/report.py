@@ -1,0 +1,99 @@
+"""The tables: for the screen, and for the README between its two marks."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from bench import labels, targets
+from bench.results import P50, P99, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, Results
+
+BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
+PUBLISHED = "published"
+Cell = Callable[[Results, str], float | None]
+
+
+def table(results: Results) -> str:
+    """One line a request, in Markdown."""
+    workers = results.workers
+    ours = labels.studiogate(workers)
+    columns: list[tuple[str, str, Cell]] = [
+        *((_workers(count), "{:,.0f}", _throughput(count)) for count in sorted({1, workers})),
+        ("p50 ms", "{:.1f}", lambda r, of: r.find(of, ours, P50)),
+        ("p99 ms", "{:.1f}", lambda r, of: r.find(of, ours, P99)),
+        ("CPU ms: server", "{:.2f}", lambda r, of: r.find(of, ours, SERVER_CPU)),
+        ("PostgreSQL", "{:.2f}", lambda r, of: r.find(of, ours, POSTGRES_CPU)),
+        ("of the floor", "{:.2f}", targets.of_the_floor),
+        ("of the limit", "{:.2f}", targets.of_the_limit),
+        ("to the textbook", "{:.1f}", targets.times_the_textbook),
+        ("growth", "{:.2f}", targets.growth),
+    ]
+    head = ["request", *(name for name, _, _ in columns)]
+    rows = [[of, *(_cell(cell(results, of), form) for _, form, cell in columns)] for of in results.scenarios()]
+    return "\n".join(_aligned([head, ["---"] * len(head), *rows]))
+
+
+def _workers(count: int) -> str:
+    return "requests/s, 1 worker" if count == 1 else f"{count} workers"
+
+
+def _throughput(workers: int) -> Cell:
+    return lambda results, of: results.find(of, labels.studiogate(workers), THROUGHPUT)
+
+
+def _cell(value: float | None, form: str) -> str:
+    return "" if value is None else form.format(value)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        if number == 1:  # figures stand on the right
+            yield "|".join(["", "-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:]), ""])
+        else:
+            figures = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+            yield f"| {' | '.join([row[0].ljust(widths[0]), *figures])} |"
+
+
+def singles(results: Results) -> str:
+    """What is not about one request, in a sentence each."""
+    wanted = (
+        (
+            f"Memory of a worker after {results.requests_for_memory:,} requests: {{:.0f}} MB.",
+            labels.MEMORY,
+            labels.MEMORY,
+        ),
+        ("From `studiogate up` to the first 200: {:.1f} s on a new data folder,", labels.START, labels.COLD),
+        ("{:.1f} s on a used one.", labels.START, labels.WARM),
+        ("Webhook deliveries to ten endpoints: {:.0f} a second.", labels.DELIVERIES, THROUGHPUT),
+    )
+    found = [(text, results.find(of, labels.STUDIOGATE, measure)) for text, of, measure in wanted]
+    return " ".join(text.format(value) for text, value in found if value is not None)
+
+
+def verdicts(results: Results) -> str:
+    lines = []
+    for each in targets.targets(results):
+        sign, word = (">=" if each.at_least else "<="), ("met" if each.met else "MISSED")
+        lines.append(f"  {word:7}{each.what:62}{each.value:9.2f} {each.unit:3} (target {sign} {each.bound:g})")
+    return "\n".join(lines)
+
+
+def machine(results: Results) -> str:
+    its = results.machine
+    return (
+        f"{results.date[:10]}, {its['cpu']}, {its['cores']} cores for client, server and database together, "
+        f"{its['system']}, Python {its['python']}, PostgreSQL {its['postgres']}; "
+        f"load {its['load_before']} before the run"
+    )
+
+
+def write_readme(results: Results, readme: Path) -> None:
+    """Put the table between the marks."""
+    text = readme.read_text()
+    if BEGIN not in text or END not in text:
+        raise ValueError(f"{readme} has no {BEGIN} … {END}")
+    chart = f"[As a chart](bench/results/{PUBLISHED}.svg), [raw figures](bench/results/{PUBLISHED}.json)."
+    told = f"{singles(results)}\nMeasured on {machine(results)}. {chart}"
+    block = f"{BEGIN}\n{table(results)}\n\n{told}\n{END}"
+    marked = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
+    readme.write_text(marked.sub(lambda _: block, text))

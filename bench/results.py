@@ -1,0 +1,115 @@
+"""What a run found: figures with their units, the machine, and how they are kept."""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from studiogate.storage import embedded_programs
+
+FOLDER = Path(__file__).parent / "results"
+THROUGHPUT, P50, P99 = "throughput", "p50", "p99"
+SERVER_CPU, POSTGRES_CPU = "server CPU", "PostgreSQL CPU"
+UNITS = {
+    THROUGHPUT: "requests/s",
+    P50: "ms",
+    P99: "ms",
+    SERVER_CPU: "ms a request",
+    POSTGRES_CPU: "ms a request",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """``of`` what, ``by`` whom. Where it was measured in several rounds, the value is their median; of CPU the least,
+    because neighbours on the machine can only add to it."""
+
+    of: str
+    by: str
+    measure: str
+    unit: str
+    rounds: tuple[float, ...]
+
+    @property
+    def value(self) -> float:
+        return min(self.rounds) if self.measure in (SERVER_CPU, POSTGRES_CPU) else statistics.median(self.rounds)
+
+    @property
+    def noise(self) -> float:
+        """How far the rounds lie apart, as a share of the value."""
+        return (max(self.rounds) - min(self.rounds)) / self.value if self.value else 0.0
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        return self.of, self.by, self.measure
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "memory": f"{psutil.virtual_memory().total / 1e9:.0f} GB",
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "postgres": _postgres_version(),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def _cpu_model() -> str:
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()
+
+
+def _postgres_version() -> str:
+    program = embedded_programs.installation() / "bin" / "postgres"
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return done.stdout.split()[-1]
+
+
+@dataclass
+class Results:
+    workers: int = 2
+    studios: int = 200
+    requests_for_memory: int = 50_000
+    date: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    machine: dict[str, Any] = field(default_factory=_machine)
+    seconds: float = 0.0
+    figures: list[Figure] = field(default_factory=list)
+
+    def add(self, figures: Iterable[Figure]) -> None:
+        self.figures += figures
+
+    def scenarios(self) -> list[str]:
+        """In the order in which they were measured."""
+        return list(dict.fromkeys(each.of for each in self.figures if each.measure == SERVER_CPU))
+
+    def find(self, of: str, by: str, measure: str) -> float | None:
+        return next((each.value for each in self.figures if each.name == (of, by, measure)), None)
+
+    def ratio(self, of: str, by: str, other: str, measure: str = THROUGHPUT) -> float | None:
+        mine, its = self.find(of, by, measure), self.find(of, other, measure)
+        return mine / its if mine is not None and its else None
+
+    def as_json(self) -> str:
+        figures = [{**asdict(each), "value": each.value} for each in self.figures]
+        return json.dumps({**asdict(self), "figures": figures}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Results":
+        read = json.loads(text)
+        figures = [
+            Figure(each["of"], each["by"], each["measure"], each["unit"], tuple(each["rounds"]))
+            for each in read.pop("figures")
+        ]
+        return cls(**read, figures=figures)

@@ -1,0 +1,154 @@
+"""One run: builds the datasets, starts all competitors at once, measures part by part."""
+
+import asyncio
+import pickle
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench import dataset, events, floor, labels, lifecycle
+from bench.measuring import FIRST_NUMBER, Competitor, Effort, Limit, Measuring, Server
+from bench.recording import Program, Recorder
+from bench.results import Results
+from bench.scenarios import Scenario, scenarios
+from studiogate.storage import database
+from studiogate.storage.embedded import EmbeddedPostgres, running_postgres
+from tests.serving import API_MODULE, Service
+
+PARTS = ("reads", "bookings", "people", "growth", "memory", "start", "events")
+ALONE, CROWDED = "studiogate", "crowded"
+RECORDED = 3  # requests a scenario
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, how long, and on how much."""
+
+    parts: Sequence[str] = PARTS
+    effort: Effort = field(default_factory=Effort)
+    workers: int = 2
+    size: dataset.Size = field(default_factory=dataset.Size)
+    studios: int = 200
+    requests_for_memory: int = 50_000
+    events: int = 1000
+
+    @property
+    def needs_servers(self) -> bool:
+        return any(part not in ("start", "events") for part in self.parts)
+
+
+QUICK = Plan(
+    effort=Effort(rounds=1, window_seconds=0.0, warming_up=16),
+    workers=1,
+    size=dataset.Size(classes=250, members=20),
+    studios=3,
+    requests_for_memory=500,
+    events=2,
+)
+
+
+class Run:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._started = time.perf_counter()
+        self._scenarios = scenarios(plan.size)
+        self.results = Results(plan.workers, plan.studios, plan.requests_for_memory)
+
+    def __call__(self) -> Results:
+        if "start" in self._plan.parts:
+            self.results.add(lifecycle.start_times())
+            self._tell("measured the start")
+        folder = tempfile.TemporaryDirectory(prefix="studiogate-bench-")
+        with folder, running_postgres(Path(folder.name)) as postgres:
+            if self._plan.needs_servers:
+                self._measure_servers(postgres, Path(folder.name) / "programs")
+            if "events" in self._plan.parts:
+                asyncio.run(_execute(postgres, "create database deliveries"))
+                self.results.add([events.deliveries(postgres.dsn("deliveries"), self._plan.events)])
+                self._tell("measured the deliveries of events")
+        self.results.seconds = round(time.perf_counter() - self._started, 1)
+        return self.results
+
+    def _tell(self, text: str) -> None:
+        print(f"[{time.perf_counter() - self._started:4.0f} s] {text}", flush=True)
+
+    def _measure_servers(self, postgres: EmbeddedPostgres, programs_file: Path) -> None:
+        key = asyncio.run(dataset.prepare(postgres.dsn(), self._plan.size))
+        programs = asyncio.run(self._record(postgres.dsn(), key))
+        programs_file.write_bytes(pickle.dumps({each.place: programs[each.name] for each in self._scenarios}))
+        self._tell("filled the database and recorded the statements")
+        if "growth" in self._plan.parts:
+            asyncio.run(_execute(postgres, f"create database {CROWDED} template {ALONE}"))
+            asyncio.run(dataset.surround(postgres.dsn(CROWDED), self._plan.studios, self._plan.size))
+            self._tell(f"filled the database of {self._plan.studios} studios")
+        measuring = Measuring(postgres, self._plan.effort, self._tell)
+        with self._servers(postgres, key, programs_file) as servers:
+            self._tell(f"started {len(servers)} servers")
+            self._measure_scenarios(measuring, [*servers.values(), Limit(postgres, programs)])
+            if "memory" in self._plan.parts:
+                self._measure_memory(measuring, servers[labels.studiogate(1)])
+
+    def _measure_scenarios(self, measuring: Measuring, competitors: Sequence[Competitor]) -> None:
+        for scenario in self._scenarios:
+            wanted = [each for each in competitors if self._is_wanted(scenario, each)]
+            if wanted:
+                self.results.add(measuring.measure(scenario, wanted))
+
+    def _measure_memory(self, measuring: Measuring, server: Server) -> None:
+        self.results.add([lifecycle.memory(measuring, server, self._scenarios, self._plan.requests_for_memory)])
+        self._tell("measured the memory")
+
+    def _is_wanted(self, scenario: Scenario, competitor: Competitor) -> bool:
+        """Growth compares the same request on the two databases; all other parts are about one of them."""
+        grown = (labels.studiogate(1), labels.crowded(self._plan.studios))
+        compares_growth = "growth" in self._plan.parts and competitor.label in grown
+        return compares_growth or (scenario.part in self._plan.parts and competitor.database == ALONE)
+
+    async def _record(self, dsn: str, key: str) -> dict[str, Program]:
+        """The numbers below the measured ones are the recording's."""
+        connection = await database.connect(dsn)
+        recorder = Recorder(dsn, key)
+        recorded = {}
+        for index, scenario in enumerate(self._scenarios):
+            first = FIRST_NUMBER - RECORDED * (index + 1)
+            if scenario.needs:
+                await dataset.fill(connection, scenario.needs, first=first, last=first + RECORDED - 1)
+            recorded[scenario.name] = await recorder.record([scenario.make(first + n) for n in range(RECORDED)])
+        await recorder.close()
+        await connection.close()
+        return recorded
+
+    @contextmanager
+    def _servers(self, postgres: EmbeddedPostgres, key: str, programs: Path) -> Iterator[dict[str, Server]]:
+        """By their labels. They start side by side and stand idle while others are measured."""
+        environment = {"STUDIOGATE_RATE_LIMIT": "1000000", floor.PROGRAMS: str(programs)}
+        with ExitStack() as stack:
+            servers = []
+            for label, workers, module, database_name in self._line_up():
+                address = postgres.dsn(database_name)
+                service = Service(address, workers=workers, api_module=module, environment=environment, wait=False)
+                servers.append(Server(label, stack.enter_context(service), key, database_name))
+            for server in servers:
+                server.service.wait_until_ready()
+            yield {server.label: server for server in servers}
+            for server in servers:
+                server.service.terminate()  # all of them, before the first one is waited for
+
+    def _line_up(self) -> Iterator[tuple[str, int, str, str]]:
+        """The servers: label, workers, program and database of each."""
+        most = self._plan.workers
+        for count in sorted({1, most}):
+            yield labels.studiogate(count), count, API_MODULE, ALONE
+            yield labels.floor(count), count, "bench.floor", ALONE
+        yield labels.textbook(most), most, "bench.textbook", ALONE
+        if "growth" in self._plan.parts:
+            yield labels.crowded(self._plan.studios), 1, API_MODULE, CROWDED
+
+
+async def _execute(postgres: EmbeddedPostgres, statement: str) -> None:
+    connection = await database.connect(postgres.dsn("postgres"))
+    await connection.execute(statement)
+    await connection.close()

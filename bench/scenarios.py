@@ -1,0 +1,153 @@
+"""The requests that are measured. A request is made from its number, and so is what it needs in the database."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from bench import labels
+from bench.dataset import FIRST_OF_MANY, FORM, HOT_CLASS, MANY, NEW_BOOKINGS, NEW_MEMBERS, Size, id_of
+from bench.request import Request
+
+PREFIX = "/partner/v1"
+ID_LENGTH = 36
+KEY = {"key": "'bench-' || lpad(:n::text, 12, '0')"}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """``numbers`` and ``given`` tell pgbench what ``make`` tells the servers."""
+
+    name: str
+    part: str
+    make: Callable[[int], Request]
+    given: Mapping[str, str]
+    status: int = 200
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    # SQL that makes the rows for the requests {first} to {last}.
+    needs: str = ""
+    # Whether the textbook has this endpoint.
+    in_textbook: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where the floor finds the program of this scenario: the path, up to the slash where an id follows."""
+        request = self.make(1)
+        collection, slash, last = request.path.rpartition("/")
+        return request.method + (collection + slash if len(last) == ID_LENGTH else request.path)
+
+
+def scenarios(size: Size) -> list[Scenario]:
+    return [*_reads(size), *_bookings(), *_people()]
+
+
+def _reads(size: Size) -> list[Scenario]:
+    def one_class(n: int) -> Request:
+        return Request("GET", f"{PREFIX}/classes/{id_of(f'class1-{1 + n % size.classes}')}")
+
+    def bookings_of_a_member(n: int) -> Request:
+        member_id = id_of(f"member1-{1 + n % size.members}")
+        return Request("GET", f"{PREFIX}/bookings", f"member_id={member_id}&limit=50")
+
+    return [
+        Scenario(
+            labels.ONE_CLASS,
+            "reads",
+            one_class,
+            {"id": "md5('class1-' || :class::text)"},
+            numbers={"class": f"1 + mod(:n, {size.classes})"},
+            in_textbook=True,
+        ),
+        Scenario(
+            labels.FIFTY,
+            "reads",
+            lambda _: Request("GET", f"{PREFIX}/classes", "limit=50"),
+            {"limit": ":limit"},
+            numbers={"limit": "50"},
+            in_textbook=True,
+        ),
+        Scenario(
+            labels.TWO_HUNDRED,
+            "reads",
+            lambda _: Request("GET", f"{PREFIX}/classes", "limit=200"),
+            {"limit": ":limit"},
+            numbers={"limit": "200"},
+        ),
+        Scenario(
+            labels.OF_A_MEMBER,
+            "reads",
+            bookings_of_a_member,
+            {"member_id": "md5('member1-' || :member::text)", "limit": ":limit"},
+            numbers={"member": f"1 + mod(:n, {size.members})", "limit": "50"},
+        ),
+    ]
+
+
+def _bookings() -> list[Scenario]:
+    def book(n: int, class_number: int) -> Request:
+        body = {"class_id": str(id_of(f"class1-{class_number}")), "member_id": str(id_of(f"member1-{n}"))}
+        return _write("POST", "/bookings", n, body)
+
+    ids = {"class_id": "md5('class1-' || :class::text)", "member_id": "md5('member1-' || :n::text)"}
+    members = NEW_MEMBERS.replace("{kind}", "member")
+    return [
+        Scenario(
+            labels.MANY,
+            "bookings",
+            lambda n: book(n, FIRST_OF_MANY + n % MANY),
+            {**ids, **KEY},
+            status=201,
+            numbers={"class": f"{FIRST_OF_MANY} + mod(:n, {MANY})"},
+            needs=members,
+            in_textbook=True,
+        ),
+        Scenario(
+            labels.HOT,
+            "bookings",
+            lambda n: book(n, HOT_CLASS),
+            {**ids, **KEY},
+            status=201,
+            numbers={"class": str(HOT_CLASS)},
+            needs=members,
+            in_textbook=True,
+        ),
+        Scenario(
+            labels.CANCEL,
+            "bookings",
+            lambda n: _write("DELETE", f"/bookings/{id_of(f'booked1-{n}')}", n),
+            {"id": "md5('booked1-' || :n::text)", **KEY},
+            needs=NEW_BOOKINGS,
+        ),
+    ]
+
+
+def _people() -> list[Scenario]:
+    def lead(n: int) -> Request:
+        body = {"email": f"lead{n}@example.com", "first_name": "Sam", "utm_source": "newsletter"}
+        return _write("POST", "/leads", n, body)
+
+    def submission(n: int) -> Request:
+        answers = {"goals": "Get stronger", "injured": "no"}
+        body = {"submitter_email": f"visitor{n}@example.com", "submitter_name": "Sam Lee", "data": answers}
+        return _write("POST", f"/forms/{id_of(FORM)}/submissions", n, body)
+
+    return [
+        Scenario(
+            labels.LEAD,
+            "people",
+            lead,
+            {"email": "'lead' || :n::text || '@example.com'", "first_name": "'Sam'", **KEY},
+            status=201,
+        ),
+        Scenario(
+            labels.SUBMISSION,
+            "people",
+            submission,
+            {"submitter_email": "'visitor' || :n::text || '@example.com'", "submitter_name": "'Sam Lee'", **KEY},
+            status=201,
+        ),
+    ]
+
+
+def _write(method: str, path: str, n: int, body: Mapping[str, object] | None = None) -> Request:
+    content = json.dumps(body).encode() if body else b""
+    return Request(method, PREFIX + path, idempotency_key=f"bench-{n:012d}", body=content)

@@ -1,0 +1,89 @@
+"""What was promised, and whether a run keeps it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench import labels
+from bench.labels import CANCEL, FIFTY, HOT, MANY, OF_A_MEMBER, ONE_CLASS, TWO_HUNDRED
+from bench.results import POSTGRES_CPU, SERVER_CPU, THROUGHPUT, Results
+
+OF_THE_FLOOR = {ONE_CLASS: 0.5, FIFTY: 0.6, TWO_HUNDRED: 0.6, OF_A_MEMBER: 0.6, MANY: 0.7, HOT: 0.7, CANCEL: 0.7}
+OF_THE_LIMIT = {MANY: 0.30, HOT: 0.50}
+# On one hot class everybody waits for the disk in turn: there the textbook is shown, and nothing was promised.
+TIMES_THE_TEXTBOOK = {ONE_CLASS: 3.0, FIFTY: 3.0, MANY: 3.0}
+TIMES_THE_FLOORS_CPU = {ONE_CLASS: 2.2, FIFTY: 1.9}
+GROWTH = 1.3
+MEGABYTES, WARM_SECONDS, DELIVERIES = 130.0, 2.0, 300.0
+
+
+@dataclass(frozen=True)
+class Target:
+    what: str
+    value: float
+    bound: float
+    unit: str = ""
+    at_least: bool = True
+
+    @property
+    def met(self) -> bool:
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+
+def of_the_floor(results: Results, scenario: str, workers: int | None = None) -> float | None:
+    count = workers or results.workers
+    return results.ratio(scenario, labels.studiogate(count), labels.floor(count))
+
+
+def of_the_limit(results: Results, scenario: str) -> float | None:
+    return results.ratio(scenario, labels.studiogate(results.workers), labels.LIMIT)
+
+
+def times_the_textbook(results: Results, scenario: str) -> float | None:
+    return results.ratio(scenario, labels.studiogate(results.workers), labels.textbook(results.workers))
+
+
+def times_the_floors_cpu(results: Results, scenario: str) -> float | None:
+    return results.ratio(scenario, labels.studiogate(1), labels.floor(1), SERVER_CPU)
+
+
+def growth(results: Results, scenario: str) -> float | None:
+    """The CPU of a request, PostgreSQL's included, among many studios against its CPU with one."""
+    alone, among = (
+        [results.find(scenario, label, measure) for measure in (SERVER_CPU, POSTGRES_CPU)]
+        for label in (labels.studiogate(1), labels.crowded(results.studios))
+    )
+    before = sum(value for value in alone if value is not None)
+    after = sum(value for value in among if value is not None)
+    return after / before if before and after else None
+
+
+def targets(results: Results) -> list[Target]:
+    """Those that this run says something about."""
+    return [*_ratios(results), *_alone(results)]
+
+
+def _ratios(results: Results) -> Iterator[Target]:
+    tables = (
+        ("throughput of the floor's", OF_THE_FLOOR, of_the_floor, True),
+        ("throughput of the limit's", OF_THE_LIMIT, of_the_limit, True),
+        ("throughput of the textbook's", TIMES_THE_TEXTBOOK, times_the_textbook, True),
+        ("CPU of the floor's", TIMES_THE_FLOORS_CPU, times_the_floors_cpu, False),
+        ("CPU among many studios", dict.fromkeys(results.scenarios(), GROWTH), growth, False),
+    )
+    for what, bounds, ratio, at_least in tables:
+        for scenario, bound in bounds.items():
+            value = ratio(results, scenario)
+            if value is not None:
+                yield Target(f"{scenario}: {what}", value, bound, at_least=at_least)
+
+
+def _alone(results: Results) -> Iterator[Target]:
+    wanted = (
+        (labels.MEMORY, labels.MEMORY, MEGABYTES, "MB", False),
+        (labels.START, labels.WARM, WARM_SECONDS, "s", False),
+        (labels.DELIVERIES, THROUGHPUT, DELIVERIES, "/s", True),
+    )
+    for of, measure, bound, unit, at_least in wanted:
+        value = results.find(of, labels.STUDIOGATE, measure)
+        if value is not None:
+            yield Target(of if of == measure else f"{of}: {measure}", value, bound, unit, at_least)

@@ -1,0 +1,47 @@
+"""What the security pages name exists: tests, commands, settings, links."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from studiogate.cli.main import app
+from studiogate.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[2]
+THREATS, POLICY = ROOT / "docs" / "threat-model.md", ROOT / "SECURITY.md"
+COMMAND = re.compile(r"`studiogate ([^`]+)`")
+
+
+def test_every_test_that_is_named_exists() -> None:
+    named = re.findall(r"`(tests/[^`]+)`", THREATS.read_text())
+    assert len(named) > 20
+    assert [each for each in named if not (ROOT / each).is_file()] == []
+
+
+@pytest.mark.parametrize("page", [THREATS, POLICY], ids=lambda page: page.name)
+def test_every_command_and_setting_that_is_named_exists(page: Path) -> None:
+    text = page.read_text().replace("\n", " ")
+    for words in COMMAND.findall(text):
+        command: Any = typer.main.get_command(app)
+        given = words.split()
+        while hasattr(command, "commands"):
+            command = command.commands[given.pop(0)]
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in given if word.startswith("--")} <= known, words
+    settings = {PREFIX + name.upper() for name in Settings.model_fields}
+    assert set(re.findall(rf"{PREFIX}\w+", text)) <= settings
+
+
+@pytest.mark.parametrize("page", [THREATS, POLICY, ROOT / "README.md"], ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    assert [each for each in links if "://" not in each and not (page.parent / each).exists()] == []
+
+
+def test_the_readme_leads_to_them() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert "(SECURITY.md)" in readme
+    assert "(docs/threat-model.md)" in readme
