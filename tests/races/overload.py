@@ -134,23 +134,22 @@ class Overload:
 
     async def relentless(self, rate: float, seconds: float) -> Phase:
         """So many requests a second, whatever the answers do. What is confirmed after its end is no goodput."""
-        clients = [Client(self._arena.port, self._arena.service_key, self._arena.history) for _ in range(MOST_CLIENTS)]
-        idle, calls = list(clients), []
+        calls: list[Call] = []
         sending: list[asyncio.Task[None]] = []
-        ends = time.monotonic() + seconds
+        # Partners keep their connections: opening them is no part of the storm.
+        async with self._arena.crowd(MOST_CLIENTS) as crowd:
+            idle, ends = list(crowd.clients), time.monotonic() + seconds
 
-        async def one(client: Client) -> None:
-            calls.append(await client.send(next(self._requests)))
-            idle.append(client)
+            async def one(client: Client) -> None:
+                calls.append(await client.send(next(self._requests)))
+                idle.append(client)
 
-        while (left := ends - time.monotonic()) > 0:
-            while len(sending) < (seconds - left) * rate and idle:
-                sending.append(asyncio.create_task(one(idle.pop())))
-            await asyncio.sleep(0.002)
-        confirmed = sum(call.status == 201 for call in calls)
-        await asyncio.gather(*sending)
-        for client in clients:
-            client.close()
+            while (left := ends - time.monotonic()) > 0:
+                while len(sending) < (seconds - left) * rate and idle:
+                    sending.append(asyncio.create_task(one(idle.pop())))
+                await asyncio.sleep(0.002)
+            confirmed = sum(call.status == 201 for call in calls)
+            await asyncio.gather(*sending)
         return Phase(seconds, calls, confirmed)
 
     async def watched(self, phase: Coroutine[None, None, Phase]) -> tuple[Phase, Strain]:

@@ -20,8 +20,15 @@ ANSWERED_SECONDS = 4.0
 # Afterwards a request takes hardly longer than before, or is quick by any measure.
 SLOWER_AFTERWARDS, QUICK_SECONDS = 1.5, 0.025
 GROWTH_BYTES = 150 * 1024 * 1024
-POOL_SIZE, WORKERS = 10, 2
+# One process with a small pool: what three times as much as it can do comes from has to have a core of its own.
+POOL_SIZE, WORKERS = 4, 1
 SPARE_SESSIONS = 4  # of listeners and of those that end at the moment of the count
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """The quicker loop, so that the storm is one."""
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture
