@@ -20,8 +20,15 @@ ANSWERED_SECONDS = 4.0
 # Afterwards a request takes hardly longer than before, or is quick by any measure.
 SLOWER_AFTERWARDS, QUICK_SECONDS = 1.5, 0.025
 GROWTH_BYTES = 150 * 1024 * 1024
-POOL_SIZE, WORKERS = 10, 2
+# One process with a small pool: what three times as much as it can do comes from has to have a core of its own.
+POOL_SIZE, WORKERS = 4, 1
 SPARE_SESSIONS = 4  # of listeners and of those that end at the moment of the count
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """The quicker loop, so that the storm is one."""
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture
@@ -47,7 +54,7 @@ def faults(seen: overload.Outcome) -> list[str]:
         "seconds until an answer": storm.percentile(0.99) < ANSWERED_SECONDS,
         "growth in memory": seen.strained.memory - seen.calm.memory < GROWTH_BYTES,
         "sessions": seen.strained.sessions <= WORKERS * POOL_SIZE + SPARE_SESSIONS,
-        "an overload": len(refused) > 0,
+        "an overload": len(seen.overloads) > 0 and len(refused) > 0,
         "refusals": all(call.status in (429, 503) and call.told_when for call in refused),
         "speed afterwards": seen.quick_after < max(QUICK_SECONDS, SLOWER_AFTERWARDS * seen.quick_before),
     }
@@ -55,10 +62,11 @@ def faults(seen: overload.Outcome) -> list[str]:
 
 
 def tell(tally: Tally, seen: overload.Outcome) -> None:
-    tally.add(requests=len(seen.storm.calls), refused=len(seen.storm.refused))
+    tally.add(storms=len(seen.storms), requests=len(seen.storm.calls), refused=len(seen.storm.refused))
     tally.measure(
         knee=f"{seen.knee} clients",
-        goodput_at_the_knee=f"{max(at.goodput for at, _ in seen.rounds):.0f} a second",
+        peak=f"{seen.peak:.0f} a second",
+        offered=f"{max(storm.offered for storm in seen.storms):.0f} a second",
         kept=f"{seen.kept:.0%}",
         refusal_p99=f"{seen.storm.percentile(0.99, seen.storm.refused):.2f} s",
         sessions=str(seen.strained.sessions),
@@ -68,7 +76,7 @@ def tell(tally: Tally, seen: overload.Outcome) -> None:
     )
 
 
-@pytest.mark.parametrize("seconds", [pytest.param(16, marks=battery("overload"))])
+@pytest.mark.parametrize("seconds", [pytest.param(8, marks=battery("overload"))])
 async def test_overload(arena: Arena, service: Service, tally: Tally, seconds: int) -> None:
     seen = await overload.overloaded(arena, service, seconds)
     tell(tally, seen)
@@ -90,5 +98,5 @@ async def test_a_service_that_takes_too_much_is_noticed(
     with mutant(tmp_path, mutation, database_url, workers=WORKERS, pool_size=POOL_SIZE) as service:
         connection = await database.connect(database_url)
         arena = await open_arena(service.port, connection, tally.new_seed())
-        assert fault in faults(await overload.overloaded(arena, service, 6, rounds=1, ramp=(16,)))
+        assert fault in faults(await overload.overloaded(arena, service, 6, overloads=1, ramp=(16,)))
         await connection.close()

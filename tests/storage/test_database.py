@@ -175,6 +175,27 @@ async def test_waiting_ends_as_overloaded(pool: Database, monkeypatch: pytest.Mo
     assert pool._open == 2
 
 
+async def test_who_would_wait_in_vain_is_told_at_once(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After somebody did, for a while; as many as there are connections may wait all the same, so that none is idle."""
+    monkeypatch.setattr(database, "ACQUIRE_SECONDS", 0.1)
+    held = [await pool.acquire() for _ in range(2)]
+    with pytest.raises(OverloadedError):
+        await pool.acquire()
+    monkeypatch.setattr(database, "ACQUIRE_SECONDS", 5.0)
+    waiting = [asyncio.create_task(pool.acquire()) for _ in range(2)]
+    await settle()
+    with pytest.raises(OverloadedError):
+        await asyncio.wait_for(pool.acquire(), 0.05)
+    monkeypatch.setattr(pool, "_overloaded_until", 0.0)
+    waiting.append(asyncio.create_task(pool.acquire()))
+    await settle()
+    assert not waiting[-1].done()
+    for connection in held:
+        pool.release(connection)
+    for task in waiting:
+        pool.release(await task)
+
+
 async def test_a_turn_that_nobody_takes_goes_to_the_next(pool: Database) -> None:
     """The first waiter is cancelled in the moment when its turn comes."""
     held = [await pool.acquire() for _ in range(2)]

@@ -14,9 +14,8 @@ from uuid import UUID
 import httpx2
 import psutil
 
-from bench import load
 from tests.races.arena import Arena
-from tests.races.client import PREFIX, booking
+from tests.races.client import PREFIX, Client, History, Request, booking
 from tests.serving import Service
 from tests.worker.receiver import Received, Receiver, receiving
 
@@ -57,6 +56,7 @@ class Site:
     def __init__(self, arena: Arena, service: Service) -> None:
         self._arena = arena
         self._worker = psutil.Process(service.worker_pid())
+        self._reader = Client(arena.port, arena.service_key, History())
         self.observed = Observed()
 
     async def endpoint(self, url: str) -> str:
@@ -99,8 +99,9 @@ class Site:
             self.observed.memory.append(self._worker.memory_info().rss)
 
     async def _read(self, class_id: UUID) -> float:
-        request = load.http_get(f"{PREFIX}/classes/{class_id}", self._arena.service_key)
-        return (await load.run(self._arena.port, [request], 1)).latencies[0]
+        call = await self._reader.send(Request("GET", f"{PREFIX}/classes/{class_id}", ""))
+        assert call.status == 200, call.answer
+        return call.seconds
 
 
 async def _never(_: Received) -> None:

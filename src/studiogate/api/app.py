@@ -109,6 +109,8 @@ class PartnerApp:
         request = exchange.request
         if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
             return await self._public(exchange)
+        # Before any work is spent on it: under overload most of the work would be refusing.
+        self._runtime.database.refuse_in_vain()
         match = self._tree.match(request.path)
         if match is not None:
             exchange.route = match.template

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import asyncpg
 
+from studiogate import clock
+
 Record: TypeAlias = asyncpg.Record
 if TYPE_CHECKING:
     Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
@@ -21,6 +23,7 @@ else:
     Connection = asyncpg.Connection  # generic only in the driver's type stubs
 
 ACQUIRE_SECONDS = 1.0
+OVERLOADED_SECONDS = 5.0  # so long after somebody waited in vain, few are let into the line
 CONNECT_SECONDS = 5.0
 # Whatever the server's own settings are: parameters are keys' hashes and people's names.
 UNLOGGED = {"log_parameter_max_length_on_error": "0"}
@@ -74,6 +77,7 @@ class Database:
         self._open = 0
         self._idle: list[Connection] = []
         self._waiting: deque[asyncio.Future[Connection | None]] = deque()
+        self._overloaded_until = 0.0
 
     def connection(self) -> "Lease":
         """A connection for plain reads, each its own implicit transaction."""
@@ -98,7 +102,13 @@ class Database:
         if self._open < self._size:
             self._open += 1
             return await self._connect()
+        self.refuse_in_vain()
         return await self._wait_for_turn()
+
+    def refuse_in_vain(self) -> None:
+        """Whoever would wait in vain is told so at once: somebody just did, and enough wait to keep all busy."""
+        if len(self._waiting) >= self._size and clock.monotonic() < self._overloaded_until:
+            raise OverloadedError
 
     def release(self, connection: Connection) -> None:
         """Take a connection back. One that is closed or still in a transaction is not handed on."""
@@ -156,7 +166,10 @@ class Database:
         except BaseException as error:
             if turn.done() and not turn.cancelled():
                 self._give(turn.result())  # our turn came at the moment we gave up: it is the next one's
+            elif turn in self._waiting:
+                self._waiting.remove(turn)
             if isinstance(error, TimeoutError):
+                self._overloaded_until = clock.monotonic() + OVERLOADED_SECONDS
                 raise OverloadedError from None
             raise
         return await self._connect() if connection is None else connection
