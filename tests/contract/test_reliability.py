@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent.parent
 CHECKS = re.compile(r"_noticed$")
 
 
-def functions_of(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+def defined_in(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     functions = [
         node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
@@ -25,7 +25,7 @@ def functions_of(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
 @pytest.mark.parametrize("name", named_tests())
 def test_every_named_test_exists(name: str) -> None:
     path, _, function = name.partition("::")
-    assert function in {each.name for each in functions_of(ROOT / path)}
+    assert function in {each.name for each in defined_in(ROOT / path)}
 
 
 def test_every_test_of_the_battery_is_named() -> None:
@@ -33,7 +33,7 @@ def test_every_test_of_the_battery_is_named() -> None:
     missing = [
         f"{path.relative_to(ROOT)}::{test.name}"
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        for test in functions_of(path)
+        for test in defined_in(path)
         if is_battery(test) and not CHECKS.search(test.name)
     ]
     assert [name for name in missing if name not in named_tests()] == []
