@@ -9,6 +9,7 @@ write one bucket in the same moment can let a request too many pass; a lock woul
 import hashlib
 import math
 import mmap
+from functools import cache
 from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
 from typing import NamedTuple
@@ -34,7 +35,12 @@ class Limit(NamedTuple):
 
     @property
     def policy(self) -> bytes:
-        return f'"{self.name}";q={self.burst};w={self.window}'.encode()
+        return _policy(self)
+
+
+@cache
+def _policy(limit: Limit) -> bytes:
+    return f'"{limit.name}";q={limit.burst};w={limit.window}'.encode()
 
 
 class Verdict(NamedTuple):
@@ -66,6 +72,7 @@ def owner_of(address: str) -> str:
     return str(parsed.ipv4_mapped or IPv6Network((parsed, IPV6_BITS), strict=False))
 
 
+@cache
 def request_limit(per_second: int) -> Limit:
     return Limit("requests", float(per_second), 2 * per_second)
 

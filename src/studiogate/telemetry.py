@@ -130,7 +130,7 @@ class AccessLog:
 
     def write(self, line: "AccessLine") -> None:
         if self._file_descriptor is not None:
-            text = self._template.format(clock.now().isoformat(timespec="milliseconds"), *line)
+            text = self._template.format(clock.now_as_text(), *line)
             # A log that cannot be written must not take the service down with it.
             with suppress(OSError):
                 os.write(self._file_descriptor, text.encode())

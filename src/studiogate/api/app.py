@@ -58,6 +58,8 @@ ON_EVERY_ANSWER: tuple[Header, ...] = (
     (b"strict-transport-security", b"max-age=31536000"),
 )
 JSON: Header = (b"content-type", b"application/json")
+ON_EVERY_BODY = (*ON_EVERY_ANSWER, JSON)
+COMMON_NAMES = frozenset(name for name, _ in ON_EVERY_BODY)
 log = structlog.get_logger()
 
 
@@ -177,13 +179,12 @@ def _tell_limit(exchange: _Exchange, limit: Limit, verdict: Verdict) -> None:
 
 async def _send(exchange: _Exchange, answer: Answer, send: Send) -> None:
     status, body, own = answer
-    names = {name for name, _ in own}
     headers = [*own, *exchange.headers, (b"x-request-id", exchange.request_id.encode())]
-    headers += [header for header in ON_EVERY_ANSWER if header[0] not in names]
     if status not in (204, 304):
         headers.append((b"content-length", str(len(body)).encode()))
-        if b"content-type" not in names:
-            headers.append(JSON)
+    common = ON_EVERY_ANSWER if status in (204, 304) else ON_EVERY_BODY
+    names = {name for name, _ in own}
+    headers += common if COMMON_NAMES.isdisjoint(names) else [each for each in common if each[0] not in names]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if exchange.request.method == "HEAD" else body})
 

@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="studiogate.cli.api_process")
     parser.add_argument("--socket", type=int, required=True)
     parser.add_argument("--lifeline", type=int, required=True)
-    parser.add_argument("--gate", type=int, required=True)
+    parser.add_argument("--gate", type=int)
     parser.add_argument("--buckets", type=Path, required=True)
     options = parser.parse_args()
     quick_start.all_is_imported()
@@ -77,7 +77,8 @@ async def _serve(
     server = _Server(server_config(app))
     ending.server = server
     leave_with_the_supervisor(options.lifeline)
-    await _wait_at(options.gate, ending)
+    if options.gate is not None:
+        await _wait_at(options.gate, ending)
     if ending.asked:
         return
     background = [asyncio.create_task(_keep_last_use(app.partners)), asyncio.create_task(_end_waiting(server, runtime))]

@@ -222,7 +222,7 @@ PROMISES = (
         f"""
         select format('class %s of studio %s: %s seats are free and %s wait: is the worker running?',
                       c.id, c.studio_id, c.capacity - c.booked_count, c.waitlist_count)
-        from classes c {CLASS_JOINS}
+        from classes c {CLASS_JOINS.replace("$1", "c.studio_id")}
         where c.status = 'scheduled' and c.waitlist_count > 0 and c.booked_count < c.capacity
           and coalesce(c.policy->>'waitlist_mode', class_type.policy->>'waitlist_mode',
                        location.policy->>'waitlist_mode', studio.policy->>'waitlist_mode', 'auto') = 'auto'

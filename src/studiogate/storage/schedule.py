@@ -56,10 +56,11 @@ CLASS_COLUMNS = f"""
     c.start_time - {policy_minutes("cancellation_window_minutes", "720")} as cancellation_cutoff_at,
     c.updated_at"""
 
+# $1 and not c.studio_id: else a page of classes is joined by hashing every studio's locations and types.
 CLASS_JOINS = """
-    join studios studio on studio.studio_id = c.studio_id
-    left join locations location on location.studio_id = c.studio_id and location.id = c.location_id
-    left join class_types class_type on class_type.studio_id = c.studio_id and class_type.id = c.class_type_id"""
+    join studios studio on studio.studio_id = $1
+    left join locations location on location.studio_id = $1 and location.id = c.location_id
+    left join class_types class_type on class_type.studio_id = $1 and class_type.id = c.class_type_id"""
 
 CLASS = Resource(
     table="classes",
