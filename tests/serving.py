@@ -196,7 +196,7 @@ def main() -> None:
     # Here processes are killed by the dozen. What keeps dying waits longer and longer: right in life, idle in a test.
     supervisor.LONGEST_PAUSE = 0.2
     listening = socket.socket(fileno=int(descriptor))
-    with listening, serve._database(settings, lambda _, keep_alive: keep_alive) as (dsn, keep_alive):
+    with listening, serve.database_for(settings, lambda _, keep_alive: keep_alive) as (dsn, keep_alive):
         family = supervisor.Supervisor(settings, dsn, keep_alive)
         family.add_api(listening, settings.workers)
         modules = [api_module] * settings.workers

@@ -17,7 +17,7 @@ from studiogate.storage.migrate import MigrationError
 COMMANDS = {
     "up": "serve:up",
     "serve": "serve:serve",
-    "worker": "serve:worker",
+    "worker": "worker:worker",
     "migrate": "upkeep:run_migrations",
     "doctor": "upkeep:doctor",
     "import": "studio_file:import_file",

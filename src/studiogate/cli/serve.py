@@ -12,6 +12,7 @@ import typer
 
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
+from studiogate.cli import demo_studio
 from studiogate.cli.address import address_of, noted, shown_host
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.supervisor import Supervisor, listen
@@ -54,21 +55,8 @@ def serve(
     """Serve the API on a migrated database, with housekeeping beside it."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
     with _service(settings, no_worker=no_worker) as (dsn, supervisor):
-        asyncio.run(_check_migrated(dsn))
+        asyncio.run(check_migrated(dsn))
         _run(settings, supervisor)
-
-
-def worker(data: DataFolder = None) -> None:
-    """Housekeeping alone, for deployments that split it from the API."""
-    from studiogate.cli.worker_process import work  # `up` has no use for it, and is to start quickly
-
-    settings = configuration.load(data_dir=data)
-    telemetry.configure_logging(settings.log_format)
-    telemetry.take_over_failures()
-    with _database(settings, lambda *_: None) as (dsn, _):
-        asyncio.run(_check_migrated(dsn))
-        screen.print("The worker runs. Ctrl-C stops it.")
-        asyncio.run(work(settings.model_copy(update={"database_url": dsn}), lifeline=None))
 
 
 def _listening(settings: Settings) -> socket.socket:
@@ -96,12 +84,12 @@ def _service(settings: Settings, *, no_worker: bool) -> Iterator[tuple[str, Supe
             supervisor.start_the_first()
             return supervisor
 
-        with _database(settings, get_ready) as (dsn, supervisor):
+        with database_for(settings, get_ready) as (dsn, supervisor):
             yield dsn, supervisor
 
 
 @contextmanager
-def _database(
+def database_for(
     settings: Settings, meanwhile: Callable[[str, Callable[[], None]], Result]
 ) -> Iterator[tuple[str, Result]]:
     """The database's address, and what ``meanwhile`` made of it while PostgreSQL started. It is given the address, and
@@ -141,8 +129,6 @@ class KeepAlive:
 
 
 async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
-    from studiogate.cli import demo_studio  # while PostgreSQL starts, not before
-
     connection = await database.connect(dsn)
     try:
         await migrate.migrate(connection)
@@ -151,7 +137,7 @@ async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
         await connection.close()
 
 
-async def _check_migrated(dsn: str) -> None:
+async def check_migrated(dsn: str) -> None:
     connection = await database.connect(dsn)
     try:
         if await migrate.pending(connection):
