@@ -72,6 +72,7 @@ def movement_intake(page: Page, script: bool, folder: Path) -> None:
     page.get_by_label("Choose files").set_input_files(note)
     if script:
         page.get_by_role("button", name="Remove note.pdf").wait_for()
+        page.get_by_label("Uploading note.pdf").wait_for(state="detached")
     press(page, "Continue")
     page.get_by_label("How much have you done before?").select_option("I train every week")
     if not script:

@@ -516,8 +516,8 @@ async def no_late_cancels(*_: object) -> int:
     return 0
 
 
-async def no_renumbering(*_: object) -> None:
-    pass
+async def no_renumbering(*_: object) -> list[Any]:
+    return []
 
 
 def no_promotions(*_: object) -> list[Any]:
