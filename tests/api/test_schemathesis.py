@@ -129,6 +129,7 @@ def test_the_service_keeps_its_description(new_database: Callable[[], str], tmp_
                 f"--phases={PHASES}",
                 "--continue-on-failure",
                 "--output-truncate=false",
+                "--request-timeout=30",  # a long poll may take 20 seconds
             ],
             cwd=tmp_path,
             capture_output=True,
