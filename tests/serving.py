@@ -149,7 +149,7 @@ class Service:
         if self.process.poll() is not None:
             raise AssertionError(self._explain())
         pids = self.api_pids()
-        return len(pids) == self.workers and all(_accepts(pid, self.port) for pid in pids)
+        return len(pids) == self.workers and all(accepts(pid, self.port) for pid in pids)
 
     def _explain(self) -> str:
         return f"the service did not come up (status {self.process.poll()}).\n{self.log_tail()}"
@@ -171,21 +171,24 @@ def _is_api(process: psutil.Process) -> bool:
         return False
 
 
-def _accepts(pid: int, port: int) -> bool:
+def accepts(pid: int, port: int) -> bool:
     """Whether the process waits for connections: it inherits the socket long before it polls it."""
     try:
         held = [each for each in psutil.Process(pid).net_connections("tcp") if each.status == psutil.CONN_LISTEN]
         # uvloop polls through epoll, which lists the descriptors that it watches.
-        return any(each.laddr.port == port and _is_polled(pid, each.fd) for each in held)
-    except (psutil.Error, OSError):
+        return any(each.laddr.port == port and is_polled(pid, each.fd) for each in held)
+    except psutil.Error:
         return False
 
 
-def _is_polled(pid: int, descriptor: int) -> bool:
+def is_polled(pid: int, descriptor: int) -> bool:
     folder, watched = Path(f"/proc/{pid}/fdinfo"), f"tfd:{descriptor:>9} "
     if not Path("/proc").exists():  # another kernel: we cannot tell, and it costs a first request its patience only
         return True
-    return any(watched in info.read_text() for info in folder.iterdir())
+    try:
+        return any(watched in info.read_text() for info in folder.iterdir())
+    except OSError:  # a descriptor, or the process, is gone again
+        return False
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Which rows POST /bookings has locked when it looks, and which it leaves for the statement that locks several."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
@@ -7,11 +8,13 @@ import asyncpg
 import pytest
 
 from studiogate.storage.bookings import locking
+from studiogate.storage.turnstile import AT_ONCE
 from tests import booking_studio
-from tests.booking_studio import BookingStudio
+from tests.booking_studio import BookingStudio, wire_body
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
+WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 @pytest.fixture
@@ -72,3 +75,19 @@ async def test_unknown_ones(studio: BookingStudio) -> None:
         found = await locking.lock_class_and_member(connection, studio.access, class_id, uuid4())
         assert found is not None
         assert not found[1]
+
+
+async def test_a_class_that_everybody_wants_takes_few_connections(
+    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    """Most of those who wait for it stand in the process's line: others can still book something else."""
+    wanted, members = await studio.new_class(capacity=6), [await studio.new_member() for _ in range(6)]
+    async with elsewhere.transaction():
+        await elsewhere.execute("select from classes where id = $1 for update", wanted)
+        waiting = [asyncio.create_task(studio.post(wire_body(wanted, member))) for member in members]
+        while await elsewhere.fetchval(WAITING) < AT_ONCE:
+            await asyncio.sleep(0.01)
+        other = await studio.post(wire_body(await studio.new_class(), await studio.new_member()))
+        assert other.status == 201
+        assert await elsewhere.fetchval(WAITING) == AT_ONCE
+    assert [each.status for each in await asyncio.gather(*waiting)] == [201] * 6

@@ -33,7 +33,7 @@ async def _nothing(*_: object, **__: object) -> None:
     pass
 
 
-async def _find_class_and_lock_no_member(connection: Any, access: Any, class_id: Any, _member_id: Any) -> Any:
+async def _find_class_and_leave_the_member(connection: Any, access: Any, class_id: Any, _member_id: Any) -> Any:
     situation = await locking.find_class(connection, access, class_id)
     return None if situation is None else (situation, False)
 
@@ -114,7 +114,7 @@ def _leave_at_once(*_: object, **__: object) -> None:
 MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "class lock skipped": [
         (locking, "lock_class", locking.find_class),
-        (locking, "lock_class_and_member", _find_class_and_lock_no_member),
+        (locking, "lock_class_and_member", _find_class_and_leave_the_member),
         (locking, "lock_class_of_booking", locking.find_class_of_booking),
     ],
     "member lock skipped": [

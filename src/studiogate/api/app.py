@@ -1,7 +1,7 @@
 """The partners' door as one ASGI application.
 
 The order in which a request is judged is fixed: key (401), rate (429), scope (403), media type and syntax (415/400),
-values (422), then what the endpoint finds (404, 409).
+values (422), then what the endpoint finds (404, 409). Only overload (503) is told before all of it.
 """
 
 import asyncio

@@ -1,0 +1,49 @@
+"""API processes get ready before there is a database, and let nobody in until it is."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from studiogate.cli import supervisor
+from studiogate.settings import Settings
+from tests import serving
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    with supervisor.listen("127.0.0.1", 0) as opened:
+        yield opened
+
+
+@pytest.fixture
+def family(database_url: str, listening: socket.socket, tmp_path: Path) -> supervisor.Supervisor:
+    made = supervisor.Supervisor(Settings(database_url=database_url, data_dir=tmp_path), database_url)
+    made.add_api(listening, 2)
+    return made
+
+
+def first_of(family: supervisor.Supervisor) -> int:
+    family.start_the_first()
+    first, second = (child.process for child in family._children)
+    assert first is not None
+    assert second is None
+    return first.pid
+
+
+def test_a_process_waits_at_the_gate(family: supervisor.Supervisor) -> None:
+    with family:
+        pid = first_of(family)
+        serving.wait_for(lambda: serving.is_polled(pid, family._gate[0]), 30, "it never came to the gate")
+        assert not serving.accepts(pid, family.port)
+        family._open_gate()
+        serving.wait_for(lambda: serving.accepts(pid, family.port), 30, "it stayed at the gate")
+
+
+def test_nobody_is_left_at_the_gate(family: supervisor.Supervisor) -> None:
+    """The database could not be started: the process that was started for it ends, in good order."""
+    with family:
+        pid = first_of(family)
+        serving.wait_for(lambda: serving.is_polled(pid, family._gate[0]), 30, "it never came to the gate")
+    assert [child.process.returncode for child in family._children if child.process] == [0]
