@@ -34,7 +34,10 @@ class Executed(NamedTuple):
 
 
 class Remembered(str):
-    """A result that is remembered under its key already, by the statement that brought it about."""
+    """A result that is remembered under its key already, by the statement that brought it about.
+
+    Only for a door that answers with exactly this text: what it would make of it afterwards is not what is replayed.
+    """
 
 
 Work = Callable[[Connection], Awaitable[str | Refusal]]
