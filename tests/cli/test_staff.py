@@ -126,6 +126,7 @@ async def stand_in_the_way(url: str, class_id: UUID, waiting: UUID) -> None:
     try:
         async with connection.transaction():
             member = "select from members where id = (select member_id from bookings where id = $1) for update"
+            await connection.execute("set local deadlock_timeout = '1min'")  # the command is to be the one that loses
             await connection.execute(member, waiting)
             while not await connection.fetchval(blocked, connection.get_server_pid()):
                 await asyncio.sleep(0.02)
