@@ -21,8 +21,8 @@ FIRST_NUMBER = 1_000_000
 class Effort:
     """How long to look. A window is one competitor's turn."""
 
-    rounds: int = 3
-    window_seconds: float = 0.8
+    rounds: int = 5
+    window_seconds: float = 0.5
     warming_up: int = 160
 
 

@@ -29,8 +29,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Figure:
-    """``of`` what, ``by`` whom. Where it was measured in several rounds, the value is their median; of CPU the least,
-    because neighbours on the machine can only add to it."""
+    """``of`` what, ``by`` whom. Where it was measured in several rounds, the value is their median."""
 
     of: str
     by: str
@@ -40,7 +39,7 @@ class Figure:
 
     @property
     def value(self) -> float:
-        return min(self.rounds) if self.measure in (SERVER_CPU, POSTGRES_CPU) else statistics.median(self.rounds)
+        return statistics.median(self.rounds)
 
     @property
     def noise(self) -> float:
@@ -97,9 +96,19 @@ class Results:
     def find(self, of: str, by: str, measure: str) -> float | None:
         return next((each.value for each in self.figures if each.name == (of, by, measure)), None)
 
-    def ratio(self, of: str, by: str, other: str, measure: str = THROUGHPUT) -> float | None:
-        mine, its = self.find(of, by, measure), self.find(of, other, measure)
-        return mine / its if mine is not None and its else None
+    def ratio(self, of: str, by: str, other: str, *measures: str) -> float | None:
+        """The median of the rounds' own ratios: what is measured side by side has the same neighbours, and this
+        machine's speed is not the same from one minute to the next. Several measures are added up."""
+        mine, its = self._rounds(of, by, measures), self._rounds(of, other, measures)
+        if not mine or not its:
+            return None
+        return statistics.median(one / another for one, another in zip(mine, its, strict=True))
+
+    def _rounds(self, of: str, by: str, measures: Iterable[str]) -> list[float]:
+        names = [(of, by, measure) for measure in measures]
+        return [
+            sum(values) for values in zip(*(each.rounds for each in self.figures if each.name in names), strict=True)
+        ]
 
     def as_json(self) -> str:
         figures = [{**asdict(each), "value": each.value} for each in self.figures]

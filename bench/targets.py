@@ -31,15 +31,16 @@ class Target:
 
 def of_the_floor(results: Results, scenario: str, workers: int | None = None) -> float | None:
     count = workers or results.workers
-    return results.ratio(scenario, labels.studiogate(count), labels.floor(count))
+    return results.ratio(scenario, labels.studiogate(count), labels.floor(count), THROUGHPUT)
 
 
 def of_the_limit(results: Results, scenario: str) -> float | None:
-    return results.ratio(scenario, labels.studiogate(results.workers), labels.LIMIT)
+    return results.ratio(scenario, labels.studiogate(results.workers), labels.LIMIT, THROUGHPUT)
 
 
 def times_the_textbook(results: Results, scenario: str) -> float | None:
-    return results.ratio(scenario, labels.studiogate(results.workers), labels.textbook(results.workers))
+    ours, others = labels.studiogate(results.workers), labels.textbook(results.workers)
+    return results.ratio(scenario, ours, others, THROUGHPUT)
 
 
 def times_the_floors_cpu(results: Results, scenario: str) -> float | None:
@@ -48,13 +49,8 @@ def times_the_floors_cpu(results: Results, scenario: str) -> float | None:
 
 def growth(results: Results, scenario: str) -> float | None:
     """The CPU of a request, PostgreSQL's included, among many studios against its CPU with one."""
-    alone, among = (
-        [results.find(scenario, label, measure) for measure in (SERVER_CPU, POSTGRES_CPU)]
-        for label in (labels.studiogate(1), labels.crowded(results.studios))
-    )
-    before = sum(value for value in alone if value is not None)
-    after = sum(value for value in among if value is not None)
-    return after / before if before and after else None
+    among, alone = labels.crowded(results.studios), labels.studiogate(1)
+    return results.ratio(scenario, among, alone, SERVER_CPU, POSTGRES_CPU)
 
 
 def targets(results: Results) -> list[Target]:

@@ -22,36 +22,27 @@ IPV6_BITS = 64
 _SLOT_BYTES = 16  # the digest of the bucket's name, then its arrival time
 
 
-class Limit(NamedTuple):
+class Limit:
     """So many a second on average, so many at once."""
 
-    name: str
-    per_second: float
-    burst: int
+    __slots__ = ("_header", "burst", "interval", "name", "policy")
 
-    @property
-    def window(self) -> int:
-        return max(1, round(self.burst / self.per_second))
+    def __init__(self, name: str, per_second: float, burst: int) -> None:
+        self.name = name
+        self.burst = burst
+        self.interval = 1 / per_second
+        self.policy = f'"{name}";q={burst};w={max(1, round(burst / per_second))}'.encode()
+        self._header = f'"{name}";r=%d;t=%d'.encode()
 
-    @property
-    def policy(self) -> bytes:
-        return _policy(self)
-
-
-@cache
-def _policy(limit: Limit) -> bytes:
-    return f'"{limit.name}";q={limit.burst};w={limit.window}'.encode()
+    def header(self, verdict: "Verdict") -> bytes:
+        """Seconds until the whole burst is there again, as the draft's `t`."""
+        return self._header % (verdict.remaining, math.ceil((self.burst - verdict.remaining) * self.interval))
 
 
 class Verdict(NamedTuple):
     allowed: bool
     remaining: int
     wait_seconds: float
-
-    def header(self, limit: Limit) -> bytes:
-        """Seconds until the whole burst is there again, as the draft's `t`."""
-        refill = math.ceil((limit.burst - self.remaining) / limit.per_second)
-        return f'"{limit.name}";r={self.remaining};t={refill}'.encode()
 
     @property
     def retry_after(self) -> bytes:
@@ -99,7 +90,7 @@ class Buckets:
         """Ask for one request; with cost 0 only look."""
         now = clock.monotonic()
         arrivals, place = self._arrivals, self._slot(key, now) + 1
-        interval = 1 / limit.per_second
+        interval = limit.interval
         full_at = now + limit.burst * interval
         while True:
             arrival = arrivals[place]

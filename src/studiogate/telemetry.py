@@ -8,9 +8,11 @@ import json
 import logging
 import os
 import re
+import select
 import sys
 import threading
 import traceback
+from bisect import bisect_left
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -36,8 +38,22 @@ _CALLERS_REQUEST_ID = re.compile(rb"(?!.*(?:sgk_|whsec_))[A-Za-z0-9._-]{1,128}")
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
+
+class _Durations(Histogram):
+    """A histogram that takes many observations as one: each bucket is touched once."""
+
+    def observe_all(self, amounts: list[float]) -> None:
+        self._sum.inc(sum(amounts))
+        numbers: dict[int, int] = {}
+        for amount in amounts:
+            bucket = bisect_left(self._upper_bounds, amount)
+            numbers[bucket] = numbers.get(bucket, 0) + 1
+        for bucket, number in numbers.items():
+            self._buckets[bucket].inc(number)
+
+
 REQUESTS = Counter("studiogate_requests_total", "Requests answered.", ["method", "route", "status"])
-REQUEST_SECONDS = Histogram(
+REQUEST_SECONDS = _Durations(
     "studiogate_request_seconds", "Time from a request's arrival to its answer.", ["route"], buckets=_BUCKETS
 )
 KEY_LOOKUPS = Counter("studiogate_key_lookups_total", "Credentials read from the database, not from the cache.")
@@ -57,7 +73,7 @@ WEBHOOK_ENDPOINTS_DISABLED = Counter(
 
 def configure_logging(log_format: str) -> None:
     """One line a record on standard output: JSON for machines, coloured text for a terminal."""
-    access_log.configure(log_format)
+    request_records.configure(log_format)
     renderer: Any = (
         structlog.processors.JSONRenderer(serializer=lambda record, **_: _ENCODE(record))
         if log_format == "json"
@@ -117,43 +133,75 @@ class _LibraryLog(logging.Handler):
         )
 
 
-class AccessLog:
-    """One line a request. Every value is ours or was checked, so a line is a template and not a rendering pipeline."""
+class RequestRecord(NamedTuple):
+    """The key's id, never the key; the route, never the path or the query: those can hold personal data.
 
-    def __init__(self) -> None:
-        self._template = _CONSOLE_LINE
-        self._file_descriptor: int | None = None
-
-    def configure(self, log_format: str) -> None:
-        self._template = _JSON_LINE if log_format == "json" else _CONSOLE_LINE
-        self._file_descriptor = sys.stdout.fileno()
-
-    def write(self, line: "AccessLine") -> None:
-        if self._file_descriptor is not None:
-            text = self._template.format(clock.now_as_text(), *line)
-            # A log that cannot be written must not take the service down with it.
-            with suppress(OSError):
-                os.write(self._file_descriptor, text.encode())
-
-
-class AccessLine(NamedTuple):
-    """The key's id, never the key; the route, never the path or the query: those can hold personal data."""
+    Methods and routes are ours, never a caller's own text: the number of series is bounded.
+    """
 
     method: str
     route: str
     status: int
-    milliseconds: float
+    seconds: float
     bytes: int
     key_id: str
     request_id: str
 
 
+class RequestRecords:
+    """A line in the log and a place in the metrics for every request.
+
+    What one turn of the event loop brings is told at its end, so under load one write serves many requests. Every
+    value is ours or was checked, so a line is a template and not a rendering pipeline.
+    """
+
+    def __init__(self) -> None:
+        self._template = _CONSOLE_LINE
+        self._file_descriptor: int | None = None
+        self._turn: list[RequestRecord] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def configure(self, log_format: str) -> None:
+        self._template = _JSON_LINE if log_format == "json" else _CONSOLE_LINE
+        self._file_descriptor = sys.stdout.fileno()
+
+    def add(self, record: RequestRecord) -> None:
+        loop = asyncio.get_running_loop()
+        if not self._turn or loop is not self._loop:
+            self._loop = loop
+            loop.call_soon(self.tell)
+        self._turn.append(record)
+
+    def tell(self) -> None:
+        turn, self._turn = self._turn, []
+        _count(turn)
+        if self._file_descriptor is not None:
+            self._write(self._file_descriptor, turn)
+
+    def _write(self, file_descriptor: int, turn: list[RequestRecord]) -> None:
+        """In pieces that a pipe takes whole: other processes write to the same one."""
+        now = clock.now_as_text()
+        piece = b""
+        for method, route, status, seconds, size, key_id, request_id in turn:
+            line = self._template % (now, method, route, status, seconds * 1000, size, key_id, request_id)
+            if len(piece) + len(line) > select.PIPE_BUF:
+                _write(file_descriptor, piece)
+                piece = b""
+            piece += line.encode()
+        _write(file_descriptor, piece)
+
+
+def _write(file_descriptor: int, piece: bytes) -> None:
+    with suppress(OSError):  # a log that cannot be written must not take the service down with it
+        os.write(file_descriptor, piece)
+
+
 _JSON_LINE = (
-    '{{"timestamp":"{0}","level":"info","event":"request","method":"{1}","route":"{2}","status":{3},'
-    '"milliseconds":{4:.2f},"bytes":{5},"key_id":"{6}","request_id":"{7}"}}\n'
+    '{"timestamp":"%s","level":"info","event":"request","method":"%s","route":"%s","status":%d,'
+    '"milliseconds":%.2f,"bytes":%d,"key_id":"%s","request_id":"%s"}\n'
 )
-_CONSOLE_LINE = "{0} {1:<6} {2} {3} {4:.1f} ms {5} bytes key={6} {7}\n"
-access_log = AccessLog()
+_CONSOLE_LINE = "%s %-6s %s %d %.1f ms %d bytes key=%s %s\n"
+request_records = RequestRecords()
 
 
 def request_id(callers: bytes | None) -> str:
@@ -164,19 +212,23 @@ def request_id(callers: bytes | None) -> str:
 
 
 @cache
-def _children(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+def _series(method: str, route: str, status: int) -> tuple[Counter, _Durations]:
     return REQUESTS.labels(method, route, str(status)), REQUEST_SECONDS.labels(route)
 
 
-def count_request(method: str, route: str, status: int, seconds: float) -> None:
-    """Methods and routes are ours, never a caller's own text: the number of series is bounded."""
-    counter, histogram = _children(method, route, status)
-    counter.inc()
-    histogram.observe(seconds)
+def _count(turn: list[RequestRecord]) -> None:
+    by_series: dict[tuple[str, str, int], list[float]] = {}
+    for method, route, status, seconds, *_ in turn:
+        by_series.setdefault((method, route, status), []).append(seconds)
+    for names, durations in by_series.items():
+        counter, histogram = _series(*names)
+        counter.inc(len(durations))
+        histogram.observe_all(durations)
 
 
 def metrics_text() -> bytes:
     """All workers' metrics: with several processes they share a folder, and any of them can tell the sum."""
+    request_records.tell()
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest()
     registry = CollectorRegistry()

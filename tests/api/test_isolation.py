@@ -343,7 +343,7 @@ async def test_the_crawl_finds_a_wrong_studio(world: World, monkeypatch: pytest.
 
     async def astray(caller: Caller, function: Any, *arguments: Any) -> Any:
         access = Access(south.studio_id, "astray", frozenset(Scope), None)
-        return await read(replace(caller, access=access), function, *arguments)
+        return await read(caller._replace(access=access), function, *arguments)
 
     monkeypatch.setattr(Caller, "read", astray)
     for route in GETS:

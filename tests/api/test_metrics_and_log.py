@@ -38,10 +38,11 @@ class Log:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, template: str) -> None:
         self._reading, writing = os.pipe()
         os.set_blocking(self._reading, False)
-        monkeypatch.setattr(telemetry.access_log, "_file_descriptor", writing)
-        monkeypatch.setattr(telemetry.access_log, "_template", template)
+        monkeypatch.setattr(telemetry.request_records, "_file_descriptor", writing)
+        monkeypatch.setattr(telemetry.request_records, "_template", template)
 
     def text(self) -> str:
+        telemetry.request_records.tell()  # what the turn of the loop that brought us here has not told yet
         try:
             return os.read(self._reading, 1_000_000).decode()
         except BlockingIOError:
@@ -130,7 +131,7 @@ async def test_a_failure_is_told_without_its_values(
         told = await ask(shared_door.app, "GET", "/studio", key=key)
     finally:
         structlog.configure(**configured)
-        telemetry.access_log._file_descriptor = None
+        telemetry.request_records._file_descriptor = None
     written = capfd.readouterr().out
     assert told.status == 500
     assert "RuntimeError" in written

@@ -1,16 +1,24 @@
-"""The bounds on a request's head, on real connections: neither long heads nor slow ones hold anything up for long."""
+"""The server on real connections: neither long heads nor slow ones hold it up for long, and answers leave whole."""
 
 import contextlib
+import http.client
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from urllib.parse import parse_qsl
 
 import asyncpg
 import pytest
 
+from studiogate import settings
+from studiogate.api import sending
+from studiogate.api.app import PartnerApp
 from studiogate.api.requests import MAXIMUM_BODY
 from studiogate.cli import bounded_http
+from studiogate.runtime import Runtime
+from tests.api.direct import Answered, ask
 from tests.api.live import serving
 from tests.conftest import run
 from tests.seed import issue_key, seed_studio
@@ -19,9 +27,12 @@ SECONDS = 0.6
 
 
 @pytest.fixture(scope="module")
-def server(new_database: Callable[[], str]) -> Iterator[tuple[int, str]]:
-    url = new_database()
+def url(new_database: Callable[[], str]) -> str:
+    return new_database()
 
+
+@pytest.fixture(scope="module")
+def server(url: str) -> Iterator[tuple[int, str]]:
     async def prepare() -> str:
         connection = await asyncpg.connect(url)
         try:
@@ -93,6 +104,8 @@ def test_a_slow_head_is_not_waited_for(connection: socket.socket, sent: bytes) -
             break
         except TimeoutError:
             connection.sendall(b"x" if sent else b"")
+        except ConnectionResetError:  # it closed just before our last letter
+            break
     assert SECONDS * 0.8 < time.monotonic() - started < SECONDS + 2
 
 
@@ -105,3 +118,91 @@ def test_a_slow_head_later_on_the_connection(connection: socket.socket) -> None:
     assert answer(connection).startswith(b"HTTP/1.1 200")
     connection.sendall(whole[:10])
     assert answer(connection) == b""
+
+
+def get(key: str, path: str, *lines: str, version: str = "1.1", method: str = "GET") -> bytes:
+    named = [
+        f"{method} /partner/v1{path} HTTP/{version}",
+        "Host: x",
+        f"X-Service-Key: {key}",
+        "X-Request-Id: one",
+        *lines,
+    ]
+    return "\r\n".join([*named, "", ""]).encode()
+
+
+async def ask_directly(url: str, key: str, method: str, path: str, headers: dict[str, str]) -> Answered:
+    runtime = Runtime.open(settings.load(database_url=url, rate_limit=0))
+    path, _, query = path.partition("?")
+    try:
+        asked = dict(parse_qsl(query))
+        return await ask(
+            PartnerApp(runtime), method, path, key, query=asked, headers={"X-Request-Id": "one", **headers}
+        )
+    finally:
+        await runtime.close()
+
+
+def test_a_served_answer_is_the_applications(url: str, server: tuple[int, str], connection: socket.socket) -> None:
+    """Sent in one piece, an answer has the headers and the bytes that the application gives any server."""
+    key = server[1]
+    for method, path, lines in (
+        ("GET", "/studio", ()),
+        ("HEAD", "/studio", ()),
+        ("GET", "/classes?limit=3", ()),
+        ("GET", "/classes?limit=0", ()),
+        ("OPTIONS", "/classes", ()),
+        ("PUT", "/studio", ()),
+        ("GET", "/studio", ("If-None-Match: *",)),
+        ("GET", "/nothing", ()),
+    ):
+        expected = run(ask_directly(url, key, method, path, dict(line.split(": ") for line in lines)))
+        connection.sendall(get(key, path, *lines, method=method))
+        told = http.client.HTTPResponse(connection, method=method)
+        told.begin()
+        headers = [(name.encode(), value.encode()) for name, value in told.getheaders() if name != "date"]
+        assert (told.status, sorted(headers)) == (expected.status, sorted(expected.headers)), (method, path)
+        assert told.read() == expected.body
+        assert told.headers["date"]
+
+
+def test_a_small_answer_arrives_at_once(server: tuple[int, str], connection: socket.socket) -> None:
+    for _ in range(50):
+        connection.sendall(get(server[1], "/studio"))
+        assert connection.recv(65_536).endswith(b"}")
+
+
+@pytest.mark.parametrize(("version", "lines"), [("1.0", ()), ("1.1", ("Connection: close",))])
+def test_the_end_of_a_connection_is_announced(
+    server: tuple[int, str], connection: socket.socket, version: str, lines: tuple[str, ...]
+) -> None:
+    connection.sendall(get(server[1], "/studio", *lines, version=version))
+    told = answer(connection)
+    assert told.startswith(b"HTTP/1.1 200")
+    assert told.count(b"\r\nconnection: close\r\n") == 1
+    assert connection.recv(1) == b""
+
+
+def test_whoever_reads_late_gets_everything(server: tuple[int, str]) -> None:
+    """More answers than the sockets hold: the server waits with the rest, and each comes whole and in its turn."""
+    asked = 5_000
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(30)
+    connection.connect(("127.0.0.1", server[0]))
+    asking = threading.Thread(target=connection.sendall, args=[get(server[1], "/nothing") * asked])
+    asking.start()
+    time.sleep(0.5)  # nobody reads meanwhile
+    stream = connection.makefile("rb")
+    for _ in range(asked):
+        assert stream.readline() == b"HTTP/1.1 404 Not Found\r\n"
+        headers = http.client.parse_headers(stream)
+        assert json.loads(stream.read(int(headers["content-length"])))["error"]["code"] == "not_found"
+    asking.join()
+    connection.close()
+
+
+def test_no_header_is_split() -> None:
+    for value in (b"x\r\nset-cookie: a=b", b"x\n", b"\x00", b"x\x7f"):
+        with pytest.raises(ValueError, match="control character"):
+            sending.head(200, [(b"x-request-id", value)], sending.ON_EVERY_BODY)

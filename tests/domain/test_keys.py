@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from studiogate.domain import keys
 from studiogate.domain.keys import Credential, PresentedKey, Secret
-from studiogate.domain.refusals import Code
+from studiogate.domain.refusals import Code, Refusal
 
 NOW = datetime(2030, 6, 3, 12, tzinfo=UTC)
 LATER, EARLIER = NOW + timedelta(microseconds=1), NOW - timedelta(microseconds=1)
@@ -103,12 +103,14 @@ RIGHT, OTHER, WRONG = (bytes([number]) * 32 for number in range(3))
         (_credential((OTHER, None), expires=EARLIER), Code.INVALID_API_KEY),
         (_credential((OTHER, None), revoked=EARLIER), Code.INVALID_API_KEY),
         (_credential(), Code.INVALID_API_KEY),
+        (None, Code.INVALID_API_KEY),
     ],
 )
-def test_what_a_key_is_told(credential: Credential, code: Code | None) -> None:
+def test_what_a_key_is_told(credential: Credential | None, code: Code | None) -> None:
     """That a credential expired or was revoked is for those who hold its secret."""
-    refusal = keys.check(credential, PresentedKey("Ab3Cd5Ef", RIGHT), NOW)
-    assert (refusal.code if refusal else None) == code
+    verdict = keys.check(credential, PresentedKey("Ab3Cd5Ef", RIGHT), NOW)
+    assert (verdict.code if isinstance(verdict, Refusal) else None) == code
+    assert code is not None or verdict is credential
 
 
 def test_permitted_locations_have_one_order() -> None:

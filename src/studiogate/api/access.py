@@ -31,18 +31,14 @@ class Authenticator:
         presented = self._parse(key)
         if presented is None:
             return Refusal(Code.INVALID_API_KEY)
-        credential = self._cached(presented.credential_id)
-        if credential is None or not keys.has_secret(credential, presented):
-            # A secret that a rotation made a moment ago works at once, also where its credential is cached.
-            credential = await self._look_up(presented.credential_id)
-        if credential is None:
-            return Refusal(Code.INVALID_API_KEY)
         now = clock.now()
-        refusal = keys.check(credential, presented, now)
-        if refusal is not None:
-            return refusal
-        self._used[presented.credential_id] = now
-        return credential
+        verdict = keys.check(self._cached(presented.credential_id), presented, now)
+        if isinstance(verdict, Refusal) and verdict.code is Code.INVALID_API_KEY:
+            # A secret that a rotation made a moment ago works at once, also where its credential is cached.
+            verdict = keys.check(await self._look_up(presented.credential_id), presented, now)
+        if isinstance(verdict, Credential):
+            self._used[presented.credential_id] = now
+        return verdict
 
     def _parse(self, key: bytes) -> PresentedKey | None:
         """Taken apart once. What is remembered is a digest: whole keys do not stay in memory."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from studiogate import API_VERSION, clock, telemetry
+from studiogate import clock, telemetry
 from studiogate.api import PREFIX, catalog, events, leads, members, purchases, schedule, studio
 from studiogate.api.access import Authenticator
 from studiogate.api.bookings import reading as bookings
@@ -22,6 +22,7 @@ from studiogate.api.forms import uploads as form_uploads
 from studiogate.api.forms import writing as form_writes
 from studiogate.api.pages import PublicPages
 from studiogate.api.requests import Receive, Request, Scope, Send
+from studiogate.api.sending import send_answer
 from studiogate.api.webhooks import deliveries as webhook_deliveries
 from studiogate.api.webhooks import endpoints as webhook_endpoints
 from studiogate.domain.keys import Credential
@@ -48,18 +49,6 @@ WORDS = (
 )
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
-ON_EVERY_ANSWER: tuple[Header, ...] = (
-    (b"api-version", API_VERSION.encode()),
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"strict-transport-security", b"max-age=31536000"),
-)
-JSON: Header = (b"content-type", b"application/json")
-ON_EVERY_BODY = (*ON_EVERY_ANSWER, JSON)
-COMMON_NAMES = frozenset(name for name, _ in ON_EVERY_BODY)
 log = structlog.get_logger()
 
 
@@ -104,7 +93,8 @@ class PartnerApp:
         except Exception:
             log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
             answer = refused(Refusal(Code.INTERNAL_ERROR), exchange.request_id)
-        await _send(exchange, answer, send)
+        own = (*exchange.headers, (b"x-request-id", exchange.request_id.encode()))
+        await send_answer(request, answer, own, send)
         _record(exchange, answer)
 
     async def _answer(self, exchange: _Exchange) -> Answer:
@@ -174,36 +164,23 @@ class PartnerApp:
 
 
 def _tell_limit(exchange: _Exchange, limit: Limit, verdict: Verdict) -> None:
-    exchange.headers += ((b"ratelimit-policy", limit.policy), (b"ratelimit", verdict.header(limit)))
-
-
-async def _send(exchange: _Exchange, answer: Answer, send: Send) -> None:
-    status, body, own = answer
-    headers = [*own, *exchange.headers, (b"x-request-id", exchange.request_id.encode())]
-    if status not in (204, 304):
-        headers.append((b"content-length", str(len(body)).encode()))
-    common = ON_EVERY_ANSWER if status in (204, 304) else ON_EVERY_BODY
-    names = {name for name, _ in own}
-    headers += common if COMMON_NAMES.isdisjoint(names) else [each for each in common if each[0] not in names]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if exchange.request.method == "HEAD" else body})
+    exchange.headers += ((b"ratelimit-policy", limit.policy), (b"ratelimit", limit.header(verdict)))
 
 
 def _record(exchange: _Exchange, answer: Answer) -> None:
     """One line and one observation a request: the key's id, never the key; no path, no query, no personal data."""
     seconds = clock.monotonic() - exchange.started
     method = exchange.request.method if exchange.request.method in _METHODS else "other"
-    telemetry.count_request(method, exchange.route, answer.status, seconds)
-    line = telemetry.AccessLine(
+    record = telemetry.RequestRecord(
         method,
         exchange.route,
         answer.status,
-        seconds * 1000,
+        seconds,
         len(answer.body),
         exchange.credential_id or "",
         exchange.request_id,
     )
-    telemetry.access_log.write(line)
+    telemetry.request_records.add(record)
 
 
 _METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}

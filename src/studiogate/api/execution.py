@@ -7,8 +7,7 @@ called directly: access first, then parameters, then the endpoint.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from fastapi import Security
 from fastapi.dependencies.models import Dependant
@@ -42,8 +41,7 @@ def needs(scope: Scope) -> Any:
     return Security(SERVICE_KEY, scopes=[scope.value])
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """Who calls, and what an endpoint needs to serve them."""
 
     access: Access

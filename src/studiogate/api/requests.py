@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
@@ -28,6 +28,7 @@ class Request:
         self.path: str = scope["path"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self._query_string: bytes = scope["query_string"]
+        self.extensions: Mapping[str, Any] = scope.get("extensions") or {}
         self._client = scope.get("client")
         self._receive = receive
 

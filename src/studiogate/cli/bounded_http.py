@@ -1,25 +1,27 @@
-"""uvicorn's HTTP parser with bounds on the request head, and with our errors for what is not HTTP.
+"""uvicorn's HTTP parser with bounds on the request head, with our errors for what is not HTTP, and with a way to send
+an answer in one piece.
 
 httptools itself would keep any number of header lines and wait for them for ever; uvicorn would refuse in plain text.
 """
 
 import sys
 from asyncio import TimerHandle, Transport
-from http import HTTPStatus
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from studiogate import telemetry
-from studiogate.api.app import JSON, ON_EVERY_ANSWER
-from studiogate.api.errors import Answer, Header, refused
+from studiogate.api.errors import Header, refused
+from studiogate.api.sending import IN_ONE_PIECE, ON_EVERY_BODY, head, spell
 from studiogate.domain.refusals import Code, Refusal
 
 MAXIMUM_HEAD = 64 * 1024
 HEAD_SECONDS = 10.0
 # Of a method that the parser does not know, nobody can say what the path would take instead.
 EVERY_METHOD: Header = (b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
+
+CLOSE: Header = (b"connection", b"close")
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -49,7 +51,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._stop_waiting()
+        scope, before = self.scope, self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:  # the application has not begun: its task has only been made
+            extensions: Any = {IN_ONE_PIECE: _InOnePiece(self.cycle)}
+            scope["extensions"] = extensions
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -87,19 +93,39 @@ class BoundedProtocol(HttpToolsProtocol):
             answer = refused(Refusal(Code.METHOD_NOT_ALLOWED), request_id, EVERY_METHOD)
         else:
             answer = refused(Refusal(Code.INVALID_HTTP, {"problem": msg}), request_id)
-        self.transport.write(_response(answer, request_id))
+        own = (*answer.headers, (b"x-request-id", request_id.encode()), _length(answer.body), CLOSE)
+        self.transport.write(head(answer.status, own, ON_EVERY_BODY) + b"\r\n" + answer.body)
         self.transport.close()
 
 
-def _response(answer: Answer, request_id: str) -> bytes:
-    own: list[Header] = [
-        *answer.headers,
-        *ON_EVERY_ANSWER,
-        JSON,
-        (b"x-request-id", request_id.encode()),
-        (b"content-length", str(len(answer.body)).encode()),
-        (b"connection", b"close"),
-    ]
-    status = HTTPStatus(answer.status)
-    lines = [f"HTTP/1.1 {status} {status.phrase}".encode(), *(name + b": " + value for name, value in own)]
-    return b"\r\n".join([*lines, b"", answer.body])
+def _length(body: bytes) -> Header:
+    return b"content-length", str(len(body)).encode()
+
+
+class _InOnePiece:
+    """Head and body in one write, where uvicorn's ``send`` would take two messages, look at every header and write
+    twice. It leaves the exchange as uvicorn leaves it after the last message, and lets go of it: the exchange holds
+    the scope, which holds this.
+    """
+
+    __slots__ = ("_cycle",)
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle: RequestResponseCycle | None = cycle
+
+    async def __call__(self, lines: bytes, body: bytes) -> None:
+        cycle, self._cycle = self._cycle, None
+        if cycle is None:
+            raise RuntimeError("the request has been answered")
+        if cycle.flow.write_paused and not cycle.disconnected:
+            await cycle.flow.drain()
+        if cycle.disconnected:
+            return
+        own = cycle.default_headers if cycle.keep_alive else [*cycle.default_headers, CLOSE]
+        cycle.transport.write(b"".join([lines, *spell(own), b"\r\n", body]))
+        cycle.waiting_for_100_continue = False
+        cycle.response_started = cycle.response_complete = True
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            cycle.transport.close()
+        cycle.on_response()

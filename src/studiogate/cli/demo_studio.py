@@ -74,4 +74,4 @@ async def _still_works(connection: Connection, key: str) -> bool:
     if presented is None:
         return False
     credential = await kept_keys.find_credential(connection, presented.credential_id)
-    return credential is not None and keys.check(credential, presented, clock.now()) is None
+    return isinstance(keys.check(credential, presented, clock.now()), keys.Credential)

@@ -85,24 +85,23 @@ def secret_hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def has_secret(credential: Credential, presented: PresentedKey) -> bool:
-    return _matching(credential.secrets, presented.secret_hash) is not None
-
-
-def check(credential: Credential, presented: PresentedKey, now: datetime) -> Refusal | None:
-    """Why this key opens nothing, or None. That it expired is told only to whoever holds a right secret."""
-    secret = _matching(credential.secrets, presented.secret_hash)
-    if secret is None:
+def check(credential: Credential | None, presented: PresentedKey, now: datetime) -> Credential | Refusal:
+    """The credential, or why this key opens nothing. That it expired is told only to whoever holds a right secret."""
+    secret = credential and _matching(credential.secrets, presented.secret_hash)
+    if credential is None or secret is None:
         return Refusal(Code.INVALID_API_KEY)
     if credential.revoked_at is not None:
         return Refusal(Code.REVOKED_API_KEY)
     if _past(credential.expires_at, now) or _past(secret.expires_at, now):
         return Refusal(Code.EXPIRED_API_KEY)
-    return None
+    return credential
 
 
 def _matching(kept: Iterable[Secret], presented_hash: bytes) -> Secret | None:
-    return next((secret for secret in kept if hmac.compare_digest(secret.hash, presented_hash)), None)
+    for secret in kept:
+        if hmac.compare_digest(secret.hash, presented_hash):
+            return secret
+    return None
 
 
 def _past(instant: datetime | None, now: datetime) -> bool:

@@ -1,19 +1,17 @@
 """Pages of a list: what a caller asks for and what it gets."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 DEFAULT_LIMIT = 50
 MAXIMUM_LIMIT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class PageRequest:
+class PageRequest(NamedTuple):
     cursor: str | None = None
     limit: int = DEFAULT_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """One page, its rows already in wire form (JSON objects joined by commas)."""
 
     rows: str

@@ -156,8 +156,6 @@ def _route(path: str) -> str:
 def _record(request: VisitorRequest, answer: Answer, request_id: str, seconds: float) -> None:
     method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
     route = _route(request.path)
-    telemetry.count_request(method, route, answer.status, seconds)
     size = len(answer.body)
-    telemetry.access_log.write(
-        telemetry.AccessLine(method, route, answer.status, seconds * 1000, size, "visitor", request_id)
-    )
+    record = telemetry.RequestRecord(method, route, answer.status, seconds, size, "visitor", request_id)
+    telemetry.request_records.add(record)

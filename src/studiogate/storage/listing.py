@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -22,9 +22,12 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.storage.database import Connection
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """A table as partners see it. ``alias`` is the table's name inside ``columns``, ``joins`` and conditions."""
+    """A table as partners see it. ``alias`` is the table's name inside ``columns``, ``joins`` and conditions.
+
+    There is one of each, so that it is itself and not its text that a kept statement is found by.
+    """
 
     table: str
     alias: str
@@ -40,8 +43,7 @@ class Resource:
     columns_need_locations: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """A condition with {} for its value. The text is a constant; the value goes to PostgreSQL as a parameter.
 
     ``of_the_list``: the condition makes the list what it is (its parent in the path), so a cursor has to meet it
@@ -53,8 +55,7 @@ class Filter:
     of_the_list: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(NamedTuple):
     """A column that takes several values, each read along its own stretch of the index."""
 
     column: str
@@ -62,8 +63,7 @@ class OneOf:
     type: str = "uuid"
 
 
-@dataclass(frozen=True, slots=True)
-class Parent:
+class Parent(NamedTuple):
     """A row that must exist, or the answer is not_found; the condition has {} for its id."""
 
     exists: str
@@ -172,8 +172,7 @@ def _permitted(resource: Resource, restricted: bool, locations: str) -> list[str
     return [resource.permitted.format(f"{locations}::uuid[]")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(NamedTuple):
     """Everything that decides the text of a page's statement, and nothing of its values."""
 
     resource: Resource

@@ -1,8 +1,8 @@
 """Rooms, class types, instructors, classes and their spots."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
@@ -101,8 +101,7 @@ CLASS_EXISTS = "select from classes c where c.studio_id = $1 and c.id = {}"
 PERMITTED_CLASS_EXISTS = CLASS_EXISTS + " and c.location_id = any($2)"
 
 
-@dataclass(frozen=True, slots=True)
-class ClassFilters:
+class ClassFilters(NamedTuple):
     starts_after: datetime | None = None
     starts_before: datetime | None = None
     location_id: str | None = None

@@ -1,0 +1,76 @@
+"""How an answer leaves: with the headers that every answer carries, and in one piece where the server can do that.
+
+ASGI sends a head and a body as two messages, and a server writes each for itself. For a small answer that is half of
+what serving it costs (docs/decisions/0010). Our server offers an extension that takes both at once; any other server
+gets the two messages.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import cache
+from http import HTTPStatus
+
+from studiogate import API_VERSION
+from studiogate.api.errors import Answer, Header
+from studiogate.api.requests import Request, Send
+
+# What the server puts into a scope's extensions: a function of the head, without its empty line, and the body.
+IN_ONE_PIECE = "studiogate.in_one_piece"
+InOnePiece = Callable[[bytes, bytes], Awaitable[None]]
+
+ON_EVERY_ANSWER: tuple[Header, ...] = (
+    (b"api-version", API_VERSION.encode()),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"strict-transport-security", b"max-age=31536000"),
+)
+ON_EVERY_BODY: tuple[Header, ...] = (*ON_EVERY_ANSWER, (b"content-type", b"application/json"))
+_COMMON_NAMES = frozenset(name for name, _ in ON_EVERY_BODY)
+_BODILESS = (204, 304)
+_UNFIT = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+async def send_answer(request: Request, answer: Answer, further: Sequence[Header], send: Send) -> None:
+    """The answer with its own headers, the ``further`` ones and the common ones, where it has none of that name."""
+    status, body, own = answer
+    headers = [*own, *further]
+    if status not in _BODILESS:
+        headers.append((b"content-length", str(len(body)).encode()))
+    common = _common(status, own)
+    sent = b"" if request.method == "HEAD" else body
+    in_one_piece: InOnePiece | None = request.extensions.get(IN_ONE_PIECE)
+    if in_one_piece is not None:
+        await in_one_piece(head(status, headers, common), sent)
+        return
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *common]})
+    await send({"type": "http.response.body", "body": sent})
+
+
+def _common(status: int, own: Sequence[Header]) -> tuple[Header, ...]:
+    common = ON_EVERY_ANSWER if status in _BODILESS else ON_EVERY_BODY
+    names = {name for name, _ in own}
+    return common if _COMMON_NAMES.isdisjoint(names) else tuple(each for each in common if each[0] not in names)
+
+
+def head(status: int, headers: Sequence[Header], common: tuple[Header, ...]) -> bytes:
+    """Status line and headers as HTTP/1.1 spells them. ``common`` are constants, spelled once."""
+    if _UNFIT.search(b"".join([value for _, value in headers])):
+        raise ValueError("a header's value holds a control character")
+    return b"".join([_status_line(status), *spell(headers), _spelled_once(common)])
+
+
+@cache
+def _status_line(status: int) -> bytes:
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
+
+
+@cache
+def _spelled_once(common: tuple[Header, ...]) -> bytes:
+    return b"".join(spell(common))
+
+
+def spell(headers: Iterable[Header]) -> list[bytes]:
+    return [b"%b: %b\r\n" % header for header in headers]
