@@ -76,13 +76,19 @@ class Call:
 
 
 async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> Answer:
-    """Send one request on a keep-alive connection and read its whole answer."""
+    """Send one request on a keep-alive connection and read its whole answer, which mostly comes in one piece."""
     writer.write(request)
-    head = await reader.readuntil(b"\r\n\r\n")
+    received = b""
+    while (end := received.find(b"\r\n\r\n")) < 0:
+        piece = await reader.read(65_536)
+        if not piece:
+            raise EOFError
+        received += piece
+    head, body = received[: end + 4], received[end + 4 :]
     lower = head.lower()
     at = lower.find(b"content-length: ")
-    length = int(lower[at + 16 : lower.find(b"\r", at)]) if at >= 0 else 0
-    return Answer(int(head[9:12]), head, await reader.readexactly(length) if length else b"")
+    missing = (int(lower[at + 16 : lower.find(b"\r", at)]) if at >= 0 else 0) - len(body)
+    return Answer(int(head[9:12]), head, body + await reader.readexactly(missing) if missing else body)
 
 
 @dataclass

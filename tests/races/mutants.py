@@ -19,7 +19,7 @@ from studiogate.cli import api_process
 from studiogate.domain import keys
 from studiogate.flows import once
 from studiogate.flows.bookings import cancelling, promotion
-from studiogate.storage import database, idempotency
+from studiogate.storage import database, idempotency, pace
 from studiogate.storage.bookings import locking
 
 VARIABLE = "STUDIOGATE_TEST_MUTATION"
@@ -138,7 +138,10 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "new secret not looked up": [(access.Authenticator, "_look_up", _believe_the_cache)],
     "old secret never ended": [(keys, "_past", _never)],
     "connections leaked": [(database.Database, "release", _leak_some)],
-    "waits without end": [(database.Database, "_wait_for_turn", _wait_without_end)],
+    "lines without end": [
+        (pace.Pace, "is_in_vain", _never),
+        (database.Database, "_wait_for_turn", _wait_without_end),
+    ],
     "connections without bound": [(database.Database, "acquire", _never_wait)],
     "told no time": [(errors, "_headers_of", _no_headers)],
     "drain skipped": [(uvicorn.Server, "shutdown", _leave_at_once)],

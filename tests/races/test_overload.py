@@ -14,14 +14,13 @@ from tests.serving import Service
 
 pytestmark = pytest.mark.anyio
 KEPT = 0.8
-# Nobody waits for a connection longer than one second; the rest is the crowd's, on both sides of the line.
-REFUSED_SECONDS, REFUSED_MOSTLY = 3.0, 1.5
+# Refused at the door; a few had waited when the line turned out to be slower than it had been.
+REFUSED_SECONDS, REFUSED_MOSTLY = 1.5, 0.1
 ANSWERED_SECONDS = 4.0
 # Afterwards a request takes hardly longer than before, or is quick by any measure.
 SLOWER_AFTERWARDS, QUICK_SECONDS = 1.5, 0.025
 GROWTH_BYTES = 150 * 1024 * 1024
-# One process with a small pool: what three times as much as it can do comes from has to have a core of its own.
-POOL_SIZE, WORKERS = 4, 1
+POOL_SIZE, WORKERS = 10, 2  # what an operator gets who sets nothing
 SPARE_SESSIONS = 4  # of listeners and of those that end at the moment of the count
 
 
@@ -67,7 +66,8 @@ def tell(tally: Tally, seen: overload.Outcome) -> None:
         knee=f"{seen.knee} clients",
         peak=f"{seen.peak:.0f} a second",
         offered=f"{max(storm.offered for storm in seen.storms):.0f} a second",
-        kept=f"{seen.kept:.0%}",
+        usual=f"{min(storm.usual for storm in seen.storms):.0f} to {max(storm.usual for storm in seen.storms):.0f}",
+        kept=", ".join(f"{storm.kept:.0%}" for storm in seen.overloads),
         refusal_p99=f"{seen.storm.percentile(0.99, seen.storm.refused):.2f} s",
         sessions=str(seen.strained.sessions),
         grew_by=f"{(seen.strained.memory - seen.calm.memory) / 1e6:.0f} MB",
@@ -87,7 +87,7 @@ async def test_overload(arena: Arena, service: Service, tally: Tally, seconds: i
 @pytest.mark.parametrize(
     ("mutation", "fault"),
     [
-        pytest.param("waits without end", "seconds until an answer", marks=battery("overload")),
+        pytest.param("lines without end", "seconds until a refusal", marks=battery("overload")),
         pytest.param("connections without bound", "sessions", marks=battery("overload")),
         pytest.param("told no time", "refusals", marks=battery("overload")),
     ],

@@ -13,6 +13,7 @@ from studiogate.storage.database import (
     OverloadedError,
     TransactionConflictError,
 )
+from studiogate.storage.pace import Pace
 
 pytestmark = pytest.mark.anyio
 
@@ -194,6 +195,39 @@ async def test_who_would_wait_in_vain_is_told_at_once(pool: Database, monkeypatc
         pool.release(connection)
     for task in waiting:
         pool.release(await task)
+
+
+async def test_the_door_knows_how_long_the_line_is(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those who stand in another line before this one count, but only while there is a line here at all."""
+    monkeypatch.setattr(Pace, "is_in_vain", lambda _pace, ahead: ahead > 3)
+    pool.refuse_in_vain(100)
+    held = [await pool.acquire() for _ in range(2)]
+    pool.refuse_in_vain(100)
+    waiting = [asyncio.create_task(pool.acquire()) for _ in range(2)]
+    await settle()
+    pool.refuse_in_vain(1)
+    with pytest.raises(OverloadedError):
+        pool.refuse_in_vain(2)
+    waiting.append(asyncio.create_task(pool.acquire()))  # who was let in at the door is not turned away here
+    await settle()
+    assert not waiting[-1].done()
+    for connection in held:
+        pool.release(connection)
+    for task in waiting:
+        pool.release(await task)
+
+
+async def test_a_line_that_moves_has_a_pace(pool: Database) -> None:
+    held = [await pool.acquire() for _ in range(2)]
+    waiting = [asyncio.create_task(pool.acquire()) for _ in range(4)]
+    await settle()
+    for connection in held:
+        pool.release(connection)
+    for task in waiting:
+        await asyncio.sleep(0.001)
+        pool.release(await task)
+    assert pool._pace.is_in_vain(10_000)
+    assert not pool._pace.is_in_vain(1)
 
 
 async def test_a_turn_that_nobody_takes_goes_to_the_next(pool: Database) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from studiogate.storage import turnstile
 from studiogate.storage.database import OverloadedError
+from studiogate.storage.pace import Pace
 from studiogate.storage.turnstile import AT_ONCE, Turnstile
 
 pytestmark = pytest.mark.anyio
@@ -93,3 +94,33 @@ async def test_a_fault_inside_frees_the_place_and_nothing_remains() -> None:
             async with line.turn(row_id):
                 raise ValueError("inside")
     assert line.length(row_id) == 0
+
+
+async def test_who_would_wait_too_long_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pace, "is_in_vain", lambda _pace, ahead: ahead > 2)
+    line, row_id = Turnstile(), uuid4()
+    visitors = Visitors(line)
+    visits = [visitors.send(number, row_id) for number in range(AT_ONCE + 4)]
+    await settle()
+    assert [visit.done() for visit in visits] == [False] * (AT_ONCE + 3) + [True]
+    with pytest.raises(OverloadedError):
+        await visits.pop()
+    assert (line.length(row_id), line.waiting) == (AT_ONCE + 3, 3)
+    for each in visitors.leave.values():
+        each.set()
+    await asyncio.gather(*visits)
+    assert (line.length(row_id), line.waiting) == (0, 0)
+
+
+async def test_a_line_has_its_own_pace() -> None:
+    """Also where the last one of it failed."""
+    visitors, row_id = Visitors(Turnstile()), uuid4()
+    visits = [visitors.send(number, row_id) for number in range(6)]
+    for number in range(5):
+        await asyncio.sleep(0.002)
+        visitors.leave[number].set()
+    await settle()
+    assert visitors.line._lines[row_id].pace.is_in_vain(100_000)
+    visits[5].cancel()
+    await asyncio.gather(*visits, return_exceptions=True)
+    assert visitors.line._lines == {}

@@ -102,7 +102,7 @@ class PartnerApp:
         if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
             return await self._public(exchange)
         # Before any work is spent on it: under overload most of the work would be refusing.
-        self._runtime.database.refuse_in_vain()
+        self._runtime.database.refuse_in_vain(self._runtime.turnstile.waiting)
         match = self._tree.match(request.path)
         if match is not None:
             exchange.route = match.template

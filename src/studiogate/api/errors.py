@@ -89,8 +89,25 @@ def error_object(refusal: Refusal, request_id: str) -> dict[str, Any]:
 def refused(refusal: Refusal, request_id: str, *headers: Header) -> Answer:
     if refusal.faults:
         return invalid([fault._asdict() for fault in refusal.faults], request_id)
-    body: dict[str, Any] = {"error": error_object(refusal, request_id)}
-    return Answer(STATUS[refusal.code][1], _json(body), (*headers, *_headers_of(refusal.code, headers)))
+    if refusal.details or refusal.param:
+        body = _json({"error": error_object(refusal, request_id)})
+    else:
+        before, after = _around_the_id(refusal)
+        body = before + request_id.encode() + after
+    return Answer(STATUS[refusal.code][1], body, (*headers, *_headers_of(refusal.code, headers)))
+
+
+def _around_the_id(refusal: Refusal) -> tuple[bytes, bytes]:
+    """A refusal that says nothing of its own is spelled once: under overload most answers are one of these."""
+    spelled = _SPELLED.get(refusal.code)
+    if spelled is None:
+        before, _, after = _json({"error": error_object(refusal, _ID)}).partition(_ID.encode())
+        spelled = _SPELLED[refusal.code] = before, after
+    return spelled
+
+
+_ID = "the-requests-own-id"
+_SPELLED: dict[Code, tuple[bytes, bytes]] = {}
 
 
 def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:

@@ -40,6 +40,7 @@ Progress = Callable[[str, int, int], None]
 OF_THE_STUDIO = ("currency", "country", "timezone")
 # Stands for a studio whose id cannot be read: its rows are looked at one by one and never checked against others.
 NO_STUDIO = "00000000-0000-0000-0000-000000000000"
+MANY_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,9 @@ class Outcome:
     sections: dict[str, Counts] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     fault_count: int = 0
+
+    def wrote_much(self, section: str) -> bool:
+        return self.sections[section].created + self.sections[section].updated >= MANY_ROWS
 
 
 def _silent(_step: str, _done: int, _total: int) -> None:
@@ -90,6 +94,7 @@ async def import_studio_file(
         await transaction.rollback()
     else:
         await transaction.commit()
+        await applying.tell_the_planner(connection, [table for table in TABLES if outcome.wrote_much(table.title)])
     return outcome
 
 

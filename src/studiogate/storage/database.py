@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import asyncpg
 
 from studiogate import clock
+from studiogate.storage.pace import Pace
 
 Record: TypeAlias = asyncpg.Record
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ else:
     Connection = asyncpg.Connection  # generic only in the driver's type stubs
 
 ACQUIRE_SECONDS = 1.0
-OVERLOADED_SECONDS = 5.0  # so long after somebody waited in vain, few are let into the line
+OVERLOADED_SECONDS = 1.0  # so long after somebody waited in vain, few are let into the line
 CONNECT_SECONDS = 5.0
 # Whatever the server's own settings are: parameters are keys' hashes and people's names.
 UNLOGGED = {"log_parameter_max_length_on_error": "0"}
@@ -77,6 +78,7 @@ class Database:
         self._open = 0
         self._idle: list[Connection] = []
         self._waiting: deque[asyncio.Future[Connection | None]] = deque()
+        self._pace = Pace()
         self._overloaded_until = 0.0
 
     def connection(self) -> "Lease":
@@ -102,13 +104,22 @@ class Database:
         if self._open < self._size:
             self._open += 1
             return await self._connect()
-        self.refuse_in_vain()
+        if self._is_stalled():
+            raise OverloadedError
         return await self._wait_for_turn()
 
-    def refuse_in_vain(self) -> None:
-        """Whoever would wait in vain is told so at once: somebody just did, and enough wait to keep all busy."""
-        if len(self._waiting) >= self._size and clock.monotonic() < self._overloaded_until:
+    def refuse_in_vain(self, on_their_way: int) -> None:
+        """For the door: whoever would wait too long is told so at once, before any work is spent on them.
+
+        ``on_their_way`` are those who stand in another line before they come to this one.
+        """
+        ahead = len(self._waiting)
+        if ahead and (self._pace.is_in_vain(ahead + on_their_way) or self._is_stalled()):
             raise OverloadedError
+
+    def _is_stalled(self) -> bool:
+        """Somebody just waited in vain, and enough wait to keep all connections busy."""
+        return len(self._waiting) >= self._size and clock.monotonic() < self._overloaded_until
 
     def release(self, connection: Connection) -> None:
         """Take a connection back. One that is closed or still in a transaction is not handed on."""
@@ -127,6 +138,7 @@ class Database:
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(connection)
+                self._pace.step(others_wait=bool(self._waiting))
                 return
         if connection is None:
             self._open -= 1

@@ -47,6 +47,8 @@ SETTINGS = {
     "fsync": "on",
     "synchronous_commit": "on",
     "jit": "off",
+    # A young studio grows quickly: its statements are planned with what is known of it, not with guesses.
+    "autovacuum_naptime": "10s",
     "timezone": "UTC",
     "log_timezone": "UTC",
     "logging_collector": "off",

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from uuid import UUID
 
 from studiogate.storage.database import OverloadedError
+from studiogate.storage.pace import Pace
 
 # One holds the row; the other has claimed its key meanwhile and goes on at the very moment the row is free.
 AT_ONCE = 2
@@ -21,11 +22,17 @@ class _Line:
     def __init__(self) -> None:
         self.places = asyncio.Semaphore(AT_ONCE)
         self.people = 0
+        self.pace = Pace()
+
+    @property
+    def waiting(self) -> int:
+        return self.people - AT_ONCE
 
 
 class Turnstile:
     def __init__(self) -> None:
         self._lines: dict[UUID, _Line] = {}
+        self.waiting = 0  # for any row
 
     def length(self, row_id: UUID) -> int:
         """How many wait for a row or have their turn."""
@@ -34,24 +41,29 @@ class Turnstile:
 
     @asynccontextmanager
     async def turn(self, row_id: UUID) -> AsyncIterator[None]:
-        """Wait in line for a row, but not for ever."""
+        """Wait in line for a row, but not in vain and not for ever."""
         line = self._lines.setdefault(row_id, _Line())
+        if line.pace.is_in_vain(line.waiting):
+            raise OverloadedError
         line.people += 1
         try:
-            await _enter(line.places)
+            await self._enter(line.places)
             try:
                 yield
             finally:
                 line.places.release()
+                line.pace.step(others_wait=line.waiting > 0)
         finally:
             line.people -= 1
             if not line.people:
                 del self._lines[row_id]
 
-
-async def _enter(places: asyncio.Semaphore) -> None:
-    try:
-        async with asyncio.timeout(TURN_SECONDS if places.locked() else None):
-            await places.acquire()
-    except TimeoutError:
-        raise OverloadedError from None
+    async def _enter(self, places: asyncio.Semaphore) -> None:
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(TURN_SECONDS if places.locked() else None):
+                await places.acquire()
+        except TimeoutError:
+            raise OverloadedError from None
+        finally:
+            self.waiting -= 1

@@ -1,7 +1,7 @@
 """The changes into the tables: a few statements each, however many rows there are."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import asyncpg
@@ -55,6 +55,16 @@ async def apply_studio(connection: Connection, access: Access, values: Mapping[s
         "update studios set slug = $2 where studio_id = $1 and slug <> $2 returning true", access.studio_id, slug
     )
     return "updated" if written or renamed else "unchanged"
+
+
+async def tell_the_planner(connection: Connection, tables: Iterable[Table]) -> None:
+    """That much has come: until PostgreSQL looks for itself, a minute later, it may read a whole studio to find a row.
+
+    The import is done by then, so a failure here is none of it.
+    """
+    with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        for table in tables:
+            await connection.execute(f"analyze {table.name}")
 
 
 async def slug_taken(connection: Connection, access: Access, slug: str) -> bool:
