@@ -1,6 +1,6 @@
 """``python -m studiogate``."""
 
-from studiogate.cli.main import main
+from studiogate.cli.quick_start import keyboard
 
 if __name__ == "__main__":
-    main()
+    keyboard()

@@ -1,7 +1,7 @@
 """The keyboard: every command, and the one place where an error becomes a line and an exit status."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import typer
@@ -71,9 +71,12 @@ def _add(app: typer.Typer, name: str) -> None:
         app.command(name)(command)
 
 
-def main() -> None:
+def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
+    """What it is given, it calls when nothing more is imported."""
+    app = commands(sys.argv[1:])
+    all_is_imported()
     try:
-        commands(sys.argv[1:])()
+        app()
     except EXPECTED as error:
         complaints.print(f"[red]error:[/] {error}", soft_wrap=True)
         sys.exit(1)

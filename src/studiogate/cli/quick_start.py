@@ -1,4 +1,4 @@
-"""Runs the module of a process, with the garbage collector at rest while it imports.
+"""Starts a process with the garbage collector at rest while it imports: the keyboard's, or that of a module.
 
     python -m studiogate.cli.quick_start MODULE OPTION …
 
@@ -9,6 +9,13 @@ The process says when it is done; what exists by then is never looked at again.
 import gc
 import runpy
 import sys
+from importlib import import_module
+
+
+def keyboard() -> None:
+    """What `studiogate` on the command line calls."""
+    gc.disable()
+    import_module("studiogate.cli.main").main(all_is_imported)
 
 
 def all_is_imported() -> None:

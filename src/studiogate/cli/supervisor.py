@@ -21,6 +21,7 @@ from studiogate.settings import Settings
 DRAIN_SECONDS = 25.0
 LOOK_SECONDS = 0.2
 LONGEST_PAUSE = 5.0
+HEAD_START = 1.5  # seconds, about what a process needs for its imports
 QUICKLY = ("-m", "studiogate.cli.quick_start")
 log = structlog.get_logger()
 
@@ -103,8 +104,10 @@ class Supervisor:
         return 0 if self._listening is None else int(self._listening.getsockname()[1])
 
     def start_the_first(self) -> None:
-        """Beforehand, and only one: several would take each other's time, and one is enough to answer."""
+        """Beforehand and with a head start: several would take each other's time, and one is enough to answer."""
         self._start(self._children[0])
+        for other in self._children[1:]:
+            other.start_at = time.monotonic() + HEAD_START
 
     def __enter__(self) -> "Supervisor":
         return self
