@@ -89,3 +89,5 @@ async def arena(place: Place, tally: Tally) -> AsyncIterator[Arena]:
 async def mutant_arena(mutant_place: Place, tally: Tally) -> AsyncIterator[Arena]:
     async for opened in _arena(mutant_place, tally):
         yield opened
+        # What this mutant has broken must not be taken for the work of the next.
+        await opened.connection.execute("truncate studios cascade")

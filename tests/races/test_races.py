@@ -103,7 +103,6 @@ SMALLEST: dict[str, Race] = {
         ("last seats", "class lock skipped"),
         ("full classes", "class lock skipped"),
         ("flash crowd", "class lock skipped"),
-        ("leaving and moving up", "class lock skipped"),
         ("last credit", "member lock skipped"),
         ("one body, many rooms", "member lock skipped"),
         ("one key", "key not claimed"),

@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -259,6 +260,17 @@ def test_pid_file_that_names_an_unrelated_process(folder: Path, bystander: subpr
         kill(pid_of(folder))
         write_pid_file(folder, bystander.pid)
     assert bystander.poll() is None, "neither start nor stop may touch it"
+
+
+def test_a_socket_of_somebody_else_is_no_server(folder: Path, bystander: subprocess.Popen[bytes]) -> None:
+    """As when a killed server's last child still holds the socket, and the pid has become another process's."""
+    write_pid_file(folder, bystander.pid)
+    with socket.socket(socket.AF_UNIX) as held:
+        held.bind(str(folder / "postgres" / ".s.PGSQL.5432"))
+        held.listen()
+        assert not EmbeddedPostgres(folder).running()
+        write_pid_file(folder, os.getpid())
+        assert EmbeddedPostgres(folder).running()
 
 
 def test_a_copied_folder_does_not_adopt_the_original(folder: Path, tmp_path: Path, template: Path) -> None:

@@ -16,7 +16,9 @@ import hashlib
 import os
 import re
 import socket
+import struct
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -141,7 +143,8 @@ class EmbeddedPostgres:
         if len(lines) < 8 or not lines[0].isdigit() or lines[1] != str(self.cluster):
             return None
         folder = Path(lines[4])
-        return Postmaster(int(lines[0]), folder, lines[7].strip() == "ready") if _listens(folder) else None
+        pid = int(lines[0])
+        return Postmaster(pid, folder, lines[7].strip() == "ready") if _listens(folder, pid) else None
 
     def _socket_folder(self) -> Path:
         """The cluster, which is private already; a short private folder when its path makes no good socket address."""
@@ -282,7 +285,9 @@ def _fits(socket_folder: Path) -> bool:
     return len(os.fsencode(socket_folder / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_BYTES
 
 
-def _listens(socket_folder: Path) -> bool:
+def _listens(socket_folder: Path, pid: int) -> bool:
+    """Whether this process listens there. A dead server's socket can outlive it for a moment, in a child that it had
+    just made; the pid in the file may be anybody's by then."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         try:
@@ -291,4 +296,14 @@ def _listens(socket_folder: Path) -> bool:
             return True
         except OSError:
             return False
-    return True
+        return _listener(probe) in (pid, None)
+
+
+def _listener(connected: socket.socket) -> int | None:
+    """The process that listens at the other end, where the system tells."""
+    if sys.platform != "linux":
+        return None
+    credentials = struct.Struct("3i")  # process, user, group
+    told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
+    pid: int = credentials.unpack(told)[0]
+    return pid or None  # 0: it lives in another container
