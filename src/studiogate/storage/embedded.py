@@ -16,9 +16,7 @@ import hashlib
 import os
 import re
 import socket
-import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -296,14 +294,4 @@ def _listens(socket_folder: Path, pid: int) -> bool:
             return True
         except OSError:
             return False
-        return _listener(probe) in (pid, None)
-
-
-def _listener(connected: socket.socket) -> int | None:
-    """The process that listens at the other end, where the system tells."""
-    if sys.platform != "linux":
-        return None
-    credentials = struct.Struct("3i")  # process, user, group
-    told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
-    pid: int = credentials.unpack(told)[0]
-    return pid or None  # 0: it lives in another container
+        return programs.listener(probe) in (pid, None)

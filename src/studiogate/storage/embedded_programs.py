@@ -9,8 +9,11 @@ import logging
 import os
 import pwd
 import shutil
+import socket
 import stat
+import struct
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -242,3 +245,13 @@ def _grant(path: Path, mode: int, bits: int, account: Account) -> None:
     if mode & bits != bits:
         log.warning("chmod %s to %o, so that PostgreSQL can run as %s", path, stat.S_IMODE(mode | bits), account.name)
         path.chmod(stat.S_IMODE(mode | bits))
+
+
+def listener(connected: socket.socket) -> int | None:
+    """The process that listens at the other end, where the system tells."""
+    if sys.platform != "linux":
+        return None
+    credentials = struct.Struct("3i")  # process, user, group
+    told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
+    pid: int = credentials.unpack(told)[0]
+    return pid or None  # 0: it lives in another container
