@@ -16,7 +16,7 @@ from studiogate.api.errors import RETRYABLE, STATUS, refused
 from studiogate.domain.keys import new_credential_id, new_key
 from studiogate.domain.refusals import MESSAGES, Code, Refusal
 from studiogate.flows import keys
-from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.storage.database import Database, DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from tests.api.asgi import Told, ask, assert_common, assert_refused, post
 from tests.api.conftest import Door, open_door
 from tests.seed import Studio, issue_key, seed_studio
@@ -466,3 +466,24 @@ async def test_our_own_failures(
     told = await ask(shared_door.app, "GET", "/studio", key=some.every)
     assert_refused(told, code)
     assert "secret" not in told.body.decode()
+
+
+async def test_who_would_wait_in_vain_is_refused_at_the_door(
+    shared_door: Door, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the key is looked at; those who wait for a class are counted. Health is told all the same."""
+    asked: list[int] = []
+
+    def refuse(_database: Database, on_their_way: int) -> None:
+        asked.append(on_their_way)
+        raise OverloadedError
+
+    monkeypatch.setattr(Database, "refuse_in_vain", refuse)
+    monkeypatch.setattr(shared_door.app._runtime.turnstile, "waiting", 7)
+    for sent in (key, None):
+        told = await ask(shared_door.app, "GET", "/studio", key=sent)
+        assert_refused(told, Code.OVERLOADED)
+        assert (told.status, told.header("retry-after")) == (503, "1")
+    assert asked == [7, 7]
+    assert (await ask(shared_door.app, "GET", "//livez")).status == 200
+    assert (await ask(shared_door.app, "GET", "//readyz")).status == 200

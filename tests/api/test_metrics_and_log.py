@@ -1,10 +1,12 @@
 """What operators see: one line and one count a request, no secrets in either, and no series of an attacker's making."""
 
+import asyncio
 import dataclasses
 import http.client
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -17,6 +19,7 @@ from typing import Any
 import asyncpg
 import pytest
 import structlog
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from studiogate import telemetry
 from studiogate.limits import Buckets
@@ -140,6 +143,22 @@ async def test_a_failure_is_told_without_its_values(
     assert key not in written
 
 
+async def test_what_a_turn_brings_is_written_in_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces that a pipe takes at once, so that the lines of two processes never mix."""
+    pieces: list[bytes] = []
+    monkeypatch.setattr(telemetry, "_write", lambda _file_descriptor, piece: pieces.append(piece))
+    monkeypatch.setattr(telemetry.request_records, "_file_descriptor", 1)
+    monkeypatch.setattr(telemetry.request_records, "_template", telemetry._JSON_LINE)
+    for number in range(100):
+        telemetry.request_records.add(telemetry.RequestRecord("GET", "/turn", 200, 0.001, 5, "key", f"r{number}"))
+    assert pieces == []
+    await asyncio.sleep(0)
+    assert 1 < len(pieces) < 100
+    assert max(len(piece) for piece in pieces) <= select.PIPE_BUF
+    lines = [json.loads(line) for piece in pieces for line in piece.decode().splitlines()]
+    assert [line["request_id"] for line in lines] == [f"r{number}" for number in range(100)]
+
+
 # The metrics
 
 
@@ -157,6 +176,20 @@ async def test_requests_are_counted(shared_door: Door, key: str) -> None:
     ok, refused = ("GET", "/partner/v1/studio", "200"), ("GET", "/partner/v1/studio", "401")
     assert after[ok] - before.get(ok, 0) == 3
     assert after[refused] - before.get(refused, 0) == 1
+
+
+async def test_many_durations_are_counted_like_one_by_one() -> None:
+    registry = CollectorRegistry()
+    together = telemetry._Durations("together", "x", buckets=telemetry._BUCKETS, registry=registry)
+    apart = Histogram("apart", "x", buckets=telemetry._BUCKETS, registry=registry)
+    amounts = [0.0, 0.001, 0.0011, 0.3, 0.3, 5.0, 60.0]
+    together.observe_all(amounts)
+    for amount in amounts:
+        apart.observe(amount)
+    told = generate_latest(registry).decode()
+    series = [re.findall(rf"^{name}_(?:bucket|sum|count).*$", told, re.M) for name in ("together", "apart")]
+    assert [line.removeprefix("together") for line in series[0]] == [line.removeprefix("apart") for line in series[1]]
+    assert len(series[0]) == len(telemetry._BUCKETS) + 3
 
 
 async def test_an_attacker_makes_no_series(shared_door: Door, studios: list[Studio], key: str) -> None:

@@ -47,3 +47,14 @@ def test_nobody_is_left_at_the_gate(family: supervisor.Supervisor) -> None:
         pid = first_of(family)
         serving.wait_for(lambda: serving.is_polled(pid, family._gate[0]), 30, "it never came to the gate")
     assert [child.process.returncode for child in family._children if child.process] == [0]
+
+
+def test_the_others_leave_the_first_its_time(family: supervisor.Supervisor) -> None:
+    with family:
+        first_of(family)
+        second = family._children[1]
+        family._look_after(second)
+        assert second.process is None
+        second.start_at -= 60
+        family._look_after(second)
+        assert second.process is not None

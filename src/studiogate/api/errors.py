@@ -68,7 +68,7 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
 RETRYABLE = {Code.IDEMPOTENCY_IN_PROGRESS, Code.RATE_LIMITED, Code.OVERLOADED, Code.DATABASE_UNAVAILABLE}
 AUTHENTICATE: Header = (b"www-authenticate", b'ApiKey realm="partner"')
 RETRY_AFTER_SECONDS = 1
-MAXIMUM_FAULTS = 1000
+MAXIMUM_FAULTS = 1000  # a megabyte of them would hold up everybody else while it is written down
 LONGEST_NAME = 200
 
 

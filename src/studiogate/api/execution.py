@@ -26,7 +26,6 @@ from studiogate.runtime import Runtime
 Result = TypeVar("Result")
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 _MISSING = object()
-# A megabyte of faults would hold up everybody else while it is written down.
 
 SERVICE_KEY = APIKeyHeader(
     name="X-Service-Key",
