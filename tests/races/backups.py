@@ -16,16 +16,11 @@ REPEATED = 50
 async def backed_up(arena: Arena, dsn: str, file: Path, answers: int) -> History:
     """Take the backup after so many answers, under load; returns what had been answered when it began."""
     load = Load(arena, await arena.add_classes(20, 8), await arena.add_members(40))
-    async with arena.crowd(CLIENTS) as crowd:
-        working = asyncio.create_task(crowd.work_off(load.requests(), load.note))
-        try:
-            await load.reach(answers)
-            before = History([call for call in arena.history.calls if call.known])
-            await _run("pg_dump", "--format=custom", f"--file={file}", f"--dbname={dsn}")
-            await load.reach(load.answers + ANSWERS_AFTER)
-        finally:
-            load.enough = True
-            await working
+    async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
+        await load.reach(answers)
+        before = History([call for call in arena.history.calls if call.known])
+        await _run("pg_dump", "--format=custom", f"--file={file}", f"--dbname={dsn}")
+        await load.reach(load.answers + ANSWERS_AFTER)
     return before
 
 

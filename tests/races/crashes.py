@@ -5,11 +5,13 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
 from studiogate.cli import supervisor
 from studiogate.storage import database
 from studiogate.storage.embedded import EmbeddedPostgres
+from tests.beside import beside
 from tests.races.arena import Arena
 from tests.races.client import PREFIX, Call, Client, Crowd, Request, booking, cancellation
 from tests.serving import Service, wait_for
@@ -23,21 +25,28 @@ PROVOKED = ("overloaded", "database_unavailable")
 
 
 class Load:
-    """Bookings and cancellations without end, until ``enough``; it counts the answers that came."""
+    """Bookings and cancellations without end, until somebody ends it; it counts the answers that came."""
 
     def __init__(self, arena: Arena, classes: list[UUID], members: list[UUID]) -> None:
         self._arena = arena
         self._pairs = [(class_id, member_id) for class_id in classes for member_id in members]
         self._made: list[str] = []
         self.answers = 0
-        self.enough = False
+        self._enough = False
 
     def requests(self) -> Iterator[Request]:
         choose = self._arena.random
-        while not self.enough:
+        while not self._enough:
             if self._made and choose.random() < 0.3:
                 yield cancellation(self._made.pop(choose.randrange(len(self._made))))
             yield booking(*choose.choice(self._pairs), join_waitlist=choose.random() < 0.5)
+
+    def end(self) -> None:
+        self._enough = True
+
+    def by(self, crowd: Crowd) -> AbstractAsyncContextManager["asyncio.Task[None]"]:
+        """The crowd sends it as long as the block lasts."""
+        return beside(crowd.work_off(self.requests(), self.note), self.end)
 
     def note(self, call: Call) -> None:
         self.answers += call.known
@@ -55,15 +64,10 @@ async def until(condition: Callable[[], bool], seconds: float, otherwise: str) -
 
 async def _under_load(arena: Arena, blow: Callable[[], "asyncio.Future[list[str]]"]) -> list[str]:
     load = Load(arena, await arena.add_classes(6, 8), await arena.add_members(20))
-    async with arena.crowd(CLIENTS) as crowd:
-        working = asyncio.create_task(crowd.work_off(load.requests(), load.note))
-        try:
-            await load.reach(ANSWERS_BEFORE + arena.random.randrange(20))
-            wrong = await blow()
-            await load.reach(load.answers + ANSWERS_AFTER)
-        finally:
-            load.enough = True
-            await working
+    async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
+        await load.reach(ANSWERS_BEFORE + arena.random.randrange(20))
+        wrong = await blow()
+        await load.reach(load.answers + ANSWERS_AFTER)
     return wrong
 
 
@@ -212,8 +216,7 @@ async def drained(arena: Arena, service: Service, accepted: int = 4) -> list[str
     all processes end well within the drain limit."""
     # Many classes, so that the load itself hardly ever waits for a lock.
     load = Load(arena, await arena.add_classes(40, 8), await arena.add_members(60))
-    async with arena.crowd(CLIENTS) as crowd:
-        working = asyncio.create_task(_send_until_refused(crowd, load))
+    async with arena.crowd(CLIENTS) as crowd, beside(_send_until_refused(crowd, load), lambda: None):
         await load.reach(ANSWERS_BEFORE)
         async with Held(arena, accepted) as held:
             wrong = [] if await held.all_wait() else ["the accepted requests did not wait"]
@@ -221,7 +224,6 @@ async def drained(arena: Arena, service: Service, accepted: int = 4) -> list[str
             service.terminate()
             await until(service.refuses, 10, "new connections are taken in while it drains")
             wrong += [f"accepted, then {call.outcome}" for call in await held.let_go() if not held.right(call)]
-        await working
     status = await asyncio.to_thread(service.stop)
     took = time.monotonic() - asked
     wrong += [] if status == 0 else [f"exit status {status}\n{service.log_tail()}"]

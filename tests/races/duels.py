@@ -13,6 +13,7 @@ from uuid import UUID
 from studiogate.flows import conflicts
 from studiogate.flows.bookings import staff
 from studiogate.storage import database
+from tests.beside import beside
 from tests.races.arena import START, Arena
 from tests.races.client import Call, Crowd, Request, booking, cancellation
 
@@ -177,10 +178,8 @@ async def _move_walls(arena: Arena, crowd: Crowd, walls: database.Connection, me
     class_id = await arena.add_class(3)
     requests = [booking(class_id, each, join_waitlist=True) for each in await arena.add_members(members, paid=1)]
     enough = asyncio.Event()
-    moving = asyncio.create_task(change_capacities(arena, walls, [class_id], enough))
-    await crowd.work_off(requests)
-    enough.set()
-    await moving
+    async with beside(change_capacities(arena, walls, [class_id], enough), enough.set):
+        await crowd.work_off(requests)
     capacity: int = await arena.connection.fetchval("select capacity from classes where id = $1", class_id)
     rows = await arena.fetch(
         "select status from bookings where studio_id = $1 and class_id = $2 order by created_at, id", class_id

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from uuid import UUID
 
 from studiogate.storage import database
+from tests.beside import beside
 from tests.races import checker, duels
 from tests.races.arena import Arena
 from tests.races.crashes import Load
@@ -30,9 +31,9 @@ async def overtaking(arena: Arena, dsn: str, rounds: int) -> tuple[list[str], di
             # New ones each round: nobody may run out of credits, or passing them over would be right.
             classes, members = await arena.add_classes(CLASSES, 1), await arena.add_members(MEMBERS)
             enough = asyncio.Event()
-            watching = asyncio.create_task(_watch(eye, arena, classes, enough))
-            await _storm(arena, walls, classes, members, enough)
-            stolen, looked = await watching
+            async with beside(_watch(eye, arena, classes, enough), enough.set) as watching:
+                await _storm(arena, walls, classes, members)
+            stolen, looked = watching.result()
             wrong, looks = wrong + stolen, looks + looked
     rows = await checker.everything(arena.connection, arena.studio_id)
     wrong += checker.overtakings(rows)
@@ -47,19 +48,11 @@ async def _connected(stack: AsyncExitStack, dsn: str) -> database.Connection:
     return connection
 
 
-async def _storm(
-    arena: Arena, walls: database.Connection, classes: list[UUID], members: list[UUID], enough: asyncio.Event
-) -> None:
-    load = Load(arena, classes, members)
-    moving = asyncio.create_task(duels.change_capacities(arena, walls, classes, enough, MOST_SEATS))
-    async with arena.crowd(CLIENTS) as crowd:
-        working = asyncio.create_task(crowd.work_off(load.requests(), load.note))
-        try:
-            await load.reach(ANSWERS_A_ROUND)
-        finally:
-            load.enough = True
-            enough.set()
-            await asyncio.gather(working, moving)
+async def _storm(arena: Arena, walls: database.Connection, classes: list[UUID], members: list[UUID]) -> None:
+    load, enough = Load(arena, classes, members), asyncio.Event()
+    moving = duels.change_capacities(arena, walls, classes, enough, MOST_SEATS)
+    async with beside(moving, enough.set), arena.crowd(CLIENTS) as crowd, load.by(crowd):
+        await load.reach(ANSWERS_A_ROUND)
 
 
 async def _watch(

@@ -21,16 +21,13 @@ async def rotated_keys(arena: Arena, service: Service, dsn: str, rotations: int)
     wrong: list[str] = []
     load = Load(arena, await arena.add_classes(6, 8), await arena.add_members(20))
     operator = await database.connect(dsn)
-    async with arena.crowd(CLIENTS) as crowd:
-        working = asyncio.create_task(crowd.work_off(load.requests(), load.note))
-        try:
+    try:
+        async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
             for _ in range(rotations):
                 await load.reach(load.answers + 20)
                 wrong += await _rotate(arena, service, operator, crowd)
-        finally:
-            load.enough = True
-            await working
-            await operator.close()
+    finally:
+        await operator.close()
     wrong += [f"{call.request.key}: {call.code}" for call in arena.history.calls if call.status == 401]
     await _repeat_some(arena)
     return wrong + await arena.violations()

@@ -14,6 +14,7 @@ from studiogate.storage.database import (
     TransactionConflictError,
 )
 from studiogate.storage.pace import Pace
+from tests.beside import beside
 
 pytestmark = pytest.mark.anyio
 
@@ -334,17 +335,17 @@ async def test_a_killed_backend_under_a_statement(
 ) -> None:
     async def killed() -> None:
         async with pool.connection() as connection:
-            asyncio.get_running_loop().call_later(0.1, lambda: kills.append(asyncio.create_task(kill(own))))
             own = await connection.fetchval(BACKEND)
-            await connection.execute("select pg_sleep(4)")
+            async with beside(kill(own), lambda: None):
+                await connection.execute("select pg_sleep(60)")
 
     async def kill(own: int) -> None:
+        while not await watcher.fetchval("select true from pg_stat_activity where pid = $1 and query ~ 'sleep'", own):
+            await settle()
         await watcher.execute("select pg_terminate_backend($1)", own)
 
-    kills: list[asyncio.Task[None]] = []
     with pytest.raises(DatabaseUnavailableError):
         await killed()
-    await asyncio.gather(*kills)
     assert await backend(pool)
     assert pool._open == 1
 

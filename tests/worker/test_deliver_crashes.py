@@ -15,6 +15,7 @@ import pytest
 
 from studiogate.storage.bookings.reading import read_booking
 from tests.battery import Tally, sized
+from tests.beside import beside
 from tests.worker.conftest import SECRET_KEY, Endpoint, House
 from tests.worker.receiver import OK, Received, Receiver, answer, receiving
 
@@ -126,12 +127,11 @@ async def happened(house: House) -> set[UUID]:
 
 async def storm(house: House, workers: Workers, partner: Partner, count: int, every: float) -> None:
     """Changes, kills and failures at once; then until all is told."""
-    changing = asyncio.create_task(make_changes(house, count))
-    while not changing.done():
-        await asyncio.sleep(every)
-        await workers.kill_one()
-        await house.no_waiting()
-    await changing
+    async with beside(make_changes(house, count), lambda: None) as changing:
+        while not changing.done():
+            await asyncio.sleep(every)
+            await workers.kill_one()
+            await house.no_waiting()
     assert len(await happened(house)) == count
     while partner.delivered != await happened(house):
         await asyncio.sleep(0.3)

@@ -9,6 +9,7 @@ import pytest
 
 from studiogate.flows import delivering, webhooks
 from tests.battery import Tally, sized
+from tests.beside import beside
 from tests.worker.conftest import House
 from tests.worker.receiver import OK, Received, receiving
 
@@ -38,16 +39,14 @@ async def rotated_secrets(house: House, rotations: int) -> Partner:
         endpoint = await house.endpoint(receiver.url())
         partner.secret = endpoint.secret
         enough = asyncio.Event()
-        changing = asyncio.create_task(_change_until(house, enough))
-        for _ in range(rotations):
-            await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
-            new = await _rotate(house, str(endpoint.id))
-            # The old one verifies what is under way as well as what comes now; then the partner changes over.
-            await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
-            partner.secret = new
-        enough.set()
-        changed = await changing
-        await receiver.wait_for(changed)
+        async with beside(_change_until(house, enough), enough.set) as changing:
+            for _ in range(rotations):
+                await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
+                new = await _rotate(house, str(endpoint.id))
+                # The old one verifies what is under way as well as what comes now; then the partner changes over.
+                await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
+                partner.secret = new
+        await receiver.wait_for(changing.result())
     return partner
 
 
