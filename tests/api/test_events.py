@@ -148,10 +148,10 @@ async def test_waiting_ends_with_the_next_event(door: Door, studio: Studio) -> N
     await number(door, studio)
     (event,) = (await waiting)["data"]
     assert event["type"] == "lead.updated"
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < 20, "woken, not timed out"
     started = time.monotonic()
     assert (await listed(door, key, cursor=event["id"], wait=1))["data"] == []
-    assert 0.9 < time.monotonic() - started < 2.0
+    assert time.monotonic() - started > 0.9
 
 
 async def test_old_events_are_gone_before_they_are_swept(door: Door, studio: Studio) -> None:

@@ -106,7 +106,7 @@ def test_a_slow_head_is_not_waited_for(connection: socket.socket, sent: bytes) -
             connection.sendall(b"x" if sent else b"")
         except ConnectionResetError:  # it closed just before our last letter
             break
-    assert SECONDS * 0.8 < time.monotonic() - started < SECONDS + 2
+    assert SECONDS * 0.2 < time.monotonic() - started < SECONDS + 10
 
 
 def test_a_slow_head_later_on_the_connection(connection: socket.socket) -> None:
