@@ -18,6 +18,7 @@ from studiogate.storage.embedded import EmbeddedPostgres
 
 pytest_plugins = ["tests.battery"]
 _numbers = itertools.count(1)
+CONFIGURED = os.environ.get("STUDIOGATE_DATABASE_URL")
 
 
 @pytest.fixture(scope="session")
@@ -28,9 +29,8 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
     """The server: the configured one, else an embedded one of our own."""
-    configured = os.environ.get("STUDIOGATE_DATABASE_URL")
-    if configured:
-        yield configured
+    if CONFIGURED:
+        yield CONFIGURED
         return
     with tempfile.TemporaryDirectory(prefix="studiogate-test-") as folder:
         postgres = EmbeddedPostgres(Path(folder))
@@ -70,17 +70,28 @@ async def _migrate(url: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def template(server_url: str) -> Iterator[str]:
+def drop(server_url: str) -> Callable[..., None]:
+    """Drops databases, each with a checkpoint: not those of our own server, whose folder goes as a whole."""
+
+    def drop_named(*names: str) -> None:
+        if CONFIGURED:
+            run(_execute(server_url, *(f"drop database if exists {name} with (force)" for name in names)))
+
+    return drop_named
+
+
+@pytest.fixture(scope="session")
+def template(server_url: str, drop: Callable[..., None]) -> Iterator[str]:
     """A migrated, empty database, from which the others are copied."""
     name = f"studiogate_test_template_{os.getpid()}"
     run(_execute(server_url, f"create database {name}"))
     run(_migrate(with_database(server_url, name)))
     yield name
-    run(_execute(server_url, f"drop database {name} with (force)"))
+    drop(name)
 
 
 @pytest.fixture(scope="session")
-def databases(server_url: str) -> Iterator[Callable[[str], str]]:
+def databases(server_url: str, drop: Callable[..., None]) -> Iterator[Callable[[str], str]]:
     """Makes databases by a template's name; all of them go at the end."""
     made: list[str] = []
 
@@ -91,7 +102,7 @@ def databases(server_url: str) -> Iterator[Callable[[str], str]]:
         return with_database(server_url, name)
 
     yield make
-    run(_execute(server_url, *(f"drop database if exists {name} with (force)" for name in made)))
+    drop(*made)
 
 
 @pytest.fixture(scope="session")
