@@ -16,6 +16,8 @@ from studiogate.flows import housekeeping
 from studiogate.flows import keys as key_flow
 from studiogate.flows.bookings import staff
 from studiogate.storage import idempotency
+from studiogate.storage.bookings import locking
+from studiogate.storage.idempotency import Once
 from tests import booking_studio
 from tests.api.conftest import PREFIX, open_door
 from tests.api.direct import Answered, ask
@@ -448,7 +450,7 @@ async def test_a_first_that_failed_leaves_the_place_to_the_second(studio: Bookin
     async with second_connection(studio) as connection:
         running = connection.transaction()
         await running.start()
-        assert await idempotency.claim(connection, partner_access(studio), "key-0001", b"other") is None
+        assert await idempotency.claim(connection, partner_access(studio), "key-0001") is None
         second = asyncio.create_task(studio.post(body, "key-0001"))
         await waits_for_a_lock(studio)
         await running.rollback()
@@ -459,14 +461,14 @@ async def test_a_first_that_failed_leaves_the_place_to_the_second(studio: Bookin
 async def test_a_first_that_still_runs(studio: BookingStudio) -> None:
     body = await a_request(studio)
     async with second_connection(studio) as connection, connection.transaction():
-        assert await idempotency.claim(connection, partner_access(studio), "key-0001", b"other") is None
+        assert await idempotency.claim(connection, partner_access(studio), "key-0001") is None
         other, answer = await asyncio.gather(studio.post(body, "key-0002"), studio.post(body, "key-0001"))
         assert other.status == 201, "other keys do not wait"
         error = answer.json()["error"]
         assert (answer.status, error["type"], error["code"]) == (409, "idempotency_error", "idempotency_in_progress")
         assert error["retryable"] is True
         assert int(dict(answer.headers)[b"retry-after"]) >= 1
-        await idempotency.remember(connection, partner_access(studio), "key-0001", 201, b"{}")
+        await idempotency.remember(connection, partner_access(studio), Once("key-0001", b"other"), 201, b"{}")
     assert (await studio.post(body, "key-0001")).code == "idempotency_key_reused"
 
 
@@ -491,13 +493,61 @@ async def test_the_sweep_does_not_forget_a_key_that_is_claimed_anew(studio: Book
     await age(studio, HOURS_24 + timedelta(minutes=1))
     async with second_connection(studio) as connection:
         async with connection.transaction():
-            assert await idempotency.claim(connection, partner_access(studio), "key-0001", b"new") is None
+            assert await idempotency.claim(connection, partner_access(studio), "key-0001") is None
             sweep = asyncio.create_task(housekeeping.forget_expired_keys(studio.database))
             await asyncio.sleep(0.2)
-            await idempotency.remember(connection, partner_access(studio), "key-0001", 201, b"new")
+            await idempotency.remember(connection, partner_access(studio), Once("key-0001", b"new"), 201, b"new")
         await sweep
     (kept,) = await studio.rows("idempotency_keys")
     assert (kept["fingerprint"], kept["body"]) == (b"new", b"new")
+
+
+def once_blind(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[str]:
+    """The first call sees nothing: as a statement does that began just before the first request's commit."""
+    blind, original = ["blind"], getattr(owner, name)
+
+    def look(*arguments: Any) -> Any:
+        return blind.clear() if blind else original(*arguments)
+
+    monkeypatch.setattr(owner, name, look)
+    return blind
+
+
+async def test_a_first_result_that_a_new_effect_missed(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The place is taken when it remembers: nothing of it stays, and the whole is done again."""
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    await studio.cancel(first.json()["id"], "cancel-0001")
+    before = [await studio.rows(table) for table in ("bookings", "events", "credit_ledger", "idempotency_keys")]
+    blind = once_blind(monkeypatch, locking, "found_first")
+    assert_replay(await studio.post(body, "key-0001"), first)
+    assert not blind
+    assert before == [await studio.rows(table) for table in ("bookings", "events", "credit_ledger", "idempotency_keys")]
+
+
+async def test_a_first_result_that_a_refusal_missed(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = await a_request(studio)
+    first = await studio.post(body, "key-0001")
+    blind = once_blind(monkeypatch, locking, "found_first")  # booked already
+    assert_replay(await studio.post(body, "key-0001"), first)
+    assert not blind
+    cancelled = await studio.cancel(first.json()["id"], "cancel-0001")
+    blind = once_blind(monkeypatch, idempotency, "found_first")  # cancelled already
+    assert_replay(await studio.cancel(first.json()["id"], "cancel-0001"), cancelled)
+    assert not blind
+
+
+async def test_a_first_result_that_something_untold_missed(
+    studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not remembered itself looks once more before it is said."""
+    booking = await studio.booked(await studio.new_class(), await studio.new_member())
+    cancelled = await studio.cancel(booking["id"], "cancel-0001")
+    await studio.sql("update bookings set status = 'no_show' where studio_id = $1")
+    blind = once_blind(monkeypatch, idempotency, "found_first")
+    assert_replay(await studio.cancel(booking["id"], "cancel-0001"), cancelled)
+    assert not blind
+    await studio.sql("update bookings set status = 'cancelled' where studio_id = $1")
 
 
 async def test_twins_of_a_cancellation(studio: BookingStudio) -> None:

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
+from studiogate.storage import idempotency
 from studiogate.storage.bookings import locking
+from studiogate.storage.idempotency import FirstResult, Once
 from studiogate.storage.turnstile import AT_ONCE
 from tests import booking_studio
 from tests.booking_studio import BookingStudio, wire_body
@@ -33,8 +36,8 @@ async def locks(
 ) -> tuple[bool, bool, bool]:
     """Whether the class is locked, the member is, and the flow is told so."""
     async with studio.database.transaction() as connection:
-        found = await locking.lock_class_and_member(connection, studio.access, class_id, member)
-        assert found is not None
+        found = await locking.lock_class_and_member(connection, studio.access, class_id, member, "key-0001")
+        assert isinstance(found, tuple)
         return (
             await is_locked(elsewhere, "classes", class_id),
             await is_locked(elsewhere, "members", member),
@@ -71,10 +74,44 @@ async def test_the_member_is_left_for_later_when_others_may_be_promoted(
 async def test_unknown_ones(studio: BookingStudio) -> None:
     async with studio.database.transaction() as connection:
         class_id, member = await studio.new_class(), await studio.new_member()
-        assert await locking.lock_class_and_member(connection, studio.access, uuid4(), member) is None
-        found = await locking.lock_class_and_member(connection, studio.access, class_id, uuid4())
-        assert found is not None
+        assert await locking.lock_class_and_member(connection, studio.access, uuid4(), member, None) is None
+        found = await locking.lock_class_and_member(connection, studio.access, class_id, uuid4(), None)
+        assert isinstance(found, tuple)
         assert not found[1]
+
+
+async def test_a_key_with_its_result_locks_nothing(
+    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    class_id, member = await studio.new_class(), await studio.new_member()
+    access = replace(studio.access, credential_id=studio.key.split("_")[2])
+    async with studio.database.transaction() as connection:
+        await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
+    async with studio.database.transaction() as connection:
+        found = await locking.lock_class_and_member(connection, access, class_id, member, "key-0001")
+        assert found == FirstResult(b"first", 201, b"{}")
+        assert not await is_locked(elsewhere, "classes", class_id)
+        assert not await is_locked(elsewhere, "members", member)
+
+
+async def test_who_waits_for_its_key_holds_no_class(
+    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    class_id, member = await studio.new_class(), await studio.new_member()
+    access = replace(studio.access, credential_id=studio.key.split("_")[2])
+
+    async def twin() -> object:
+        async with studio.database.transaction() as connection:
+            return await locking.lock_class_and_member(connection, access, class_id, member, "key-0001")
+
+    async with studio.database.transaction() as connection:
+        assert await idempotency.claim(connection, access, "key-0001") is None
+        waiting = asyncio.create_task(twin())
+        while not await elsewhere.fetchval(WAITING):
+            await asyncio.sleep(0.01)
+        assert not await is_locked(elsewhere, "classes", class_id)
+        await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
+    assert await waiting == FirstResult(b"first", 201, b"{}")
 
 
 async def test_a_class_that_everybody_wants_takes_few_connections(

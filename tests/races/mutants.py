@@ -20,12 +20,13 @@ from studiogate.domain import keys
 from studiogate.flows import once
 from studiogate.flows.bookings import cancelling, promotion
 from studiogate.storage import database, idempotency, pace
-from studiogate.storage.bookings import locking
+from studiogate.storage.bookings import locking, recording
 
 VARIABLE = "STUDIOGATE_TEST_MUTATION"
 Function = Callable[..., Any]
 plan_promotions, release = promotion.plan_promotions, database.Database.release
 matching_secret, look_up = keys._matching, access.Authenticator._look_up
+lock_class_and_member, record_booking = locking.lock_class_and_member, recording.record_booking
 releases = count(1)
 
 
@@ -33,25 +34,38 @@ async def _nothing(*_: object, **__: object) -> None:
     pass
 
 
-async def _find_class_and_leave_the_member(connection: Any, access: Any, class_id: Any, _member_id: Any) -> Any:
+async def _find_class_and_leave_the_member(
+    connection: Any, access: Any, class_id: Any, _member_id: Any, key: Any
+) -> Any:
+    first = await idempotency.claim(connection, access, key)
     situation = await locking.find_class(connection, access, class_id)
-    return None if situation is None else (situation, False)
+    return first or (None if situation is None else (situation, False))
 
 
-async def _lock_class_and_no_member(connection: Any, access: Any, class_id: Any, _member_id: Any) -> Any:
+async def _lock_class_and_no_member(connection: Any, access: Any, class_id: Any, _member_id: Any, key: Any) -> Any:
+    first = await idempotency.claim(connection, access, key)
     situation = await locking.lock_class(connection, access, class_id)
-    return None if situation is None else (situation, True)
+    return first or (None if situation is None else (situation, True))
+
+
+async def _lock_without_the_key(connection: Any, access: Any, class_id: Any, member_id: Any, _key: Any) -> Any:
+    return await lock_class_and_member(connection, access, class_id, member_id, None)
+
+
+async def _record_without_the_key(*arguments: Any) -> Any:
+    *others, _once, _status = arguments
+    return await record_booking(*others, None, None)
 
 
 async def _remember_later(database_: Any, access: Any, once_: Any, work: Any, render: Any, visible: Any) -> Any:
     """The effect first, its key in a transaction of its own."""
     async with database_.transaction() as connection:
-        reply = render(await work(connection))
+        reply = render(await (work.work(connection, None) if isinstance(work, once.Claiming) else work(connection)))
     await asyncio.sleep(0.01)
     async with database_.transaction() as connection:
-        first = await idempotency.claim(connection, access, once_.key, once_.fingerprint)
+        first = await idempotency.claim(connection, access, once_.key)
         if first is None:
-            await idempotency.remember(connection, access, once_.key, reply.status, reply.body)
+            await idempotency.remember(connection, access, once_, reply.status, reply.body)
     return once.Executed(reply.status, reply.body, replayed=False)
 
 
@@ -121,7 +135,12 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
         (locking, "lock_members", _nothing),
         (locking, "lock_class_and_member", _lock_class_and_no_member),
     ],
-    "key not claimed": [(idempotency, "claim", _nothing)],
+    "key not claimed": [
+        (idempotency, "claim", _nothing),
+        (idempotency, "remember", _nothing),
+        (locking, "lock_class_and_member", _lock_without_the_key),
+        (recording, "record_booking", _record_without_the_key),
+    ],
     "key remembered later": [(once, "_in_one_transaction", _remember_later)],
     "parameters not compared": [(once, "_replay", _replay_to_anybody)],
     "answer rendered anew": [(once, "_replay", _render_anew)],

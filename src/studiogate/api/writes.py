@@ -14,8 +14,9 @@ from studiogate.api.params import Text
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
 from studiogate.domain.webhooks.secrets import Sealer
 from studiogate.flows import leads, once
-from studiogate.flows.once import Once, Reply
+from studiogate.flows.once import Reply
 from studiogate.storage.database import Connection
+from studiogate.storage.idempotency import Once
 
 IDEMPOTENCY_KEY_LENGTHS = {"min_length": 8, "max_length": 120}
 IdempotencyKey = Annotated[
@@ -69,7 +70,7 @@ async def write(
     caller: Caller,
     key: str | None,
     parameters: BaseModel | None,
-    work: once.Work,
+    work: once.Work | once.Claiming,
     *,
     status: int,
     visible: once.Visible = _always,

@@ -2,21 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import conflicts
 from studiogate.storage import idempotency
-from studiogate.storage.database import Connection, Database
-
-
-@dataclass(frozen=True, slots=True)
-class Once:
-    """What makes two requests the same: a credential's key, and a fingerprint of the parameters."""
-
-    key: str
-    fingerprint: bytes
+from studiogate.storage.database import Connection, Database, TransactionConflictError
+from studiogate.storage.idempotency import FirstResult, Once
 
 
 class Reply(NamedTuple):
@@ -43,6 +36,14 @@ class Remembered(str):
 Work = Callable[[Connection], Awaitable[str | Refusal]]
 """The write itself: the result in wire form, or why not."""
 
+
+@dataclass(frozen=True, slots=True)
+class Claiming:
+    """A write that claims its key itself, in a statement that it has anyway; or finds a first result there."""
+
+    work: Callable[[Connection, Once | None], Awaitable[str | Refusal | FirstResult]]
+
+
 Render = Callable[[str | Refusal], Reply]
 """How the door says it."""
 
@@ -58,7 +59,7 @@ class _ForgetError(Exception):
 
 
 async def execute(
-    database: Database, access: Access, once: Once | None, work: Work, render: Render, visible: Visible
+    database: Database, access: Access, once: Once | None, work: Work | Claiming, render: Render, visible: Visible
 ) -> Executed:
     """Do the work once for its key, and answer every repetition with the first answer's bytes."""
     try:
@@ -70,26 +71,40 @@ async def execute(
 
 
 async def _in_one_transaction(
-    database: Database, access: Access, once: Once | None, work: Work, render: Render, visible: Visible
+    database: Database, access: Access, once: Once | None, work: Work | Claiming, render: Render, visible: Visible
 ) -> Executed:
     async with database.transaction() as connection:
-        if once is not None:
-            first = await idempotency.claim(connection, access, once.key, once.fingerprint)
-            if first is not None:
-                return await _replay(connection, once, first, render, visible)
-        outcome = await work(connection)
+        outcome = await _outcome(connection, access, once, work)
+        if isinstance(outcome, FirstResult):
+            return await _replay(connection, once, outcome, render, visible)
         reply = render(outcome)
         if not reply.kept:
-            raise _ForgetError(reply)
+            await _forget(connection, access, once, reply)
         if once is not None and not isinstance(outcome, Remembered):
-            await idempotency.remember(connection, access, once.key, reply.status, reply.body)
+            await idempotency.remember(connection, access, once, reply.status, reply.body)
     return _plain(reply)
 
 
+async def _outcome(
+    connection: Connection, access: Access, once: Once | None, work: Work | Claiming
+) -> str | Refusal | FirstResult:
+    if isinstance(work, Claiming):
+        return await work.work(connection, once)
+    first = None if once is None else await idempotency.claim(connection, access, once.key)
+    return first or await work(connection)
+
+
+async def _forget(connection: Connection, access: Access, once: Once | None, reply: Reply) -> NoReturn:
+    """What leaves no trace would not notice a first result that its claim just missed; so it looks once more."""
+    if once is not None and await idempotency.is_remembered(connection, access, once.key):
+        raise TransactionConflictError
+    raise _ForgetError(reply)
+
+
 async def _replay(
-    connection: Connection, once: Once, first: idempotency.FirstResult, render: Render, visible: Visible
+    connection: Connection, once: Once | None, first: FirstResult, render: Render, visible: Visible
 ) -> Executed:
-    if first.fingerprint != once.fingerprint:
+    if once is None or first.fingerprint != once.fingerprint:
         return _plain(render(Refusal(Code.IDEMPOTENCY_KEY_REUSED)))
     if not await visible(connection):
         return _plain(render(Refusal(Code.NOT_FOUND)))

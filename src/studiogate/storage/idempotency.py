@@ -1,47 +1,62 @@
 """Remembered first results, by credential and key.
 
-The claim is an insert: a concurrent request with the same key waits for it inside PostgreSQL and then finds either
-the committed result or, after a rollback, an open place. There is no in-between state to recover.
+A claim is a lock on the key until the transaction ends: a concurrent request with the same key waits for it inside
+PostgreSQL and then finds either the committed result or, after a rollback, an open place. The result is one row,
+written once, beside the effect. There is no in-between state to recover.
+
+The lock makes twins wait; the row's primary key is what makes two effects impossible. A statement that takes the lock
+at the very moment its holder commits still looks with older eyes and misses the row. Whoever remembers then finds the
+place taken, and does the whole again.
 """
 
+import hashlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import asyncpg
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import Connection
+from studiogate.storage.database import Connection, Record, TransactionConflictError
 
 KEPT = "interval '24 hours'"  # from completion, by the database's clock
 
-CLAIM = f"""
-    insert into idempotency_keys (studio_id, credential_id, key, fingerprint) values ($1, $2, $3, $4)
-    on conflict (studio_id, credential_id, key) do update
-        set fingerprint = excluded.fingerprint, status = null, body = null, completed_at = null
-        where idempotency_keys.completed_at <= clock_timestamp() - {KEPT}
-    returning true"""
 
-FIND = """
-    select fingerprint, status, body from idempotency_keys
-    where studio_id = $1 and credential_id = $2 and key = $3"""
+def first_result(credential_id: str, key: str, lock: str) -> str:
+    """A query of one row: whether the key is free, and then locked; and what is remembered under it.
 
-REMEMBER = """
-    update idempotency_keys set status = $4, body = $5, completed_at = clock_timestamp()
-    where studio_id = $1 and credential_id = $2 and key = $3"""
-
-
-def answer_remembered(answer: str, credential_id: str, key: str, status: str) -> str:
-    """REMEMBER for a statement that makes the answer itself: the part of it that keeps it. $1 is the studio.
-
-    ``answer`` names the part with the answer (``object``); the others are the statement's parameters.
+    $1 is the studio, the others are the statement's parameters. Without a key all of it is null.
     """
     return f"""
-        update idempotency_keys
-        set status = {status}, body = convert_to({answer}.object::text, 'UTF8'), completed_at = clock_timestamp()
-        from {answer} where studio_id = $1 and credential_id = {credential_id} and key = {key}"""
+        select pg_try_advisory_xact_lock({lock}) as key_is_free, k.fingerprint, k.status as first_status, k.body
+        from (values (true)) given left join idempotency_keys k
+            on k.studio_id = $1 and k.credential_id = {credential_id} and k.key = {key}
+            and k.completed_at > clock_timestamp() - {KEPT}"""
 
 
-# A key that is being claimed anew is locked and passed over. The age is asked twice: a delete that had to wait for a
+def answer_remembered(answer: str, credential_id: str, key: str, fingerprint: str, status: str) -> str:
+    """For a statement that makes the answer itself: the part of it that keeps it, and has a row if that was possible.
+
+    ``answer`` is a select of the answer's bytes; the others are the statement's parameters, $1 the studio.
+    """
+    return f"""
+        insert into idempotency_keys (studio_id, credential_id, key, fingerprint, status, body, completed_at)
+        select $1, {credential_id}, {key}, {fingerprint}, {status}, answer.body, clock_timestamp()
+        from ({answer}) as answer(body) where {key} is not null
+        on conflict (studio_id, credential_id, key) do update
+            set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
+                completed_at = excluded.completed_at
+            where idempotency_keys.completed_at <= clock_timestamp() - {KEPT}
+        returning true as remembered"""
+
+
+CLAIM = first_result("$2", "$3", "$4")
+WAIT = "select pg_advisory_xact_lock($1)"
+REMEMBER = answer_remembered("select $6::bytea", "$2", "$3::text", "$4", "$5")
+IS_REMEMBERED = f"""
+    select exists (select from idempotency_keys where studio_id = $1 and credential_id = $2 and key = $3
+                   and completed_at > clock_timestamp() - {KEPT})"""
+
+# A key that is being remembered anew is locked and passed over. The age is asked twice: a delete that had to wait for a
 # row looks at the fresh row again but not at its subquery, and would forget a result of this very moment.
 SWEEP = f"""
     delete from idempotency_keys where studio_id = $1 and completed_at <= clock_timestamp() - {KEPT}
@@ -61,30 +76,57 @@ class FirstResult:
     body: bytes
 
 
-class Remembering(NamedTuple):
-    """Under which claimed key, and with which status, an answer is kept."""
+class Once(NamedTuple):
+    """What makes two requests the same: a credential's key, and a fingerprint of the parameters."""
 
     key: str
-    status: int
+    fingerprint: bytes
 
 
-async def claim(connection: Connection, access: Access, key: str, fingerprint: bytes) -> FirstResult | None:
+async def claim(connection: Connection, access: Access, key: str) -> FirstResult | None:
     """Take the key for this transaction, or return the result that is remembered under it."""
-    identity = (access.studio_id, access.credential_id, key)
-    try:
-        if await connection.fetchval(CLAIM, *identity, fingerprint):
-            return None
-    except asyncpg.LockNotAvailableError as error:
-        raise StillRunningError from error
-    row = await connection.fetchrow(FIND, *identity)
-    if row is None:
-        # Swept between the two statements: nobody holds it now.
-        return await claim(connection, access, key, fingerprint)
-    return FirstResult(row["fingerprint"], row["status"], row["body"])
+    row = await claimed(connection, CLAIM, (access.studio_id, access.credential_id, key), lock_number(access, key))
+    return found_first(row)
 
 
-async def remember(connection: Connection, access: Access, key: str, status: int, body: bytes) -> None:
-    await connection.execute(REMEMBER, access.studio_id, access.credential_id, key, status, body)
+async def claimed(connection: Connection, statement: str, arguments: tuple[object, ...], lock: int | None) -> Record:
+    """The row of a statement that contains ``first_result`` and takes the lock as its last argument, once the key is
+    free: where somebody holds it, it is waited for, and the statement looks again."""
+    (row,) = await connection.fetch(statement, *arguments, lock)
+    if row["key_is_free"] is False:
+        try:
+            await connection.execute(WAIT, lock)
+        except asyncpg.LockNotAvailableError as error:
+            raise StillRunningError from error
+        (row,) = await connection.fetch(statement, *arguments, lock)
+    return row
+
+
+def found_first(row: Record) -> FirstResult | None:
+    if row["first_status"] is None:
+        return None
+    return FirstResult(row["fingerprint"], row["first_status"], row["body"])
+
+
+def lock_number(access: Access, key: str) -> int:
+    """Two keys with the same number would only wait for each other."""
+    name = f"{access.studio_id} {access.credential_id} {key}"
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
+
+
+async def remember(connection: Connection, access: Access, once: Once, status: int, body: bytes) -> None:
+    identity = (access.studio_id, access.credential_id, *once)
+    check_remembered(await connection.fetchval(REMEMBER, *identity, status, body))
+
+
+def check_remembered(remembered: object) -> None:
+    """Somebody else's result stands in the place: nothing of this transaction may stay."""
+    if not remembered:
+        raise TransactionConflictError("another request with this key was done first")
+
+
+async def is_remembered(connection: Connection, access: Access, key: str) -> bool:
+    return bool(await connection.fetchval(IS_REMEMBERED, access.studio_id, access.credential_id, key))
 
 
 async def sweep(connection: Connection, access: Access, at_most: int) -> int:

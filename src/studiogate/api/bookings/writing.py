@@ -19,8 +19,8 @@ from studiogate.domain.bookings import LateAction, WaitlistMode
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import booking as flow
 from studiogate.flows.bookings import cancelling
+from studiogate.flows.once import Claiming
 from studiogate.storage.bookings import reading
-from studiogate.storage.idempotency import Remembering
 
 Reader = Annotated[Caller, needs(Scope.BOOKINGS_READ)]
 Writer = Annotated[Caller, needs(Scope.BOOKINGS_WRITE)]
@@ -128,13 +128,12 @@ class BookingCancellation(Wire):
 async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: PartnerBookingCreate) -> Answer:
     """Runs every rule. With `join_waitlist` a full class answers with a waitlisted booking."""
     wanted, created = body.wanted(), 201
-    remembering = Remembering(idempotency_key, created)
     async with caller.runtime.turnstile.turn(wanted.class_id):
         return await write(
             caller,
             idempotency_key,
             body,
-            lambda connection: flow.book(connection, caller.access, wanted, remembering),
+            Claiming(lambda connection, once: flow.book(connection, caller.access, wanted, once, created)),
             status=created,
             visible=lambda connection: reading.class_is_visible(connection, caller.access, body.class_id),
         )

@@ -13,7 +13,7 @@ from studiogate.flows.once import Remembered
 from studiogate.storage.bookings import locking, recording
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
-from studiogate.storage.idempotency import Remembering
+from studiogate.storage.idempotency import FirstResult, Once
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 SOURCE = "partner_api"
@@ -32,13 +32,18 @@ class WantedBooking:
 
 
 async def book(
-    connection: Connection, access: Access, wanted: WantedBooking, remembering: Remembering | None = None
-) -> str | Refusal:
-    """Take a seat, join the waitlist, or say every reason why not. The caller holds the transaction, and has claimed
-    the key under which a new booking is remembered."""
-    found = await locking.lock_class_and_member(connection, access, wanted.class_id, wanted.member_id)
+    connection: Connection, access: Access, wanted: WantedBooking, once: Once | None = None, status: int | None = None
+) -> str | Refusal | FirstResult:
+    """Take a seat, join the waitlist, or say every reason why not. The caller holds the transaction.
+
+    ``once`` is claimed here, and a new booking remembered under it with ``status``, the caller's word for a success.
+    """
+    key = None if once is None else once.key
+    found = await locking.lock_class_and_member(connection, access, wanted.class_id, wanted.member_id, key)
     if found is None:
         return NOT_FOUND
+    if isinstance(found, FirstResult):
+        return found
     situation, locked = found
     seats = situation.class_.available_count
     people = await promotion.look_at_people(
@@ -54,9 +59,9 @@ async def book(
     if refusal is not None:
         return refusal
     made = await recording.record_booking(
-        connection, access, situation, wanted.member_id, decision, people.now, SOURCE, remembering
+        connection, access, situation, wanted.member_id, decision, people.now, SOURCE, once, status
     )
-    return made if remembering is None else Remembered(made)
+    return made if once is None else Remembered(made)
 
 
 def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedBooking) -> Attempt:

@@ -1,4 +1,4 @@
-"""The locks of the booking flows, in the one order that everybody keeps: class row, then member rows by id.
+"""The locks of the booking flows, in the one order that everybody keeps: key, class row, then member rows by id.
 
 A statement that waits for a lock sees the fresh locked row but stale everything else, so members, bookings and spots
 are looked at in the next statement. ``no key update`` is enough, and lets foreign key checks of others pass.
@@ -9,6 +9,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.storage.bookings.facts import CLASS_COLUMNS, CLASS_SOURCES, ClassSituation, class_situation
 from studiogate.storage.database import Connection
+from studiogate.storage.idempotency import FirstResult, claimed, first_result, found_first, lock_number
 
 PERMITTED = "($3::uuid[] is null or c.location_id = any($3))"
 
@@ -24,12 +25,16 @@ FIND_CLASS_OF_BOOKING = f"""
     where b.studio_id = $1 and b.id = $2 and {PERMITTED}"""
 LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + " for no key update of c"
 
-# Class and member in one statement, in this order: the lateral part runs for each row of the first, which is locked by
-# then and fresh. Not while somebody waits for a seat that is free: then several members are locked, by id, in a
-# statement of their own.
+# Key, class and member in one statement, in this order: a lateral part runs for each row of what stands before it,
+# which is locked by then and fresh. Nothing after a key that somebody holds or that has its result. And no member
+# while somebody waits for a seat that is free: then several are locked, by id, in a statement of their own.
 LOCK_CLASS_AND_MEMBER = f"""
-    with class as materialized ({LOCK_CLASS})
-    select class.*, member.id is not null as member_is_locked from class left join lateral (
+    select first.*, class.*, member.id is not null as member_is_locked
+    from ({first_result("$5", "$6", "$7")}) first
+    left join lateral (
+        {FIND_CLASS} and first.key_is_free is not false and first.first_status is null
+        for no key update of c) class on true
+    left join lateral (
         select m.id from members m
         where m.studio_id = $1 and m.id = $4 and (class.waitlist_count = 0 or class.booked_count >= class.capacity)
         for no key update) member on true"""
@@ -49,11 +54,18 @@ async def lock_class(connection: Connection, access: Access, class_id: UUID | st
 
 
 async def lock_class_and_member(
-    connection: Connection, access: Access, class_id: UUID, member_id: UUID
-) -> tuple[ClassSituation, bool] | None:
-    """The class, and whether the member is locked too; if not, ``lock_members`` is still to be called."""
-    row = await connection.fetchrow(LOCK_CLASS_AND_MEMBER, access.studio_id, class_id, access.location_ids, member_id)
-    return None if row is None else (class_situation(row), row["member_is_locked"])
+    connection: Connection, access: Access, class_id: UUID, member_id: UUID, key: str | None
+) -> tuple[ClassSituation, bool] | FirstResult | None:
+    """The class, and whether the member is locked too; if not, ``lock_members`` is still to be called.
+
+    Where the key has its result, that result and no lock.
+    """
+    arguments = (access.studio_id, class_id, access.location_ids, member_id, access.credential_id, key)
+    lock = None if key is None else lock_number(access, key)
+    row = await claimed(connection, LOCK_CLASS_AND_MEMBER, arguments, lock)
+    if (first := found_first(row)) is not None:
+        return first
+    return None if row["id"] is None else (class_situation(row), row["member_is_locked"])
 
 
 async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:

@@ -26,12 +26,12 @@ from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.bookings.reading import BOOKING
 from studiogate.storage.database import Connection
 from studiogate.storage.events import creation_told
-from studiogate.storage.idempotency import Remembering, answer_remembered
+from studiogate.storage.idempotency import Once, answer_remembered, check_remembered
 
 # $1 studio, $2 booking, $3 class, $4 member, $5 now, $6 status, $7 source, $8 spot, $9 membership, $10 credits,
-# $11 policy, $12 an id for the ledger line or the waitlist entry, $13 the event, $14 and $15 whose idempotency key,
-# $16 under which status its answer is remembered. One statement, because the class is locked while it runs: every round
-# trip saved is a booking more a second for a class that everybody wants.
+# $11 policy, $12 an id for the ledger line or the waitlist entry, $13 the event, $14 to $17 whose idempotency key, with
+# which fingerprint and status its answer is remembered. One statement, because the class is locked while it runs: every
+# round trip saved is a booking more a second for a class that everybody wants.
 BOOK = f"""
     with made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
@@ -64,9 +64,9 @@ BOOK = f"""
     ), told as (
         {creation_told(EventType.BOOKING_CREATED, "wire", "$13")}
     ), remembered as (
-        {answer_remembered("wire", "$14", "$15", "$16")}
+        {answer_remembered("select convert_to(object::text, 'UTF8') from wire", "$14", "$15::text", "$16", "$17")}
     )
-    select object::text from wire"""
+    select object::text as wire, (select remembered from remembered) from wire"""
 
 # $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id.
 PROMOTE = """
@@ -164,11 +164,12 @@ async def record_booking(
     decision: BookingDecision,
     now: datetime,
     source: str,
-    remembering: Remembering | None,
+    once: Once | None,
+    answer_status: int | None,
 ) -> str:
     """The new booking in wire form, told as an event and kept as its request's answer."""
     confirmed = decision.outcome == Outcome.CONFIRMED
-    wire: str = await connection.fetchval(
+    (row,) = await connection.fetch(
         BOOK,
         access.studio_id,
         new_id(),
@@ -184,8 +185,12 @@ async def record_booking(
         new_id(),
         new_id(),
         access.credential_id,
-        *(remembering or (None, None)),
+        *(once or (None, None)),
+        answer_status,
     )
+    if once is not None:
+        check_remembered(row["remembered"])
+    wire: str = row["wire"]
     return wire
 
 
