@@ -11,11 +11,11 @@ pytestmark = pytest.mark.anyio
 
 CATALOG = {
     "columns": """
-        select table_name, column_name, data_type, is_nullable, column_default, generation_expression
+        select table_name, column_name, data_type, domain_name, is_nullable, column_default, generation_expression
         from information_schema.columns where table_schema = 'public' order by 1, 2""",
     "constraints": """
-        select conrelid::regclass::text, conname, pg_get_constraintdef(oid) from pg_constraint
-        where connamespace = 'public'::regnamespace and contype <> 'n' order by 1, 2""",
+        select conrelid::regclass::text, contypid::regtype::text, conname, pg_get_constraintdef(oid) from pg_constraint
+        where connamespace = 'public'::regnamespace and contype <> 'n' order by 1, 2, 3""",
     "indexes": "select tablename, indexname, indexdef from pg_indexes where schemaname = 'public' order by 1, 2",
     "triggers": """
         select tgrelid::regclass::text, tgname, pg_get_triggerdef(oid) from pg_trigger
@@ -50,10 +50,13 @@ async def test_a_fresh_schema_equals_the_migrated_one(server_url: str, database_
 
 
 async def test_every_state_set_is_held_by_a_check(connection: asyncpg.Connection) -> None:
-    """A state that nobody knows cannot be stored."""
+    """A state that nobody knows cannot be stored: its table or its domain forbids it."""
     checked = await connection.fetch(
         "select conrelid::regclass::text as name from pg_constraint where contype = 'c'"
-        " and pg_get_constraintdef(oid) like '%status%'"
+        " and pg_get_constraintdef(oid) like '%status%' union"
+        " select d.table_name from information_schema.column_domain_usage d"
+        " join pg_constraint c on c.contypid = d.domain_name::regtype and c.contype = 'c'"
+        " where d.column_name = 'status'"
     )
     with_status = await connection.fetch(
         "select table_name as name from information_schema.columns where table_schema = 'public'"

@@ -20,13 +20,13 @@ from studiogate.domain import keys
 from studiogate.flows import once
 from studiogate.flows.bookings import cancelling, promotion
 from studiogate.storage import database, idempotency, pace
-from studiogate.storage.bookings import locking, recording
+from studiogate.storage.bookings import locking, making
 
 VARIABLE = "STUDIOGATE_TEST_MUTATION"
 Function = Callable[..., Any]
 plan_promotions, release = promotion.plan_promotions, database.Database.release
 matching_secret, look_up = keys._matching, access.Authenticator._look_up
-lock_class_and_member, record_booking = locking.lock_class_and_member, recording.record_booking
+lock_class_and_member, record_booking = locking.lock_class_and_member, making.record_booking
 releases = count(1)
 
 
@@ -139,7 +139,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
         (idempotency, "claim", _nothing),
         (idempotency, "remember", _nothing),
         (locking, "lock_class_and_member", _lock_without_the_key),
-        (recording, "record_booking", _record_without_the_key),
+        (making, "record_booking", _record_without_the_key),
     ],
     "key remembered later": [(once, "_in_one_transaction", _remember_later)],
     "parameters not compared": [(once, "_replay", _replay_to_anybody)],

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import asyncpg
 import pytest
 
+from studiogate.flows import conflicts
 from studiogate.storage import database
 from studiogate.storage.database import (
     Database,
@@ -426,6 +427,26 @@ async def test_a_deadlock(pool: Database) -> None:
     results = await asyncio.gather(lock(1, 2), lock(2, 1), return_exceptions=True)
     assert [type(each) for each in results].count(TransactionConflictError) == 1
     assert await backend(pool)
+
+
+async def test_a_migration_under_a_prepared_statement(
+    pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    """In a transaction the driver cannot prepare it anew by itself."""
+
+    async def read() -> object:
+        async with pool.transaction() as connection:
+            return await connection.fetchval("select kind from migrated")
+
+    await watcher.execute("create table migrated as select 'x'::text as kind")
+    assert await read() == "x"
+    await watcher.execute("create domain kind as text")
+    await watcher.execute("alter table migrated alter column kind type kind")
+    with pytest.raises(TransactionConflictError):
+        await read()
+    assert await conflicts.repeated(read) == "x"
+    await watcher.execute("alter table migrated alter column kind type text")
+    assert await conflicts.repeated(read) == "x"
 
 
 # Closing

@@ -1,5 +1,35 @@
 -- Made by `make schema` from the migrations. Not applied to anything: migrations are.
 
+CREATE DOMAIN public.booking_policy AS jsonb
+	CONSTRAINT is_object CHECK ((jsonb_typeof(VALUE) = 'object'::text));
+
+CREATE DOMAIN public.booking_status AS text
+	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['waitlisted'::text, 'confirmed'::text, 'checked_in'::text, 'no_show'::text, 'cancelled'::text])));
+
+CREATE DOMAIN public.class_status AS text
+	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['scheduled'::text, 'cancelled'::text])));
+
+CREATE DOMAIN public.credit_count AS integer
+	CONSTRAINT none_or_one CHECK ((VALUE = ANY (ARRAY[0, 1])));
+
+CREATE DOMAIN public.event_sequence AS bigint
+	CONSTRAINT from_one_on CHECK ((VALUE >= 1));
+
+CREATE DOMAIN public.head_count AS integer
+	CONSTRAINT not_negative CHECK ((VALUE >= 0));
+
+CREATE DOMAIN public.idempotency_key AS text
+	CONSTRAINT of_length CHECK (((length(VALUE) >= 8) AND (length(VALUE) <= 120)));
+
+CREATE DOMAIN public.ledger_reason AS text
+	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text])));
+
+CREATE DOMAIN public.membership_status AS text
+	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['pending'::text, 'active'::text, 'paused'::text, 'past_due'::text, 'cancelled'::text, 'expired'::text])));
+
+CREATE DOMAIN public.spot_selection_mode AS text
+	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['optional'::text, 'required'::text])));
+
 CREATE FUNCTION public.add_studio_secret() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -47,17 +77,15 @@ CREATE TABLE public.bookings (
     location_id uuid,
     start_time timestamp with time zone NOT NULL,
     end_time timestamp with time zone NOT NULL,
-    status text NOT NULL,
+    status public.booking_status NOT NULL,
     booking_source text,
     class_spot_id uuid,
     membership_id uuid,
-    credits_taken integer DEFAULT 0 NOT NULL,
+    credits_taken public.credit_count DEFAULT 0 NOT NULL,
     policy jsonb,
     promoted_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT bookings_credits_taken_check CHECK ((credits_taken = ANY (ARRAY[0, 1]))),
-    CONSTRAINT bookings_status_check CHECK ((status = ANY (ARRAY['waitlisted'::text, 'confirmed'::text, 'checked_in'::text, 'no_show'::text, 'cancelled'::text])))
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.class_types (
@@ -84,24 +112,19 @@ CREATE TABLE public.classes (
     instructor_id uuid,
     start_time timestamp with time zone NOT NULL,
     end_time timestamp with time zone NOT NULL,
-    capacity integer NOT NULL,
-    booked_count integer DEFAULT 0 NOT NULL,
-    waitlist_count integer DEFAULT 0 NOT NULL,
+    capacity public.head_count NOT NULL,
+    booked_count public.head_count DEFAULT 0 NOT NULL,
+    waitlist_count public.head_count DEFAULT 0 NOT NULL,
     allow_waitlist boolean DEFAULT true NOT NULL,
-    spot_selection_mode text,
-    status text DEFAULT 'scheduled'::text NOT NULL,
+    spot_selection_mode public.spot_selection_mode,
+    status public.class_status DEFAULT 'scheduled'::text NOT NULL,
     visible boolean DEFAULT true NOT NULL,
-    policy jsonb DEFAULT '{}'::jsonb NOT NULL,
+    policy public.booking_policy DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT classes_calendar CHECK (((start_time >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (start_time < '2200-01-01 00:00:00+00'::timestamp with time zone))),
-    CONSTRAINT classes_capacity_check CHECK ((capacity >= 0)),
     CONSTRAINT classes_duration CHECK (((end_time > start_time) AND (end_time <= (start_time + '7 days'::interval)))),
-    CONSTRAINT classes_never_oversold CHECK (((booked_count >= 0) AND (booked_count <= capacity))),
-    CONSTRAINT classes_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text)),
-    CONSTRAINT classes_spot_selection_mode_check CHECK ((spot_selection_mode = ANY (ARRAY['optional'::text, 'required'::text]))),
-    CONSTRAINT classes_status_check CHECK ((status = ANY (ARRAY['scheduled'::text, 'cancelled'::text]))),
-    CONSTRAINT classes_waitlist_count_check CHECK ((waitlist_count >= 0))
+    CONSTRAINT classes_never_oversold CHECK ((((booked_count)::integer >= 0) AND ((booked_count)::integer <= (capacity)::integer)))
 );
 
 CREATE TABLE public.credential_secrets (
@@ -139,16 +162,14 @@ CREATE TABLE public.credit_ledger (
     membership_id uuid NOT NULL,
     booking_id uuid NOT NULL,
     delta integer NOT NULL,
-    reason text NOT NULL,
+    reason public.ledger_reason NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT credit_ledger_delta_check CHECK ((delta = ANY (ARRAY['-1'::integer, 0, 1]))),
     CONSTRAINT credit_ledger_delta_of_reason CHECK ((delta =
 CASE reason
     WHEN 'returned'::text THEN 1
     WHEN 'forfeited'::text THEN 0
     ELSE '-1'::integer
-END)),
-    CONSTRAINT credit_ledger_reason_check CHECK ((reason = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text])))
+END))
 );
 
 CREATE TABLE public.event_heads (
@@ -159,7 +180,7 @@ CREATE TABLE public.event_heads (
 CREATE TABLE public.events (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
-    sequence bigint,
+    sequence public.event_sequence,
     type text NOT NULL,
     subject uuid NOT NULL,
     scopes text[] NOT NULL,
@@ -167,8 +188,7 @@ CREATE TABLE public.events (
     object json NOT NULL,
     previous_attributes json NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    CONSTRAINT events_scopes_check CHECK ((cardinality(scopes) > 0)),
-    CONSTRAINT events_sequence_check CHECK ((sequence >= 1))
+    CONSTRAINT events_scopes_check CHECK ((cardinality(scopes) > 0))
 );
 
 CREATE TABLE public.form_submissions (
@@ -238,12 +258,11 @@ CREATE TABLE public.forms (
 CREATE TABLE public.idempotency_keys (
     studio_id uuid NOT NULL,
     credential_id text NOT NULL,
-    key text NOT NULL,
+    key public.idempotency_key NOT NULL,
     fingerprint bytea NOT NULL,
     status smallint,
     body bytea,
-    completed_at timestamp with time zone,
-    CONSTRAINT idempotency_keys_key_check CHECK (((length(key) >= 8) AND (length(key) <= 120)))
+    completed_at timestamp with time zone
 );
 
 CREATE TABLE public.instructors (
@@ -335,7 +354,7 @@ CREATE TABLE public.memberships (
     id uuid NOT NULL,
     member_id uuid NOT NULL,
     product_id uuid NOT NULL,
-    status text NOT NULL,
+    status public.membership_status NOT NULL,
     auto_renew boolean DEFAULT false NOT NULL,
     state_version integer DEFAULT 1 NOT NULL,
     started_at timestamp with time zone,
@@ -356,8 +375,7 @@ CREATE TABLE public.memberships (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT memberships_credits_granted_check CHECK ((credits_granted >= 0)),
     CONSTRAINT memberships_credits_never_negative CHECK ((credits_remaining >= 0)),
-    CONSTRAINT memberships_state_version_check CHECK ((state_version >= 1)),
-    CONSTRAINT memberships_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'active'::text, 'paused'::text, 'past_due'::text, 'cancelled'::text, 'expired'::text])))
+    CONSTRAINT memberships_state_version_check CHECK ((state_version >= 1))
 );
 
 CREATE TABLE public.price_locations (
@@ -704,25 +722,25 @@ CREATE INDEX bookings_of_class ON public.bookings USING btree (studio_id, class_
 
 CREATE INDEX bookings_of_member ON public.bookings USING btree (studio_id, member_id, created_at DESC, id DESC);
 
-CREATE INDEX bookings_of_member_by_time ON public.bookings USING btree (studio_id, member_id, start_time) WHERE (status = ANY (ARRAY['confirmed'::text, 'checked_in'::text, 'no_show'::text]));
+CREATE INDEX bookings_of_member_by_time ON public.bookings USING btree (studio_id, member_id, start_time) WHERE ((status)::text = ANY (ARRAY['confirmed'::text, 'checked_in'::text, 'no_show'::text]));
 
-CREATE UNIQUE INDEX bookings_one_live ON public.bookings USING btree (studio_id, class_id, member_id) WHERE (status <> 'cancelled'::text);
+CREATE UNIQUE INDEX bookings_one_live ON public.bookings USING btree (studio_id, class_id, member_id) WHERE ((status)::text <> 'cancelled'::text);
 
-CREATE UNIQUE INDEX bookings_spot_held_once ON public.bookings USING btree (studio_id, class_id, class_spot_id) WHERE ((status <> 'cancelled'::text) AND (class_spot_id IS NOT NULL));
+CREATE UNIQUE INDEX bookings_spot_held_once ON public.bookings USING btree (studio_id, class_id, class_spot_id) WHERE (((status)::text <> 'cancelled'::text) AND (class_spot_id IS NOT NULL));
 
 CREATE INDEX class_types_list ON public.class_types USING btree (studio_id, created_at DESC, id DESC);
 
 CREATE INDEX classes_by_location ON public.classes USING btree (studio_id, location_id, start_time, id);
 
-CREATE INDEX classes_cancelled ON public.classes USING btree (studio_id, start_time, id) WHERE (status = 'cancelled'::text);
+CREATE INDEX classes_cancelled ON public.classes USING btree (studio_id, start_time, id) WHERE ((status)::text = 'cancelled'::text);
 
-CREATE INDEX classes_cancelled_by_location ON public.classes USING btree (studio_id, location_id, start_time, id) WHERE (status = 'cancelled'::text);
+CREATE INDEX classes_cancelled_by_location ON public.classes USING btree (studio_id, location_id, start_time, id) WHERE ((status)::text = 'cancelled'::text);
 
 CREATE INDEX classes_changed ON public.classes USING btree (studio_id, updated_at, start_time, id);
 
 CREATE INDEX classes_list ON public.classes USING btree (studio_id, start_time, id);
 
-CREATE INDEX classes_with_waitlist ON public.classes USING btree (studio_id, start_time, id) WHERE (waitlist_count > 0);
+CREATE INDEX classes_with_waitlist ON public.classes USING btree (studio_id, start_time, id) WHERE ((waitlist_count)::integer > 0);
 
 CREATE INDEX credit_ledger_of_membership ON public.credit_ledger USING btree (studio_id, membership_id, created_at);
 
@@ -780,11 +798,11 @@ CREATE INDEX members_list ON public.members USING btree (studio_id, created_at D
 
 CREATE INDEX memberships_of_member ON public.memberships USING btree (studio_id, member_id, created_at DESC, id DESC);
 
-CREATE INDEX memberships_pause_due ON public.memberships USING btree (studio_id, pause_starts_at) WHERE ((status = 'active'::text) AND (pause_starts_at IS NOT NULL));
+CREATE INDEX memberships_pause_due ON public.memberships USING btree (studio_id, pause_starts_at) WHERE (((status)::text = 'active'::text) AND (pause_starts_at IS NOT NULL));
 
-CREATE INDEX memberships_period_due ON public.memberships USING btree (studio_id, current_period_end) WHERE (status = 'active'::text);
+CREATE INDEX memberships_period_due ON public.memberships USING btree (studio_id, current_period_end) WHERE ((status)::text = 'active'::text);
 
-CREATE INDEX memberships_resume_due ON public.memberships USING btree (studio_id, pause_ends_at) WHERE ((status = 'paused'::text) AND (pause_ends_at IS NOT NULL));
+CREATE INDEX memberships_resume_due ON public.memberships USING btree (studio_id, pause_ends_at) WHERE (((status)::text = 'paused'::text) AND (pause_ends_at IS NOT NULL));
 
 CREATE INDEX prices_of_product ON public.prices USING btree (studio_id, product_id, created_at DESC, id DESC);
 

@@ -10,7 +10,7 @@ from studiogate.domain.bookings import Attempt, BookingDecision, BookingRequest,
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import promotion
 from studiogate.flows.once import Remembered
-from studiogate.storage.bookings import locking, recording
+from studiogate.storage.bookings import locking, making
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
 from studiogate.storage.idempotency import FirstResult, Once
@@ -58,7 +58,7 @@ async def book(
     refusal = decision.refusal
     if refusal is not None:
         return refusal
-    made = await recording.record_booking(
+    made = await making.record_booking(
         connection, access, situation, wanted.member_id, decision, people.now, SOURCE, once, status
     )
     return made if once is None else Remembered(made)

@@ -50,31 +50,38 @@ MEMBERSHIPS = """
         where s.studio_id = m.studio_id and s.member_id = m.id and s.status in ('active', 'paused')
     ) each"""
 
-# $1 studio, $2 class, $3 members by name, $4 and $5 the class's day, $6 and $7 its times, $8 how many who wait.
+# $1 studio, $2 class, $3 members by name, $4 and $5 the class's day, $6 and $7 its times.
 # No class lasts longer than a week, so that far back an overlap can begin.
+FACTS = f"""
+    m.id, m.suspended, ({MEMBERSHIPS}) as memberships,
+    (select json_build_object('id', b.id, 'status', b.status) from bookings b
+     where b.studio_id = $1 and b.class_id = $2 and b.member_id = m.id and b.status <> 'cancelled') as live_booking,
+    (select count(*) from bookings b
+     where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2
+       and b.status in ('confirmed', 'checked_in', 'no_show')
+       and b.start_time >= $4 and b.start_time < $5) as bookings_that_day,
+    exists (select from bookings b
+     where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2 and b.status in ('confirmed', 'checked_in')
+       and b.start_time < $7 and b.start_time > $6::timestamptz - interval '7 days' and b.end_time > $6) as overlapping,
+    array(select distinct f.form_id from form_submissions f
+          where f.studio_id = $1 and f.member_id = m.id and f.status in ('pending', 'confirmed')) as submitted_forms"""
+
+# For one member and a class without spots, where nobody who waits matters: most bookings need no more, and what a
+# statement does not contain need not be set up for it. Here $3 is the member.
+MEMBER_ALONE = f"""
+    select json_build_object(
+        'members', coalesce(json_agg(facts), '[]'), 'waiting', '[]'::json, 'spots', '[]'::json,
+        'now', clock_timestamp())::text
+    from (select {FACTS} from members m where m.studio_id = $1 and m.id = $3) facts"""
+
+# $8 how many who wait.
 MEMBERS = f"""
     with waiting as (
         select w.id, w.booking_id, w.member_id, w.position, w.skip_reason, b.policy
         from waitlist_entries w join bookings b on b.studio_id = w.studio_id and b.id = w.booking_id
         where w.studio_id = $1 and w.class_id = $2 and w.status = 'waiting' and w.position <= $8
     ), facts as (
-        select m.id, m.suspended, ({MEMBERSHIPS}) as memberships,
-               (select json_build_object('id', b.id, 'status', b.status) from bookings b
-                where b.studio_id = $1 and b.class_id = $2 and b.member_id = m.id and b.status <> 'cancelled'
-               ) as live_booking,
-               (select count(*) from bookings b
-                where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2
-                  and b.status in ('confirmed', 'checked_in', 'no_show')
-                  and b.start_time >= $4 and b.start_time < $5) as bookings_that_day,
-               exists (select from bookings b
-                where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2
-                  and b.status in ('confirmed', 'checked_in')
-                  and b.start_time < $7 and b.start_time > $6::timestamptz - interval '7 days'
-                  and b.end_time > $6) as overlapping,
-               array(select distinct f.form_id from form_submissions f
-                     where f.studio_id = $1 and f.member_id = m.id
-                       and f.status in ('pending', 'confirmed')) as submitted_forms
-        from members m
+        select {FACTS} from members m
         where m.studio_id = $1 and m.id = any($3::uuid[] || array(select member_id from waiting))
     )
     select json_build_object(
@@ -160,7 +167,11 @@ async def look_at_people(
     class_ = situation.class_
     day = local_day_bounds(class_.start_time, situation.timezone)
     times = (class_.start_time, class_.end_time)
-    text = await connection.fetchval(MEMBERS, access.studio_id, class_.id, member_ids, *day, *times, depth)
+    studio_and_class = (access.studio_id, class_.id)
+    if depth == 0 and class_.spot_selection_mode is None and len(member_ids) == 1:
+        text = await connection.fetchval(MEMBER_ALONE, *studio_and_class, *member_ids, *day, *times)
+    else:
+        text = await connection.fetchval(MEMBERS, *studio_and_class, member_ids, *day, *times, depth)
     row = json.loads(text)
     raw_members = {UUID(each["id"]): each for each in row["members"]}
     policy = situation.policy

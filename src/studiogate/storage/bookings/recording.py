@@ -1,72 +1,22 @@
-"""What a decision leaves behind. Each statement does all of it: booking, counters, credit, ledger; a new booking's
-statement its event and its request's remembered answer as well.
+"""What a promotion or a cancellation leaves behind. Each statement does all of it: booking, counters, credit, ledger.
 
 The class row and the members' rows are locked, so counters can be added to and positions can be counted.
 """
 
-import json
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import uuid_utils.compat as uuid
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import (
-    BookingDecision,
     BookingFacts,
     Cancellation,
-    Outcome,
-    Policy,
     Promote,
 )
-from studiogate.domain.events import EventType
-from studiogate.storage.bookings.facts import ClassSituation
-from studiogate.storage.bookings.reading import BOOKING
 from studiogate.storage.database import Connection
-from studiogate.storage.events import creation_told
-from studiogate.storage.idempotency import Once, answer_remembered, check_remembered
-
-# $1 studio, $2 booking, $3 class, $4 member, $5 now, $6 status, $7 source, $8 spot, $9 membership, $10 credits,
-# $11 policy, $12 an id for the ledger line or the waitlist entry, $13 the event, $14 to $17 whose idempotency key, with
-# which fingerprint and status its answer is remembered. One statement, because the class is locked while it runs: every
-# round trip saved is a booking more a second for a class that everybody wants.
-BOOK = f"""
-    with made as (
-        insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
-                              booking_source, class_spot_id, membership_id, credits_taken, policy, created_at,
-                              updated_at)
-        select $1, $2, c.id, $4, c.location_id, c.start_time, c.end_time, $6, $7, $8, $9, $10, $11, $5, $5
-        from classes c where c.studio_id = $1 and c.id = $3
-        returning *
-    ), counted as (
-        update classes set booked_count = booked_count + ($6 = 'confirmed')::integer,
-                           waitlist_count = waitlist_count + ($6 = 'waitlisted')::integer
-        where studio_id = $1 and id = $3
-        returning waitlist_count
-    ), paid as (
-        update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1
-        where studio_id = $1 and id = $9 and $10 = 1
-    ), ledger as (
-        insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
-        select $1, $12, $9, $2, -1, 'booked' where $10 = 1
-    ), entry as (
-        insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status,
-                                      created_at, updated_at)
-        select $1, $12, made.class_id, made.member_id, made.id, made.location_id, counted.waitlist_count, 'waiting',
-               $5, $5
-        from made, counted where $6 = 'waitlisted'
-        returning position
-    ), wire as (
-        select b.id, b.location_id, row_to_json(w) as object
-        from made b left join entry on true cross join lateral (select {BOOKING.columns}) w
-    ), told as (
-        {creation_told(EventType.BOOKING_CREATED, "wire", "$13")}
-    ), remembered as (
-        {answer_remembered("select convert_to(object::text, 'UTF8') from wire", "$14", "$15::text", "$16", "$17")}
-    )
-    select object::text as wire, (select remembered from remembered) from wire"""
 
 # $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id.
 PROMOTE = """
@@ -154,44 +104,6 @@ class Renumbered(NamedTuple):
 def new_id() -> UUID:
     """Ordered by time, so that new rows stay together in the indexes."""
     return uuid.uuid7()
-
-
-async def record_booking(
-    connection: Connection,
-    access: Access,
-    situation: ClassSituation,
-    member_id: UUID,
-    decision: BookingDecision,
-    now: datetime,
-    source: str,
-    once: Once | None,
-    answer_status: int | None,
-) -> str:
-    """The new booking in wire form, told as an event and kept as its request's answer."""
-    confirmed = decision.outcome == Outcome.CONFIRMED
-    (row,) = await connection.fetch(
-        BOOK,
-        access.studio_id,
-        new_id(),
-        situation.class_.id,
-        member_id,
-        now,
-        decision.outcome.value,
-        source,
-        decision.class_spot_id,
-        decision.membership_id if confirmed else None,
-        decision.credits_required,
-        _json(situation.policy),
-        new_id(),
-        new_id(),
-        access.credential_id,
-        *(once or (None, None)),
-        answer_status,
-    )
-    if once is not None:
-        check_remembered(row["remembered"])
-    wire: str = row["wire"]
-    return wire
 
 
 async def record_promotion(
@@ -284,8 +196,3 @@ async def record_receipt(
         purchase_id,
         receipt,
     )
-
-
-def _json(policy: Policy) -> str:
-    members: dict[str, Any] = policy.as_json()
-    return json.dumps(members)
