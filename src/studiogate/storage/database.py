@@ -39,7 +39,7 @@ SESSION = {
     # Each statement is planned once a connection. Left to itself PostgreSQL plans some of a booking's anew at every
     # execution, which costs more than executing them. tests/storage/test_plans.py looks at the plans that this gives.
     "plan_cache_mode": "force_generic_plan",
-    # A plan outlives what was known of its tables: one that was made while a table was small would go on reading the
+    # And a plan outlives what was known of its tables: one that was made while a table was small would go on reading the
     # whole of it when it has grown. Every statement has its index, so it is taken from the first row on.
     "enable_seqscan": "off",
 }

@@ -173,11 +173,12 @@ LOCK_HEAD = """
     insert into event_heads as h (studio_id) values ($1)
     on conflict (studio_id) do update set sequence = h.sequence"""
 
-# $1 studio, $2 how many. Rings once for the studio, when and only when this commits.
+# $1 studio, $2 how many. Rings once for the studio, when and only when this commits. The rows are updated where they
+# were found: by their ids, a plan from a young log would read the whole log for each of them when it has grown.
 NUMBER = f"""
     with found as (
-        select v.id, row_number() over (order by v.created_at, v.id) as number
-        from (select id, created_at from events where studio_id = $1 and sequence is null
+        select v.row, row_number() over (order by v.created_at, v.id) as number
+        from (select ctid as row, id, created_at from events where studio_id = $1 and sequence is null
               order by created_at, id limit $2) v
     ), head as (
         update event_heads set sequence = sequence + (select count(*) from found)
@@ -185,7 +186,7 @@ NUMBER = f"""
         returning sequence - (select count(*) from found) as before
     ), numbered as (
         update events v set sequence = head.before + found.number from found, head
-        where v.studio_id = $1 and v.id = found.id
+        where v.studio_id = $1 and v.ctid = found.row
         returning v.id
     )
     select array_agg(numbered.id), count(*), (select pg_notify('{CHANNEL}', $1::text) from head) from numbered"""
