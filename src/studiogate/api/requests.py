@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any
@@ -125,6 +126,9 @@ def _strict_json(body: bytes) -> Any | Refusal:
     return value
 
 
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
 class _NotStrictError(ValueError):
     """JSON that a lenient reader would take; the text says what is wrong with it."""
 
@@ -158,7 +162,7 @@ def _check(value: Any) -> None:
 
 def _members(value: Any) -> list[Any]:
     if isinstance(value, str):
-        if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        if _UNSTORABLE.search(value):
             raise _NotStrictError("text holds U+0000 or half a surrogate pair")
     elif isinstance(value, float) and value in (float("inf"), float("-inf")):
         raise _NotStrictError("a number is too large")

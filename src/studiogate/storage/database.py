@@ -39,8 +39,8 @@ SESSION = {
     # Each statement is planned once a connection. Left to itself PostgreSQL plans some of a booking's anew at every
     # execution, which costs more than executing them. tests/storage/test_plans.py looks at the plans that this gives.
     "plan_cache_mode": "force_generic_plan",
-    # And a plan outlives what was known of its tables: one that was made while a table was small would go on reading the
-    # whole of it when it has grown. Every statement has its index, so it is taken from the first row on.
+    # And a plan outlives what was known of its tables: one that was made while a table was small would go on reading
+    # the whole of it when it has grown. Every statement has its index, so it is taken from the first row on.
     "enable_seqscan": "off",
 }
 STATEMENTS_KEPT = 500  # all that a process ever says, for as long as the connection lives

@@ -85,13 +85,15 @@ class Once(NamedTuple):
 
 async def claim(connection: Connection, access: Access, key: str) -> FirstResult | None:
     """Take the key for this transaction, or return the result that is remembered under it."""
-    row = await claimed(connection, CLAIM, (access.studio_id, access.credential_id, key), lock_number(access, key))
-    return found_first(row)
+    return found_first(await claim_with(connection, access, key, CLAIM, (access.studio_id, access.credential_id, key)))
 
 
-async def claimed(connection: Connection, statement: str, arguments: tuple[object, ...], lock: int | None) -> Record:
+async def claim_with(
+    connection: Connection, access: Access, key: str | None, statement: str, arguments: tuple[object, ...]
+) -> Record:
     """The row of a statement that contains ``first_result`` and takes the lock as its last argument, once the key is
     free: where somebody holds it, it is waited for, and the statement looks again."""
+    lock = None if key is None else _lock_number(access, key)
     (row,) = await connection.fetch(statement, *arguments, lock)
     if row["key_is_free"] is False:
         try:
@@ -108,7 +110,7 @@ def found_first(row: Record) -> FirstResult | None:
     return FirstResult(row["fingerprint"], row["first_status"], row["body"])
 
 
-def lock_number(access: Access, key: str) -> int:
+def _lock_number(access: Access, key: str) -> int:
     """Two keys with the same number would only wait for each other."""
     name = f"{access.studio_id} {access.credential_id} {key}"
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)

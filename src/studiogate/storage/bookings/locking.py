@@ -9,7 +9,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.storage.bookings.facts import CLASS_COLUMNS, CLASS_SOURCES, ClassSituation, class_situation
 from studiogate.storage.database import Connection
-from studiogate.storage.idempotency import FirstResult, claimed, first_result, found_first, lock_number
+from studiogate.storage.idempotency import FirstResult, claim_with, first_result, found_first
 
 PERMITTED = "($3::uuid[] is null or c.location_id = any($3))"
 
@@ -61,8 +61,7 @@ async def lock_class_and_member(
     Where the key has its result, that result and no lock.
     """
     arguments = (access.studio_id, class_id, access.location_ids, member_id, access.credential_id, key)
-    lock = None if key is None else lock_number(access, key)
-    row = await claimed(connection, LOCK_CLASS_AND_MEMBER, arguments, lock)
+    row = await claim_with(connection, access, key, LOCK_CLASS_AND_MEMBER, arguments)
     if (first := found_first(row)) is not None:
         return first
     return None if row["id"] is None else (class_situation(row), row["member_is_locked"])

@@ -6,8 +6,7 @@ The class row and the member's row are locked, so counters can be added to and p
 
 import json
 from datetime import datetime
-from functools import cache
-from typing import Any
+from functools import lru_cache
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -23,6 +22,13 @@ from studiogate.storage.idempotency import Once, answer_remembered, check_rememb
 # $1 studio, $2 booking, $3 class, $4 member, $5 now, $6 source, $7 spot, $8 membership, $9 policy, $10 location,
 # $11 and $12 the class's times, $13 the event, $14 to $17 whose idempotency key, with which fingerprint and status its
 # answer is remembered; $18 the waitlist entry, or the ledger line.
+MADE = """
+    made as (
+        insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
+                              booking_source, class_spot_id, membership_id, credits_taken, policy, created_at,
+                              updated_at)
+        values ($1, $2, $3, $4, $10, $11, $12, {status}, $6, $7, $8, {credits}, $9, $5, $5)
+        returning *)"""
 COUNTED = "counted as (update classes set booked_count = booked_count + 1 where studio_id = $1 and id = $3)"
 NO_ENTRY = "(select null::integer as position) entry"
 WAITLISTED = """
@@ -49,32 +55,27 @@ PAID = (
 ANSWER = "select convert_to(object::text, 'UTF8') from wire"
 
 
-@cache
-def book_statement(outcome: Outcome, credits_taken: int) -> str:
+def _book(outcome: str, *, paid: bool) -> str:
     """One statement, because the class is locked while it runs: every round trip saved is a booking more a second for a
-    class that everybody wants. And without the parts that this booking does not need: setting up a part costs about
-    as much as running it."""
-    confirmed = outcome == Outcome.CONFIRMED
+    class that everybody wants. And without the parts that a booking of its kind does not need: setting up a part costs
+    about as much as running it."""
+    waits = outcome == Outcome.WAITLISTED.value
     parts = [
-        _made(outcome, credits_taken),
-        COUNTED if confirmed else WAITLISTED,
-        *(PAID if credits_taken else ()),
+        MADE.format(status=f"'{outcome}'", credits="1" if paid else "0"),
+        WAITLISTED if waits else COUNTED,
+        *(PAID if paid else ()),
         f"""wire as (
             select b.id, b.location_id, row_to_json(w) as object
-            from made b, {NO_ENTRY if confirmed else "entry"} cross join lateral (select {BOOKING.columns}) w)""",
+            from made b, {"entry" if waits else NO_ENTRY} cross join lateral (select {BOOKING.columns}) w)""",
         f"told as ({creation_told(EventType.BOOKING_CREATED, 'wire', '$13')})",
         f"remembered as ({answer_remembered(ANSWER, '$14', '$15::text', '$16', '$17')})",
     ]
     return f"with {', '.join(parts)} select object::text as wire, (select remembered from remembered) from wire"
 
 
-def _made(outcome: Outcome, credits_taken: int) -> str:
-    return f"""made as (
-        insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
-                              booking_source, class_spot_id, membership_id, credits_taken, policy, created_at,
-                              updated_at)
-        values ($1, $2, $3, $4, $10, $11, $12, '{outcome.value}', $6, $7, $8, {credits_taken:d}, $9, $5, $5)
-        returning *)"""
+BOOK_FOR_A_CREDIT = _book(Outcome.CONFIRMED.value, paid=True)
+BOOK = _book(Outcome.CONFIRMED.value, paid=False)
+JOIN_WAITLIST = _book(Outcome.WAITLISTED.value, paid=False)
 
 
 async def record_booking(
@@ -108,15 +109,16 @@ async def record_booking(
         *(once or (None, None)),
         answer_status,
     ]
-    if decision.credits_required or not confirmed:
+    if not confirmed or decision.credits_required:
         arguments.append(new_id())
-    (row,) = await connection.fetch(book_statement(decision.outcome, decision.credits_required), *arguments)
+    paid = BOOK_FOR_A_CREDIT if decision.credits_required else BOOK
+    (row,) = await connection.fetch(paid if confirmed else JOIN_WAITLIST, *arguments)
     if once is not None:
         check_remembered(row["remembered"])
     wire: str = row["wire"]
     return wire
 
 
+@lru_cache(maxsize=1000)
 def _json(policy: Policy) -> str:
-    members: dict[str, Any] = policy.as_json()
-    return json.dumps(members)
+    return json.dumps(policy.as_json())
