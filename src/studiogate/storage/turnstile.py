@@ -6,14 +6,12 @@ nothing. It makes things quick, not right: the lock of the row is what keeps boo
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from uuid import UUID
 
 from studiogate.storage.database import OverloadedError
 from studiogate.storage.pace import Pace
 
-# One holds the row; the other has claimed its key meanwhile and goes on at the very moment the row is free.
+# One holds the row; the other stands before it inside PostgreSQL and goes on at the very moment the row is free.
 AT_ONCE = 2
 TURN_SECONDS = 3.0  # as long as for the lock of the row itself
 
@@ -39,31 +37,54 @@ class Turnstile:
         line = self._lines.get(row_id)
         return 0 if line is None else line.people
 
-    @asynccontextmanager
-    async def turn(self, row_id: UUID) -> AsyncIterator[None]:
+    def turn(self, row_id: UUID) -> "_Turn":
         """Wait in line for a row, but not in vain and not for ever."""
-        line = self._lines.setdefault(row_id, _Line())
-        if line.pace.is_in_vain(line.waiting):
-            raise OverloadedError
-        line.people += 1
-        try:
-            await self._enter(line.places)
-            try:
-                yield
-            finally:
-                line.places.release()
-                line.pace.step(others_wait=line.waiting > 0)
-        finally:
-            line.people -= 1
-            if not line.people:
-                del self._lines[row_id]
+        return _Turn(self, row_id)
 
-    async def _enter(self, places: asyncio.Semaphore) -> None:
+    def line(self, row_id: UUID) -> _Line:
+        return self._lines.setdefault(row_id, _Line())
+
+    def leave(self, row_id: UUID, line: _Line) -> None:
+        line.people -= 1
+        if not line.people:
+            del self._lines[row_id]
+
+    async def wait(self, places: asyncio.Semaphore) -> None:
         self.waiting += 1
         try:
-            async with asyncio.timeout(TURN_SECONDS if places.locked() else None):
+            async with asyncio.timeout(TURN_SECONDS):
                 await places.acquire()
         except TimeoutError:
             raise OverloadedError from None
         finally:
             self.waiting -= 1
+
+
+class _Turn:
+    """One turn at a row; entering costs next to nothing where nobody is in the way."""
+
+    __slots__ = ("_line", "_row_id", "_turnstile")
+
+    def __init__(self, turnstile: Turnstile, row_id: UUID) -> None:
+        self._turnstile = turnstile
+        self._row_id = row_id
+
+    async def __aenter__(self) -> None:
+        line = self._line = self._turnstile.line(self._row_id)
+        if line.pace.is_in_vain(line.waiting):
+            raise OverloadedError
+        line.people += 1
+        try:
+            if line.places.locked():
+                await self._turnstile.wait(line.places)
+            else:
+                await line.places.acquire()
+        except BaseException:
+            self._turnstile.leave(self._row_id, line)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        line = self._line
+        line.places.release()
+        line.pace.step(others_wait=line.waiting > 0)
+        self._turnstile.leave(self._row_id, line)
