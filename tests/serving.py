@@ -38,7 +38,7 @@ class Service:
         *,
         data_dir: Path | None = None,
         workers: int = 2,
-        pool_size: int = 10,
+        pool_size: int = 5,
         sweep: bool = False,
         api_module: str = API_MODULE,
         worker_module: str = WORKER_MODULE,

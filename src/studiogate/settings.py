@@ -78,7 +78,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8080
     workers: Annotated[int, Field(ge=1, le=64)] = Field(default_factory=lambda: min(os.cpu_count() or 1, 4))
-    pool_size: Annotated[int, Field(ge=1, le=100)] = 10
+    pool_size: Annotated[int, Field(ge=1, le=100)] = 5
     log_format: Literal["console", "json"] = "console"
     rate_limit: Annotated[int, BeforeValidator(_rate_limit), Field(ge=0)] = DEFAULT_RATE_LIMIT
     public_url: str | None = Field(None, pattern=r"^https?://[^\s]+$")

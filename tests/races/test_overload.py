@@ -20,7 +20,7 @@ ANSWERED_SECONDS = 4.0
 # Afterwards a request takes hardly longer than before, or is quick by any measure.
 SLOWER_AFTERWARDS, QUICK_SECONDS = 1.5, 0.025
 GROWTH_BYTES = 150 * 1024 * 1024
-POOL_SIZE, WORKERS = 10, 2  # what an operator gets who sets nothing
+POOL_SIZE, WORKERS = 5, 2  # what an operator gets who sets nothing
 SPARE_SESSIONS = 4  # of listeners and of those that end at the moment of the count
 
 
