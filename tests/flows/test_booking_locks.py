@@ -37,11 +37,11 @@ async def locks(
     """Whether the class is locked, the member is, and the flow is told so."""
     async with studio.database.transaction() as connection:
         found = await locking.lock_class_and_member(connection, studio.access, class_id, member, "key-0001")
-        assert isinstance(found, tuple)
+        assert isinstance(found, locking.Locked)
         return (
             await is_locked(elsewhere, "classes", class_id),
             await is_locked(elsewhere, "members", member),
-            found[1],
+            found.member_is_locked,
         )
 
 
@@ -76,8 +76,8 @@ async def test_unknown_ones(studio: BookingStudio) -> None:
         class_id, member = await studio.new_class(), await studio.new_member()
         assert await locking.lock_class_and_member(connection, studio.access, uuid4(), member, None) is None
         found = await locking.lock_class_and_member(connection, studio.access, class_id, uuid4(), None)
-        assert isinstance(found, tuple)
-        assert not found[1]
+        assert isinstance(found, locking.Locked)
+        assert not found.member_is_locked
 
 
 async def test_a_key_with_its_result_locks_nothing(
@@ -112,6 +112,21 @@ async def test_who_waits_for_its_key_holds_no_class(
         assert not await is_locked(elsewhere, "classes", class_id)
         await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
     assert await waiting == FirstResult(b"first", 201, b"{}")
+
+
+@pytest.mark.parametrize("table", ["classes", "members"])
+async def test_what_changed_while_a_lock_was_waited_for_is_seen(studio: BookingStudio, table: str) -> None:
+    """The statement that waits sees everything but the locked row as it was before; the facts are looked at after."""
+    class_id, member = await studio.new_class(), await studio.new_member()
+    row_id = class_id if table == "classes" else member
+    async with studio.database.connection() as elsewhere:
+        async with elsewhere.transaction():
+            await elsewhere.execute(f"select from {table} where id = $1 for no key update", row_id)
+            waiting = asyncio.create_task(studio.post(wire_body(class_id, member)))
+            while not await studio.door.connection.fetchval(WAITING):
+                await asyncio.sleep(0.01)
+            await elsewhere.execute("update memberships set credits_remaining = 0 where member_id = $1", member)
+        assert (await waiting).code == "insufficient_credits"
 
 
 async def test_a_class_that_everybody_wants_takes_few_connections(

@@ -39,13 +39,13 @@ async def _find_class_and_leave_the_member(
 ) -> Any:
     first = await idempotency.claim(connection, access, key)
     situation = await locking.find_class(connection, access, class_id)
-    return first or (None if situation is None else (situation, False))
+    return first or (None if situation is None else locking.Locked(situation, False))
 
 
 async def _lock_class_and_no_member(connection: Any, access: Any, class_id: Any, _member_id: Any, key: Any) -> Any:
     first = await idempotency.claim(connection, access, key)
     situation = await locking.lock_class(connection, access, class_id)
-    return first or (None if situation is None else (situation, True))
+    return first or (None if situation is None else locking.Locked(situation, True))
 
 
 async def _lock_without_the_key(connection: Any, access: Any, class_id: Any, member_id: Any, _key: Any) -> Any:

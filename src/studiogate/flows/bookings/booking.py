@@ -44,10 +44,14 @@ async def book(
         return NOT_FOUND
     if isinstance(found, FirstResult):
         return found
-    situation, locked = found
-    seats = situation.class_.available_count
-    people = await promotion.look_at_people(
-        connection, access, situation, [wanted.member_id], seats=seats, lock=not locked
+    situation = found.situation
+    people = found.people or await promotion.look_at_people(
+        connection,
+        access,
+        situation,
+        [wanted.member_id],
+        seats=situation.class_.available_count,
+        lock=not found.member_is_locked,
     )
     if wanted.member_id not in people.members:
         return NOT_FOUND

@@ -41,54 +41,18 @@ CLASS_SOURCES = """
     left join locations l on l.studio_id = c.studio_id and l.id = c.location_id
     left join class_types t on t.studio_id = c.studio_id and t.id = c.class_type_id"""
 
-MEMBERSHIPS = """
-    select coalesce(json_agg(row_to_json(each)), '[]') from (
-        select s.id, s.status, s.credits_remaining, s.started_at, s.current_period_end, s.pause_starts_at,
-               s.pause_ends_at,
-               array(select o.class_type_id from product_class_types o
-                     where o.studio_id = s.studio_id and o.product_id = s.product_id) as class_type_ids,
-               array(select o.location_id from product_locations o
-                     where o.studio_id = s.studio_id and o.product_id = s.product_id) as location_ids
-        from memberships s
-        where s.studio_id = m.studio_id and s.member_id = m.id and s.status in ('active', 'paused')
-    ) each"""
-
-# $1 studio, $2 class, $3 members by name, $4 and $5 the class's day, $6 and $7 its times.
-# No class lasts longer than a week, so that far back an overlap can begin.
-FACTS = f"""
-    m.id, m.suspended, ({MEMBERSHIPS}) as memberships,
-    (select json_build_object('id', b.id, 'status', b.status) from bookings b
-     where b.studio_id = $1 and b.class_id = $2 and b.member_id = m.id and b.status <> 'cancelled') as live_booking,
-    (select count(*) from bookings b
-     where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2
-       and b.status in ('confirmed', 'checked_in', 'no_show')
-       and b.start_time >= $4 and b.start_time < $5) as bookings_that_day,
-    exists (select from bookings b
-     where b.studio_id = $1 and b.member_id = m.id and b.class_id <> $2 and b.status in ('confirmed', 'checked_in')
-       and b.start_time < $7 and b.start_time > $6::timestamptz - interval '7 days' and b.end_time > $6) as overlapping,
-    array(select distinct f.form_id from form_submissions f
-          where f.studio_id = $1 and f.member_id = m.id and f.status in ('pending', 'confirmed')) as submitted_forms"""
-
-# For one member and a class without spots, where nobody who waits matters: most bookings need no more, and what a
-# statement does not contain need not be set up for it. Here $3 is the member.
-MEMBER_ALONE = f"""
-    select json_build_object(
-        'members', coalesce(json_agg(facts), '[]'), 'waiting', '[]'::json, 'spots', '[]'::json,
-        'now', clock_timestamp())::text
-    from (select {FACTS} from members m where m.studio_id = $1 and m.id = $3) facts"""
-
-# $8 how many who wait.
-MEMBERS = f"""
+# $1 studio, $2 class, $3 members by name, $4 and $5 its times, $6 how many who wait.
+MEMBERS = """
     with waiting as (
         select w.id, w.booking_id, w.member_id, w.position, w.skip_reason, b.policy
         from waitlist_entries w join bookings b on b.studio_id = w.studio_id and b.id = w.booking_id
-        where w.studio_id = $1 and w.class_id = $2 and w.status = 'waiting' and w.position <= $8
+        where w.studio_id = $1 and w.class_id = $2 and w.status = 'waiting' and w.position <= $6
     ), facts as (
-        select {FACTS} from members m
+        select member_facts($1, $2, m.id, $4, $5) as facts from members m
         where m.studio_id = $1 and m.id = any($3::uuid[] || array(select member_id from waiting))
     )
     select json_build_object(
-        'members', (select coalesce(json_agg(facts), '[]') from facts),
+        'members', (select coalesce(json_agg(facts.facts), '[]') from facts),
         'waiting', (select coalesce(json_agg(waiting order by position), '[]') from waiting),
         'spots', (select coalesce(json_agg(json_build_object('id', p.id, 'label', p.label, 'held', exists (
                       select from bookings b where b.studio_id = $1 and b.class_id = $2 and b.class_spot_id = p.id
@@ -173,22 +137,20 @@ async def look_at_people(
 ) -> PeopleSituation:
     """The members by name, and the first ``depth`` of those who wait."""
     class_ = situation.class_
-    day = local_day_bounds(class_.start_time, situation.timezone)
-    times = (class_.start_time, class_.end_time)
-    studio_and_class = (access.studio_id, class_.id)
-    if depth == 0 and class_.spot_selection_mode is None and len(member_ids) == 1:
-        text = await connection.fetchval(MEMBER_ALONE, *studio_and_class, *member_ids, *day, *times)
-    else:
-        text = await connection.fetchval(MEMBERS, *studio_and_class, member_ids, *day, *times, depth)
-    row = json.loads(text)
-    raw_members = {_uuid(each["id"]): each for each in row["members"]}
-    policy = situation.policy
+    arguments = (access.studio_id, class_.id, member_ids, class_.start_time, class_.end_time, depth)
+    row = json.loads(await connection.fetchval(MEMBERS, *arguments))
+    members = _Members(situation, row["members"])
     return PeopleSituation(
-        {member_id: _member(each, policy) for member_id, each in raw_members.items()},
-        tuple(_waiting(each, raw_members, policy) for each in row["waiting"]),
+        members.by_id(),
+        tuple(members.waiting(each) for each in row["waiting"]),
         tuple(SpotFacts(_uuid(each["id"]), each["label"], each["held"]) for each in row["spots"]),
         _instant(row["now"]),
     )
+
+
+def one_member(situation: ClassSituation, facts: str, now: datetime) -> PeopleSituation:
+    """Where nobody who waits matters, and no spot: the facts of one member are all there is to look at."""
+    return PeopleSituation(_Members(situation, [json.loads(facts)]).by_id(), (), (), now)
 
 
 async def look_at_booking(
@@ -221,23 +183,40 @@ async def look_at_clock(connection: Connection) -> datetime:
     return instant
 
 
-def _member(row: dict[str, Any], policy: Policy) -> MemberFacts:
-    live = row["live_booking"]
-    return MemberFacts(
-        id=_uuid(row["id"]),
-        suspended=row["suspended"],
-        waiver_submitted=str(policy.waiver_form_id) in row["submitted_forms"],
-        live_booking=LiveBooking(_uuid(live["id"]), BookingStatus(live["status"])) if live else None,
-        bookings_that_day=row["bookings_that_day"],
-        overlapping=row["overlapping"],
-        memberships=tuple(_membership(each) for each in row["memberships"]),
-    )
+class _Members:
+    """What was found of the members, read for one class."""
 
+    def __init__(self, situation: ClassSituation, rows: list[dict[str, Any]]) -> None:
+        self._situation = situation
+        self._rows: dict[UUID, dict[str, Any]] = {_uuid(each["id"]): each for each in rows}
 
-def _waiting(row: dict[str, Any], members: dict[UUID, dict[str, Any]], policy: Policy) -> WaitingEntry:
-    frozen = Policy.from_json(row["policy"]) if row["policy"] else policy
-    member = _member(members[_uuid(row["member_id"])], frozen)
-    return WaitingEntry(_uuid(row["id"]), _uuid(row["booking_id"]), row["position"], member, frozen, row["skip_reason"])
+    def by_id(self) -> dict[UUID, MemberFacts]:
+        return {member_id: self._member(row, self._situation.policy) for member_id, row in self._rows.items()}
+
+    def waiting(self, row: dict[str, Any]) -> WaitingEntry:
+        frozen = Policy.from_json(row["policy"]) if row["policy"] else self._situation.policy
+        member = self._member(self._rows[_uuid(row["member_id"])], frozen)
+        return WaitingEntry(
+            _uuid(row["id"]), _uuid(row["booking_id"]), row["position"], member, frozen, row["skip_reason"]
+        )
+
+    def _member(self, row: dict[str, Any], policy: Policy) -> MemberFacts:
+        live = row["live_booking"]
+        return MemberFacts(
+            id=_uuid(row["id"]),
+            suspended=row["suspended"],
+            waiver_submitted=str(policy.waiver_form_id) in row["submitted_forms"],
+            live_booking=LiveBooking(_uuid(live["id"]), BookingStatus(live["status"])) if live else None,
+            bookings_that_day=self._of_that_day(row["bookings_nearby"]),
+            overlapping=row["overlapping"],
+            memberships=tuple(_membership(each) for each in row["memberships"]),
+        )
+
+    def _of_that_day(self, start_times: list[str]) -> int:
+        if not start_times:
+            return 0
+        first, following = local_day_bounds(self._situation.class_.start_time, self._situation.timezone)
+        return sum(first <= _instant(each) < following for each in start_times)
 
 
 def _membership(row: dict[str, Any]) -> MembershipFacts:

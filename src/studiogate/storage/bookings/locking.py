@@ -4,10 +4,18 @@ A statement that waits for a lock sees the fresh locked row but stale everything
 are looked at in the next statement. ``no key update`` is enough, and lets foreign key checks of others pass.
 """
 
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage.bookings.facts import CLASS_COLUMNS, CLASS_SOURCES, ClassSituation, class_situation
+from studiogate.storage.bookings.facts import (
+    CLASS_COLUMNS,
+    CLASS_SOURCES,
+    ClassSituation,
+    PeopleSituation,
+    class_situation,
+    one_member,
+)
 from studiogate.storage.database import Connection
 from studiogate.storage.idempotency import FirstResult, claim_with, first_result, found_first
 
@@ -28,8 +36,14 @@ LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + " for no key update of c"
 # Key, class and member in one statement, in this order: a lateral part runs for each row of what stands before it,
 # which is locked by then and fresh. Nothing after a key that somebody holds or that has its result. And no member
 # while somebody waits for a seat that is free: then several are locked, by id, in a statement of their own.
+#
+# Once all are locked, the facts of the member are looked at, by a function that sees what is there at that moment. Not
+# for a class with spots: its statement is another one.
 LOCK_CLASS_AND_MEMBER = f"""
-    select first.*, class.*, member.id is not null as member_is_locked
+    select first.*, class.*, member.id is not null as member_is_locked,
+           case when member.id is not null and class.spot_selection_mode is null
+                then member_facts($1, class.id, member.id, class.start_time, class.end_time)::text end as facts,
+           clock_timestamp() as now
     from ({first_result("$5", "$6", "$7")}) first
     left join lateral (
         {FIND_CLASS} and first.key_is_free is not false and first.first_status is null
@@ -53,18 +67,29 @@ async def lock_class(connection: Connection, access: Access, class_id: UUID | st
     return None if row is None else class_situation(row)
 
 
+class Locked(NamedTuple):
+    """The class, which is locked; whether the member is, too; and what was seen of the member, if all is seen."""
+
+    situation: ClassSituation
+    member_is_locked: bool
+    people: PeopleSituation | None = None
+
+
 async def lock_class_and_member(
     connection: Connection, access: Access, class_id: UUID, member_id: UUID, key: str | None
-) -> tuple[ClassSituation, bool] | FirstResult | None:
-    """The class, and whether the member is locked too; if not, ``lock_members`` is still to be called.
-
-    Where the key has its result, that result and no lock.
-    """
+) -> Locked | FirstResult | None:
+    """Where the member is not locked, ``lock_members`` is still to be called. Where the key has its result, that result
+    and no lock."""
     arguments = (access.studio_id, class_id, access.location_ids, member_id, access.credential_id, key)
     row = await claim_with(connection, access, key, LOCK_CLASS_AND_MEMBER, arguments)
     if (first := found_first(row)) is not None:
         return first
-    return None if row["id"] is None else (class_situation(row), row["member_is_locked"])
+    if row["id"] is None:
+        return None
+    situation, facts = class_situation(row), row["facts"]
+    return Locked(
+        situation, row["member_is_locked"], None if facts is None else one_member(situation, facts, row["now"])
+    )
 
 
 async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
