@@ -1,0 +1,69 @@
+"""Plans are made once a connection, perhaps while the tables were empty: they must not read all of what came since."""
+
+from dataclasses import replace
+
+import pytest
+
+from studiogate.domain.access import Access
+from studiogate.flows.bookings import booking
+from studiogate.flows.bookings.booking import WantedBooking
+from studiogate.storage import events
+from studiogate.storage.database import Connection, Database
+from studiogate.storage.idempotency import Once
+from tests import booking_studio
+from tests.booking_studio import BookingStudio
+
+pytestmark = pytest.mark.anyio
+hall, studio = booking_studio.hall, booking_studio.studio
+
+MANY, FEW = 3000, 300
+READ = "select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_xact_user_tables"
+GROW = """
+    insert into events (studio_id, id, sequence, type, subject, scopes, place, object, previous_attributes)
+    select $1, gen_random_uuid(), 1000 + n, 'booking.created', gen_random_uuid(), '{bookings:read}', $1, '{}', '{}'
+    from generate_series(1, $2::integer) n;"""
+GROW_KEYS = """
+    insert into idempotency_keys (studio_id, credential_id, key, fingerprint, status, body, completed_at)
+    select $1, $3, 'grown-key-' || n, '', 201, '', now() from generate_series(1, $2::integer) n"""
+GROW_CLASSES = """
+    insert into classes (studio_id, id, title, start_time, end_time, capacity)
+    select $1, gen_random_uuid(), 'grown', now(), now() + interval '1 hour', 1 from generate_series(1, $2::integer) n"""
+GROW_MEMBERS = """
+    with people as (
+        insert into members (studio_id, id, first_name, last_name)
+        select $1, gen_random_uuid(), 'Grown', 'Up' from generate_series(1, $2::integer) n returning id)
+    insert into memberships (studio_id, id, member_id, product_id, status)
+    select $1, gen_random_uuid(), id, $3, 'active' from people"""
+
+
+async def book(connection: Connection, studio: BookingStudio, access: Access, number: int) -> None:
+    wanted = WantedBooking(await studio.new_class(), await studio.new_member())
+    async with connection.transaction():
+        before = await connection.fetchval(READ)
+        made = await booking.book(connection, access, wanted, Once(f"key-{number:04d}", b""), 201)
+        assert isinstance(made, str), made
+        assert await connection.fetchval(READ) - before < FEW
+
+
+async def number_one(connection: Connection, studio: BookingStudio, access: Access) -> None:
+    async with connection.transaction():
+        before = await connection.fetchval(READ)
+        assert len(await events.number(connection, access)) == 1
+        assert await connection.fetchval(READ) - before < FEW
+
+
+async def test_a_booking_and_its_event(studio: BookingStudio) -> None:
+    access = replace(studio.access, credential_id=studio.key.split("_")[2])
+    database = Database(str(studio.door.app._runtime.settings.database_url), 1)
+    await studio.door.connection.execute("analyze")  # now it is known that the tables are small
+    async with database.connection() as connection:
+        await book(connection, studio, access, 1)
+        await number_one(connection, studio, access)
+        await studio.sql(GROW, MANY)
+        await studio.sql(GROW_KEYS, MANY, access.credential_id)
+        await studio.sql(GROW_CLASSES, MANY)
+        await studio.sql(GROW_MEMBERS, MANY, studio.product)
+        await book(connection, studio, access, 2)
+        await number_one(connection, studio, access)
+    await database.close()
+    await studio.sql("delete from events where studio_id = $1")
