@@ -118,11 +118,11 @@ class Client:
         self._history = history
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def send(self, request: Request) -> Call:
-        """Exactly one attempt."""
+    async def send(self, request: Request, raw: bytes | None = None) -> Call:
+        """Exactly one attempt. ``raw`` is the request as it is ``written``, by those who are in a hurry."""
         call = Call(request)
         self._history.calls.append(call)
-        raw, began = self.written(request), time.perf_counter()
+        raw, began = raw or self.written(request), time.perf_counter()
         try:
             async with asyncio.timeout(PATIENCE):
                 reader, writer = await self.connect()

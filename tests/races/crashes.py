@@ -127,7 +127,8 @@ async def cut_storm(arena: Arena, pool_size: int, requests: int) -> list[str]:
         return wrong
     async with arena.crowd(CLIENTS) as crowd:
         await crowd.work_off(wanted)
-    return wrong + await arena.violations()
+    # A moment after a storm some may still be told to come again.
+    return wrong + await arena.violations(forgiven=("overloaded",))
 
 
 async def _cut(arena: Arena, request: Request, gate: asyncio.Semaphore) -> None:

@@ -156,13 +156,14 @@ class Overload:
         """So many requests a second, whatever the answers do. What is confirmed after its end is no goodput."""
         calls: list[Call] = []
         sending: list[asyncio.Task[None]] = []
-        prepared = [next(self._requests) for _ in range(int(rate * seconds) + 1)]  # making them costs the storm nothing
-        # Partners keep their connections: opening them is no part of the storm.
+        wanted = [next(self._requests) for _ in range(int(rate * seconds) + 1)]
+        # Partners keep their connections: opening them is no part of the storm, nor is writing what they will send.
         async with self._arena.crowd(MOST_CLIENTS) as crowd:
+            prepared = [(request, crowd.clients[0].written(request)) for request in wanted]
             idle, ends = list(crowd.clients), time.monotonic() + seconds
 
             async def one(client: Client) -> None:
-                calls.append(await client.send(prepared.pop()))
+                calls.append(await client.send(*prepared.pop()))
                 idle.append(client)
 
             while (left := ends - time.monotonic()) > 0:
