@@ -31,6 +31,12 @@ async def is_locked(elsewhere: "asyncpg.Connection[asyncpg.Record]", table: str,
     return found is None
 
 
+async def somebody_waits(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    async with asyncio.timeout(10):
+        while not await connection.fetchval(WAITING):
+            await asyncio.sleep(0.01)
+
+
 async def locks(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]", class_id: UUID, member: UUID
 ) -> tuple[bool, bool, bool]:
@@ -107,8 +113,7 @@ async def test_who_waits_for_its_key_holds_no_class(
     async with studio.database.transaction() as connection:
         assert await idempotency.claim(connection, access, "key-0001") is None
         waiting = asyncio.create_task(twin())
-        while not await elsewhere.fetchval(WAITING):
-            await asyncio.sleep(0.01)
+        await somebody_waits(elsewhere)
         assert not await is_locked(elsewhere, "classes", class_id)
         await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
     assert await waiting == FirstResult(b"first", 201, b"{}")
@@ -123,8 +128,7 @@ async def test_what_changed_while_a_lock_was_waited_for_is_seen(studio: BookingS
         async with elsewhere.transaction():
             await elsewhere.execute(f"select from {table} where id = $1 for no key update", row_id)
             waiting = asyncio.create_task(studio.post(wire_body(class_id, member)))
-            while not await studio.door.connection.fetchval(WAITING):
-                await asyncio.sleep(0.01)
+            await somebody_waits(studio.door.connection)
             await elsewhere.execute("update memberships set credits_remaining = 0 where member_id = $1", member)
         assert (await waiting).code == "insufficient_credits"
 

@@ -8,6 +8,7 @@ import pytest
 from studiogate.storage import migrate
 from studiogate.storage.migrate import MigrationError
 from tests.conftest import with_database
+from tests.seed import seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -37,6 +38,36 @@ async def test_two_migrators_at_once_apply_everything_once(empty_database: str) 
     assert sorted(len(each) for each in applied) == [0, 0, len(migrate.migrations())]
     for each in connections:
         await each.close()
+
+
+async def test_a_filled_database_keeps_its_rows_and_its_rules(
+    empty_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From before the states became domains: what was there stays, and what was refused is refused."""
+    every, connection = migrate.migrations(), await asyncpg.connect(empty_database)
+    with monkeypatch.context() as before:
+        before.setattr(migrate, "migrations", lambda: [each for each in every if each.version <= "0020"])
+        await migrate.migrate(connection)
+    await seed_studio(connection)
+    tables = ("bookings", "classes", "memberships", "events")
+    rows = {table: await connection.fetch(f"select * from {table} order by id") for table in tables}
+    assert all(rows.values())
+    await migrate.migrate(connection)
+    assert rows == {table: await connection.fetch(f"select * from {table} order by id") for table in tables}
+    for change in (
+        "update bookings set status = 'paid'",
+        "update bookings set credits_taken = 2",
+        "update classes set status = 'full'",
+        "update classes set spot_selection_mode = 'never'",
+        "update classes set policy = '[]'",
+        "update classes set booked_count = -1",
+        "update classes set booked_count = capacity + 1",
+        "update memberships set status = 'gone'",
+        "update events set sequence = 0",
+    ):
+        with pytest.raises(asyncpg.CheckViolationError):
+            await connection.execute(change)
+    await connection.close()
 
 
 async def test_a_changed_migration_is_refused(connection: asyncpg.Connection) -> None:

@@ -1,7 +1,8 @@
 """The locks of the booking flows, in the one order that everybody keeps: key, class row, then member rows by id.
 
 A statement that waits for a lock sees the fresh locked row but stale everything else, so members, bookings and spots
-are looked at in the next statement. ``no key update`` is enough, and lets foreign key checks of others pass.
+are looked at in the next statement, or by a volatile function, whose eyes are its own. ``no key update`` is enough, and
+lets foreign key checks of others pass.
 """
 
 from typing import NamedTuple
