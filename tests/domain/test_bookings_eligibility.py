@@ -1,6 +1,6 @@
 """Every reason to say no, each by itself, then all of them together against a restatement as a table of truths."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
@@ -183,7 +183,7 @@ def test_spots_concern_those_who_take_a_seat():
     assert codes(class_=required, spots=spots, request=asks_held) == ["spot_taken"]
     assert codes(class_=required, spots=spots, request=asks_held, seats_open=0) == ["spot_taken", "class_full"]
     waits = decide_booking(
-        an_attempt(class_=required, spots=spots, request=replace(asks_held, join_waitlist=True), seats_open=0)
+        an_attempt(class_=required, spots=spots, request=asks_held._replace(join_waitlist=True), seats_open=0)
     )
     assert (waits.outcome, waits.class_spot_id) == ("waitlisted", None)
     assert codes(request=BookingRequest(class_spot_id=uid(2))) == ["spot_not_found"]

@@ -1,6 +1,5 @@
 """Promotion: order, skips, spots, and the seats that newcomers may take."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -205,7 +204,7 @@ def test_the_promoted_are_the_first_eligible_ones(suspended, seats, mode, spot_c
     assert len(handed_out) == (0 if mode is None else min(len(promoted), spot_count))
 
     # No stealing, no waste: what is left after the pass is open to newcomers, and only that.
-    left = replace(class_, booked_count=class_.booked_count + len(promoted))
+    left = class_._replace(booked_count=class_.booked_count + len(promoted))
     still_waiting = [entry for entry in entries if entry.position not in promoted]
     spots_left = spots[len(handed_out) :]
     assert eligible_waiting(left, still_waiting, spots_left, NOW) == 0

@@ -7,7 +7,6 @@ them. With no file the process is as it should be.
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -84,7 +83,7 @@ def _no_promotions(*_: object) -> list[Any]:
 
 def _last_come_first_served(class_: Any, policy: Any, entries: Any, spots: Any, now: Any) -> Any:
     turned = sorted(entries, key=lambda entry: entry.position, reverse=True)
-    renumbered = [replace(entry, position=place) for place, entry in enumerate(turned, start=1)]
+    renumbered = [entry._replace(position=place) for place, entry in enumerate(turned, start=1)]
     return plan_promotions(class_, policy, renumbered, spots, now)
 
 

@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import uuid_utils.compat as uuid
-
 from studiogate import API_VERSION, clock
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.instants import instant_text
@@ -16,6 +14,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.webhooks.secrets import Sealer, new_secret
 from studiogate.storage import events
 from studiogate.storage.database import Connection
+from studiogate.storage.ids import new_id
 from studiogate.storage.webhooks import deliveries, endpoints
 
 MAXIMUM_ENDPOINTS = 20
@@ -41,7 +40,7 @@ async def create(connection: Connection, access: Access, sealer: Sealer, details
     await endpoints.lock_studio(connection, access)
     if await endpoints.count_live(connection, access) >= MAXIMUM_ENDPOINTS:
         return Refusal(Code.INVALID_TRANSITION, {"maximum_endpoints": MAXIMUM_ENDPOINTS})
-    endpoint_id, secret = uuid.uuid7(), new_secret()
+    endpoint_id, secret = new_id(), new_secret()
     sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     await endpoints.create(connection, access, endpoint_id, details, sealed)
     return await _with_secret(connection, access, endpoint_id, secret)
@@ -90,7 +89,7 @@ async def test(connection: Connection, access: Access, endpoint_id: str) -> str 
     wire = await endpoints.read_endpoint(connection, access, endpoint_id)
     if wire is None:
         return NOT_FOUND
-    delivery_id = uuid.uuid7()
+    delivery_id = new_id()
     body = _test_body(access, delivery_id, wire)
     await deliveries.create_test(connection, access, delivery_id, endpoint_id, TEST_TYPE, body)
     await deliveries.ring(connection, access, events.CHANNEL)

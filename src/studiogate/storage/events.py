@@ -13,8 +13,6 @@ from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import uuid_utils.compat as uuid
-
 from studiogate import API_VERSION
 from studiogate.domain.access import Access, Scope, operator_access
 from studiogate.domain.events import DAYS_KEPT, READ_SCOPES, EventType, readable_types, types_of
@@ -23,6 +21,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.storage.bookings.reading import BOOKING, WAITLIST_ENTRY
 from studiogate.storage.database import Connection
 from studiogate.storage.forms.reading import FORM, SUBMISSION
+from studiogate.storage.ids import new_id
 from studiogate.storage.leads import LEAD
 from studiogate.storage.listing import Filter, OneOf, Resource, read_one, read_page
 from studiogate.storage.members import MEMBER
@@ -120,7 +119,7 @@ async def emit(connection: Connection, access: Access, type_: EventType, *change
         access.studio_id,
         type_.value,
         READ_SCOPES[type_].value,
-        [uuid.uuid7() for _ in changes],
+        [new_id() for _ in changes],
         [change.row_id for change in changes],
         [json.dumps(change.previous_attributes, default=str, separators=(",", ":")) for change in changes],
     )

@@ -112,7 +112,7 @@ def found_first(row: Record) -> FirstResult | None:
 
 def _lock_number(access: Access, key: str) -> int:
     """Two keys with the same number would only wait for each other."""
-    name = f"{access.studio_id} {access.credential_id} {key}"
+    name = f"{access.credential_id} {key}"
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
 
 

@@ -7,13 +7,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import uuid_utils.compat as uuid
-
 from studiogate.domain.access import Access
 from studiogate.domain.leads import LeadContact
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.database import Connection, Record
+from studiogate.storage.ids import new_id
 from studiogate.storage.listing import Filter, Resource, read_one, read_page
 
 # Staff notes are never returned.
@@ -94,7 +93,7 @@ class LeadChange:
 async def insert_lead(connection: Connection, access: Access, email: str, contact: LeadContact) -> UUID | None:
     """The new lead's id, or None where this email has one already (waiting for whoever is making it)."""
     values = (contact.first_name, contact.last_name, contact.phone, contact.source, json.dumps(dict(contact.metadata)))
-    made: UUID | None = await connection.fetchval(INSERT, access.studio_id, uuid.uuid7(), email, *values)
+    made: UUID | None = await connection.fetchval(INSERT, access.studio_id, new_id(), email, *values)
     return made
 
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import uuid_utils.compat as uuid
-
 from studiogate.domain.access import Access
 from studiogate.storage.database import Connection
+from studiogate.storage.ids import new_id
 
 QUEUE = """
     insert into mails (studio_id, id, submission_id, kind, recipient)
@@ -57,7 +56,7 @@ class QueuedMail:
 
 
 async def queue(connection: Connection, access: Access, submission_id: UUID, mails: Sequence[QueuedMail]) -> None:
-    ids = [uuid.uuid7() for _ in mails]
+    ids = [new_id() for _ in mails]
     kinds, recipients = [each.kind for each in mails], [each.recipient for each in mails]
     await connection.execute(QUEUE, access.studio_id, submission_id, ids, kinds, recipients)
 

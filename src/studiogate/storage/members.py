@@ -3,12 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
-import uuid_utils.compat as uuid
-
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.database import Connection
+from studiogate.storage.ids import new_id
 from studiogate.storage.listing import Filter, Parent, Resource, read_one, read_page
 
 # Private staff notes and the phone number are not part of a profile.
@@ -77,7 +76,7 @@ async def insert_member(
 ) -> str | None:
     """The new member in wire form, or None where this email has one already."""
     wire: str | None = await connection.fetchval(
-        INSERT, access.studio_id, uuid.uuid7(), email, first_name, last_name, phone
+        INSERT, access.studio_id, new_id(), email, first_name, last_name, phone
     )
     return wire
 

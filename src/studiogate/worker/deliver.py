@@ -10,7 +10,6 @@ from collections import Counter
 from uuid import UUID
 
 import structlog
-import uuid_utils.compat as uuid
 
 from studiogate import clock, telemetry
 from studiogate.domain.access import operator_access
@@ -21,6 +20,7 @@ from studiogate.flows.delivering import Claimed, Settled
 from studiogate.flows.webhooks import purpose_of
 from studiogate.runtime import Runtime
 from studiogate.storage.database import Database
+from studiogate.storage.ids import new_id
 from studiogate.storage.notifications import Listener
 from studiogate.worker.sending import Sender
 
@@ -88,7 +88,7 @@ class Deliverer:
 
     async def _claim(self, studio_id: UUID) -> None:
         claimed = await delivering.claim(
-            self._database, operator_access(studio_id), self._under_way, PLACES_OF_AN_ENDPOINT, uuid.uuid7()
+            self._database, operator_access(studio_id), self._under_way, PLACES_OF_AN_ENDPOINT, new_id()
         )
         for each in claimed:
             self._under_way[each.endpoint_id] += 1

@@ -2,7 +2,6 @@
 
 import json
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -21,6 +20,7 @@ from studiogate.flows.bookings import booking as flow
 from studiogate.flows.bookings import cancelling
 from studiogate.flows.once import Claiming
 from studiogate.storage.bookings import reading
+from studiogate.storage.ids import read_id
 
 Reader = Annotated[Caller, needs(Scope.BOOKINGS_READ)]
 Writer = Annotated[Caller, needs(Scope.BOOKINGS_WRITE)]
@@ -44,8 +44,8 @@ class PartnerBookingCreate(BaseModel):
     class_spot_id: Id | None = Field(None, description="A spot from GET /classes/{class_id}/spots.")
 
     def wanted(self) -> flow.WantedBooking:
-        spot = None if self.class_spot_id is None else UUID(self.class_spot_id)
-        return flow.WantedBooking(UUID(self.class_id), UUID(self.member_id), self.join_waitlist, spot)
+        spot = None if self.class_spot_id is None else read_id(self.class_spot_id)
+        return flow.WantedBooking(read_id(self.class_id), read_id(self.member_id), self.join_waitlist, spot)
 
 
 class ValidationReason(BaseModel):

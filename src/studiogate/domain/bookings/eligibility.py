@@ -13,8 +13,8 @@ code would say nothing: the four entitlement codes, the three spot codes, ``alre
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.bookings.entitlement import choose_entitlement, credits_of
@@ -34,8 +34,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class BookingDecision:
+class BookingDecision(NamedTuple):
     """``membership`` is the one that pays, or, on the waitlist, the one that qualifies: it pays when promoted, so
     ``credits_required`` is 0 there."""
 
@@ -54,11 +53,17 @@ class BookingDecision:
         return self.membership.id if self.membership else None
 
 
+class Judgement(NamedTuple):
+    """Every rule that fails, and the membership that pays where none does."""
+
+    reasons: tuple[Refusal, ...]
+    membership: MembershipFacts | None
+
+
 def decide_booking(attempt: Attempt) -> BookingDecision:
-    reasons = failing_rules(attempt)
+    reasons, membership = _judge(attempt, LIMIT_AND_SEAT_RULES)
     if reasons:
         return BookingDecision(Outcome.REFUSED, reasons)
-    membership = entitlement_of(attempt)
     if attempt.would_wait:
         return BookingDecision(Outcome.WAITLISTED, membership=membership)
     spot_id = assigned_spot(attempt.class_.spot_selection_mode, attempt.spots, attempt.request.class_spot_id)
@@ -66,12 +71,12 @@ def decide_booking(attempt: Attempt) -> BookingDecision:
 
 
 def failing_rules(attempt: Attempt) -> tuple[Refusal, ...]:
-    return _failing((*CLASS_RULES, *MEMBER_RULES, *SEAT_RULES), attempt)
+    return _judge(attempt, LIMIT_AND_SEAT_RULES).reasons
 
 
-def failing_rules_without_seat(attempt: Attempt) -> tuple[Refusal, ...]:
-    """The rules about class and member alone: the seat and its spot are then the promotion's concern."""
-    return _failing((*CLASS_RULES, *MEMBER_RULES), attempt)
+def judge_without_seat(attempt: Attempt) -> Judgement:
+    """By the rules about class and member alone: the seat and its spot are then the promotion's concern."""
+    return _judge(attempt, LIMIT_RULES)
 
 
 def first_refusal(reasons: Sequence[Refusal]) -> Refusal | None:
@@ -80,12 +85,6 @@ def first_refusal(reasons: Sequence[Refusal]) -> Refusal | None:
         return None
     first = reasons[0]
     return Refusal(first.code, {**first.details, "reasons": [str(reason.code) for reason in reasons]}, first.param)
-
-
-def entitlement_of(attempt: Attempt) -> MembershipFacts | None:
-    """The membership that pays for an attempt which passed the rules."""
-    chosen = _entitlement(attempt)
-    return chosen if isinstance(chosen, MembershipFacts) else None
 
 
 def waitlist_fault(attempt: Attempt) -> Refusal | None:
@@ -97,8 +96,16 @@ def waitlist_fault(attempt: Attempt) -> Refusal | None:
     return Refusal(Code.WAITLIST_FULL) if full else None
 
 
-def _failing(rules: Sequence[Rule], attempt: Attempt) -> tuple[Refusal, ...]:
-    return tuple(refusal for rule in rules if (refusal := rule(attempt)) is not None)
+def _judge(attempt: Attempt, further_rules: Sequence[Rule]) -> Judgement:
+    """The entitlement stands in the middle: it is a rule that brings something, the membership."""
+    before, chosen, after = _failing(FIRST_RULES, attempt), _entitlement(attempt), _failing(further_rules, attempt)
+    if isinstance(chosen, Refusal):
+        return Judgement((*before, chosen, *after), None)
+    return Judgement((*before, *after), chosen)
+
+
+def _failing(rules: Sequence[Rule], attempt: Attempt) -> list[Refusal]:
+    return [refusal for rule in rules if (refusal := rule(attempt)) is not None]
 
 
 def _cancelled(attempt: Attempt) -> Refusal | None:
@@ -150,11 +157,6 @@ def _entitlement(attempt: Attempt) -> MembershipFacts | Refusal | None:
     return choose_entitlement(attempt.member.memberships, attempt.class_, attempt.now)
 
 
-def _not_entitled(attempt: Attempt) -> Refusal | None:
-    chosen = _entitlement(attempt)
-    return chosen if isinstance(chosen, Refusal) else None
-
-
 def _limit_reached(attempt: Attempt) -> Refusal | None:
     limit = attempt.policy.max_bookings_per_day
     reached = limit is not None and attempt.member.bookings_that_day >= limit
@@ -180,13 +182,15 @@ def _no_seat(attempt: Attempt) -> Refusal | None:
     return Refusal(Code.CLASS_FULL, {"waitlist_available": waitlist_fault(attempt) is None, "available_count": 0})
 
 
-CLASS_RULES: tuple[Rule, ...] = (_cancelled, _not_visible, _started, _window_not_open, _window_closed)
-MEMBER_RULES: tuple[Rule, ...] = (
+FIRST_RULES: tuple[Rule, ...] = (
+    _cancelled,
+    _not_visible,
+    _started,
+    _window_not_open,
+    _window_closed,
     _already_there,
     _suspended,
     _waiver_missing,
-    _not_entitled,
-    _limit_reached,
-    _overlapping,
 )
-SEAT_RULES: tuple[Rule, ...] = (_spot, _no_seat)
+LIMIT_RULES: tuple[Rule, ...] = (_limit_reached, _overlapping)
+LIMIT_AND_SEAT_RULES: tuple[Rule, ...] = (*LIMIT_RULES, _spot, _no_seat)

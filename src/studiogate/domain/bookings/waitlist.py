@@ -15,11 +15,11 @@
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from studiogate.domain.bookings.eligibility import entitlement_of, failing_rules_without_seat
+from studiogate.domain.bookings.eligibility import judge_without_seat
 from studiogate.domain.bookings.entitlement import credits_of
 from studiogate.domain.bookings.facts import (
     Attempt,
@@ -81,8 +81,9 @@ def eligible_waiting(
 def seats_open_to_newcomers(class_: ClassFacts, policy: Policy, eligible: int, now: datetime) -> int:
     """Free seats less those promised to ``eligible`` waiting entries. After a pass of promotions in ``auto`` nobody
     eligible is left waiting for a free seat, so ``eligible`` is 0 then."""
-    promised = policy.waitlist_mode != WaitlistMode.OFF and promotion_is_open(class_, policy, now)
-    return max(0, class_.available_count - (eligible if promised else 0))
+    if not eligible or policy.waitlist_mode == WaitlistMode.OFF or not promotion_is_open(class_, policy, now):
+        return class_.available_count
+    return max(0, class_.available_count - eligible)
 
 
 def promotion_is_open(class_: ClassFacts, policy: Policy, now: datetime) -> bool:
@@ -99,10 +100,11 @@ def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFa
     ``manual`` ask the same question."""
     attempt = _attempt(class_, entry, now)
     spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
-    reasons = failing_rules_without_seat(attempt) + _without_spot(class_.spot_selection_mode, spot_id)
+    judgement = judge_without_seat(attempt)
+    reasons = judgement.reasons + _without_spot(class_.spot_selection_mode, spot_id)
     if reasons:
         return Skip(reasons)
-    membership = entitlement_of(attempt)
+    membership = judgement.membership
     return Promote(membership, spot_id, credits_of(membership))
 
 
@@ -136,7 +138,7 @@ def _attempt(class_: ClassFacts, entry: WaitingEntry, now: datetime) -> Attempt:
 def _apart_from_own_booking(member: MemberFacts, booking_id: UUID) -> MemberFacts:
     if member.live_booking is None or member.live_booking.id != booking_id:
         return member
-    return replace(member, live_booking=None)
+    return member._replace(live_booking=None)
 
 
 def _without_spot(mode: SpotSelectionMode | None, spot_id: UUID | None) -> tuple[Refusal, ...]:

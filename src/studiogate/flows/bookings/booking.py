@@ -1,8 +1,7 @@
 """POST /bookings, and asking beforehand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -19,8 +18,7 @@ NOT_FOUND = Refusal(Code.NOT_FOUND)
 SOURCE = "partner_api"
 
 
-@dataclass(frozen=True, slots=True)
-class WantedBooking:
+class WantedBooking(NamedTuple):
     class_id: UUID
     member_id: UUID
     join_waitlist: bool = False

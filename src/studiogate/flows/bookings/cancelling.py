@@ -1,7 +1,6 @@
 """DELETE /bookings/{id}, its preview, and the receipt."""
 
 import json
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from studiogate.flows.bookings import announcing, promotion
 from studiogate.storage.bookings import facts, locking, recording
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
+from studiogate.storage.ids import new_id
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 
@@ -83,7 +83,7 @@ def _plan(
     situation: ClassSituation, people: PeopleSituation, booking: BookingFacts, cancellation: Cancellation
 ) -> list[PromotionStep]:
     """Who gets a seat once this booking has gone."""
-    freed = replace(situation.class_, booked_count=situation.class_.booked_count - cancellation.seat_freed)
+    freed = situation.class_._replace(booked_count=situation.class_.booked_count - cancellation.seat_freed)
     waiting = tuple(entry for entry in people.waiting if entry.booking_id != booking.id)
     spots = tuple(
         SpotFacts(spot.id, spot.label, spot.held and spot.id != booking.class_spot_id) for spot in people.spots
@@ -128,7 +128,7 @@ async def record_cancellation(
     """Booking, seat, credit, fee, receipt and events; returns the receipt."""
     entry = await recording.record_cancellation(connection, access, booking, cancellation, entry_becomes)
     purchase_id = await recording.record_fee(connection, access, booking, cancellation, situation.class_.location_id)
-    receipt_id: UUID = recording.new_id()
+    receipt_id: UUID = new_id()
     receipt = _text(
         receipt_json(
             booking, cancellation, receipt_id=receipt_id, reason=reason, purchase_id=purchase_id, promoted=promoted

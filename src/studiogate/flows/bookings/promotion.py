@@ -1,6 +1,5 @@
 """Free seats go to those who wait, inside the transaction that freed them."""
 
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -53,7 +52,7 @@ async def look_at_people(
 
 
 def _leaves_seats_over(situation: ClassSituation, people: PeopleSituation, seats: int) -> bool:
-    class_ = replace(situation.class_, booked_count=situation.class_.capacity - seats)
+    class_ = situation.class_._replace(booked_count=situation.class_.capacity - seats)
     if not promotion_is_open(class_, situation.policy, people.now):
         return False
     return eligible_waiting(class_, people.waiting, people.spots, people.now) < seats
@@ -98,8 +97,7 @@ def _after(
     class_ = situation.class_
     seated = {entry.id for entry, _ in promoted}
     taken = {verdict.class_spot_id for _, verdict in promoted}
-    class_ = replace(
-        class_,
+    class_ = class_._replace(
         booked_count=class_.booked_count + len(promoted),
         waitlist_count=class_.waitlist_count - len(promoted),
     )
@@ -109,18 +107,18 @@ def _after(
     for entry, verdict in promoted:
         if entry.member.id in members:
             members[entry.member.id] = _seated(members[entry.member.id], entry, verdict)
-    return replace(situation, class_=class_), replace(people, members=members, waiting=waiting, spots=spots)
+    return situation._replace(class_=class_), people._replace(members=members, waiting=waiting, spots=spots)
 
 
 def _seated(member: MemberFacts, entry: WaitingEntry, verdict: Promote) -> MemberFacts:
     live = LiveBooking(entry.booking_id, BookingStatus.CONFIRMED)
-    return replace(member, live_booking=live, memberships=tuple(_paid(each, verdict) for each in member.memberships))
+    return member._replace(live_booking=live, memberships=tuple(_paid(each, verdict) for each in member.memberships))
 
 
 def _paid(membership: MembershipFacts, verdict: Promote) -> MembershipFacts:
     if membership.id != verdict.membership_id or membership.credits_remaining is None:
         return membership
-    return replace(membership, credits_remaining=membership.credits_remaining - verdict.credits_taken)
+    return membership._replace(credits_remaining=membership.credits_remaining - verdict.credits_taken)
 
 
 def open_seats(situation: ClassSituation, people: PeopleSituation) -> int:

@@ -17,6 +17,7 @@ from studiogate.flows.telling import tell
 from studiogate.storage.database import Connection, Database
 from studiogate.storage.forms import submitting as storage
 from studiogate.storage.forms.submitting import FormSituation, NewSubmission
+from studiogate.storage.ids import new_id
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 NOT_ACCEPTING = Refusal(Code.FORM_NOT_ACCEPTING_SUBMISSIONS)
@@ -130,7 +131,7 @@ async def _with_person(
     if member_id is None and lead_id is None and form.settings.create_lead:
         lead_id = await leads.lead_from_form(connection, access, email, wanted.submitter_name)
     return NewSubmission(
-        storage.new_id(),
+        new_id(),
         form,
         wanted.submitter_name,
         email,

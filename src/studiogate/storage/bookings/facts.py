@@ -1,14 +1,11 @@
 """What the rules look at, read in one statement after the locks are held."""
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
-
-from asyncpg.pgproto import pgproto
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import (
@@ -26,6 +23,7 @@ from studiogate.domain.bookings import (
 )
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
 from studiogate.storage.database import Connection, Record
+from studiogate.storage.ids import read_id
 
 # How many waiting entries a transaction looks at for a free seat at first.
 WAITING_LOOKED_AT = 100
@@ -77,12 +75,12 @@ LATE_CANCELS = """
     where k.studio_id = $1 and k.member_id = $2 and k.late and not k.graced_for_promotion and k.cancelled_at >= $3"""
 
 
-@dataclass(frozen=True, slots=True)
-class ClassSituation:
+class ClassSituation(NamedTuple):
     """A class with its resolved policy, in its studio's terms."""
 
     class_: ClassFacts
     policy: Policy
+    policy_json: str  # as it is frozen on a booking
     timezone: ZoneInfo
     currency: str
 
@@ -91,8 +89,7 @@ class ClassSituation:
         return self.class_.available_count > 0 and self.class_.waitlist_count > 0
 
 
-@dataclass(frozen=True, slots=True)
-class PeopleSituation:
+class PeopleSituation(NamedTuple):
     """Members by id, those who wait in their order, and the class's spots."""
 
     members: dict[UUID, MemberFacts]
@@ -101,8 +98,7 @@ class PeopleSituation:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class BookingSituation:
+class BookingSituation(NamedTuple):
     booking: BookingFacts
     membership: MembershipFacts | None
 
@@ -122,14 +118,15 @@ def class_situation(row: Record) -> ClassSituation:
         class_type_id=row["class_type_id"],
         location_id=row["location_id"],
     )
-    return ClassSituation(facts, _policy_of(row["policies"]), ZoneInfo(row["timezone"]), row["currency"])
+    return ClassSituation(facts, *_policy_of(row["policies"]), ZoneInfo(row["timezone"]), row["currency"])
 
 
 @lru_cache(maxsize=1000)
-def _policy_of(levels: str) -> Policy:
+def _policy_of(levels: str) -> tuple[Policy, str]:
     """Many classes have the same policies, to the letter."""
     studio, location, class_type, own = json.loads(levels)
-    return resolve_policy(studio, location, class_type, own)
+    policy = resolve_policy(studio, location, class_type, own)
+    return policy, json.dumps(policy.as_json())
 
 
 async def look_at_people(
@@ -139,18 +136,19 @@ async def look_at_people(
     class_ = situation.class_
     arguments = (access.studio_id, class_.id, member_ids, class_.start_time, class_.end_time, depth)
     row = json.loads(await connection.fetchval(MEMBERS, *arguments))
-    members = _Members(situation, row["members"])
+    rows = {read_id(each["id"]): each for each in row["members"]}
     return PeopleSituation(
-        members.by_id(),
-        tuple(members.waiting(each) for each in row["waiting"]),
-        tuple(SpotFacts(_uuid(each["id"]), each["label"], each["held"]) for each in row["spots"]),
+        {member_id: _member(situation, each, situation.policy) for member_id, each in rows.items()},
+        tuple(_waiting(situation, each, rows[read_id(each["member_id"])]) for each in row["waiting"]),
+        tuple(SpotFacts(read_id(each["id"]), each["label"], each["held"]) for each in row["spots"]),
         _instant(row["now"]),
     )
 
 
 def one_member(situation: ClassSituation, facts: str, now: datetime) -> PeopleSituation:
     """Where nobody who waits matters, and no spot: the facts of one member are all there is to look at."""
-    return PeopleSituation(_Members(situation, [json.loads(facts)]).by_id(), (), (), now)
+    member = _member(situation, json.loads(facts), situation.policy)
+    return PeopleSituation({member.id: member}, (), (), now)
 
 
 async def look_at_booking(
@@ -159,9 +157,9 @@ async def look_at_booking(
     """``policy`` is the class's own, for a booking that has none frozen on it (an imported one)."""
     row = json.loads(await connection.fetchval(BOOKING, access.studio_id, booking_id))
     booking = BookingFacts(
-        id=_uuid(row["id"]),
-        class_id=_uuid(row["class_id"]),
-        member_id=_uuid(row["member_id"]),
+        id=read_id(row["id"]),
+        class_id=read_id(row["class_id"]),
+        member_id=read_id(row["member_id"]),
         status=BookingStatus(row["status"]),
         policy=Policy.from_json(row["policy"]) if row["policy"] else policy,
         membership_id=_id(row["membership_id"]),
@@ -183,51 +181,43 @@ async def look_at_clock(connection: Connection) -> datetime:
     return instant
 
 
-class _Members:
-    """What was found of the members, read for one class."""
+def _waiting(situation: ClassSituation, row: dict[str, Any], member_row: dict[str, Any]) -> WaitingEntry:
+    frozen = Policy.from_json(row["policy"]) if row["policy"] else situation.policy
+    member = _member(situation, member_row, frozen)
+    return WaitingEntry(
+        read_id(row["id"]), read_id(row["booking_id"]), row["position"], member, frozen, row["skip_reason"]
+    )
 
-    def __init__(self, situation: ClassSituation, rows: list[dict[str, Any]]) -> None:
-        self._situation = situation
-        self._rows: dict[UUID, dict[str, Any]] = {_uuid(each["id"]): each for each in rows}
 
-    def by_id(self) -> dict[UUID, MemberFacts]:
-        return {member_id: self._member(row, self._situation.policy) for member_id, row in self._rows.items()}
+def _member(situation: ClassSituation, row: dict[str, Any], policy: Policy) -> MemberFacts:
+    live = row["live_booking"]
+    return MemberFacts(
+        id=read_id(row["id"]),
+        suspended=row["suspended"],
+        waiver_submitted=str(policy.waiver_form_id) in row["submitted_forms"],
+        live_booking=LiveBooking(read_id(live["id"]), BookingStatus(live["status"])) if live else None,
+        bookings_that_day=_of_that_day(situation, row["bookings_nearby"]),
+        overlapping=row["overlapping"],
+        memberships=tuple([_membership(each) for each in row["memberships"]]),
+    )
 
-    def waiting(self, row: dict[str, Any]) -> WaitingEntry:
-        frozen = Policy.from_json(row["policy"]) if row["policy"] else self._situation.policy
-        member = self._member(self._rows[_uuid(row["member_id"])], frozen)
-        return WaitingEntry(
-            _uuid(row["id"]), _uuid(row["booking_id"]), row["position"], member, frozen, row["skip_reason"]
-        )
 
-    def _member(self, row: dict[str, Any], policy: Policy) -> MemberFacts:
-        live = row["live_booking"]
-        return MemberFacts(
-            id=_uuid(row["id"]),
-            suspended=row["suspended"],
-            waiver_submitted=str(policy.waiver_form_id) in row["submitted_forms"],
-            live_booking=LiveBooking(_uuid(live["id"]), BookingStatus(live["status"])) if live else None,
-            bookings_that_day=self._of_that_day(row["bookings_nearby"]),
-            overlapping=row["overlapping"],
-            memberships=tuple(_membership(each) for each in row["memberships"]),
-        )
-
-    def _of_that_day(self, start_times: list[str]) -> int:
-        if not start_times:
-            return 0
-        first, following = local_day_bounds(self._situation.class_.start_time, self._situation.timezone)
-        return sum(first <= _instant(each) < following for each in start_times)
+def _of_that_day(situation: ClassSituation, start_times: list[str]) -> int:
+    if not start_times:
+        return 0
+    first, following = local_day_bounds(situation.class_.start_time, situation.timezone)
+    return sum(first <= _instant(each) < following for each in start_times)
 
 
 def _membership(row: dict[str, Any]) -> MembershipFacts:
     return MembershipFacts(
-        id=_uuid(row["id"]),
+        id=read_id(row["id"]),
         status=MembershipStatus(row["status"]),
         credits_remaining=row["credits_remaining"],
         started_at=_optional_instant(row["started_at"]),
         current_period_end=_optional_instant(row["current_period_end"]),
-        class_type_ids=frozenset(map(_uuid, row.get("class_type_ids", ()))),
-        location_ids=frozenset(map(_uuid, row.get("location_ids", ()))),
+        class_type_ids=frozenset(map(read_id, row.get("class_type_ids", ()))),
+        location_ids=frozenset(map(read_id, row.get("location_ids", ()))),
         pause_starts_at=_optional_instant(row["pause_starts_at"]),
         pause_ends_at=_optional_instant(row["pause_ends_at"]),
     )
@@ -241,10 +231,5 @@ def _optional_instant(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def _uuid(text: str) -> UUID:
-    """The driver's own kind of UUID is made at a tenth of the cost."""
-    return pgproto.UUID(text)
-
-
 def _id(text: str | None) -> UUID | None:
-    return None if text is None else _uuid(text)
+    return None if text is None else read_id(text)

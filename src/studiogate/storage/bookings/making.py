@@ -4,20 +4,18 @@ answer that is remembered for its request.
 The class row and the member's row are locked, so counters can be added to and positions can be counted.
 """
 
-import json
 from datetime import datetime
-from functools import lru_cache
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import BookingDecision, Outcome, Policy
+from studiogate.domain.bookings import BookingDecision, Outcome
 from studiogate.domain.events import EventType
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.bookings.reading import BOOKING
-from studiogate.storage.bookings.recording import new_id
 from studiogate.storage.database import Connection
 from studiogate.storage.events import creation_told
 from studiogate.storage.idempotency import Once, answer_remembered, check_remembered
+from studiogate.storage.ids import new_id
 
 # $1 studio, $2 booking, $3 class, $4 member, $5 now, $6 source, $7 spot, $8 membership, $9 policy, $10 location,
 # $11 and $12 the class's times, $13 the event, $14 to $17 whose idempotency key, with which fingerprint and status its
@@ -100,7 +98,7 @@ async def record_booking(
         source,
         decision.class_spot_id,
         decision.membership_id if confirmed else None,
-        _json(situation.policy),
+        situation.policy_json,
         class_.location_id,
         class_.start_time,
         class_.end_time,
@@ -117,8 +115,3 @@ async def record_booking(
         check_remembered(row["remembered"])
     wire: str = row["wire"]
     return wire
-
-
-@lru_cache(maxsize=1000)
-def _json(policy: Policy) -> str:
-    return json.dumps(policy.as_json())

@@ -8,8 +8,6 @@ from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
-import uuid_utils.compat as uuid
-
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import (
     BookingFacts,
@@ -17,6 +15,7 @@ from studiogate.domain.bookings import (
     Promote,
 )
 from studiogate.storage.database import Connection
+from studiogate.storage.ids import new_id
 
 # $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id.
 PROMOTE = """
@@ -99,11 +98,6 @@ class Renumbered(NamedTuple):
     entry_id: UUID
     position: int
     position_before: int
-
-
-def new_id() -> UUID:
-    """Ordered by time, so that new rows stay together in the indexes."""
-    return uuid.uuid7()
 
 
 async def record_promotion(

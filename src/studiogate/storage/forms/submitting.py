@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import uuid_utils.compat as uuid
-
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.forms.answers import Consent
@@ -75,10 +73,6 @@ class NewSubmission:
     upload_ids: Sequence[str]
     member_id: UUID | None
     lead_id: UUID | None
-
-
-def new_id() -> UUID:
-    return uuid.uuid7()
 
 
 async def lock_form(connection: Connection, access: Access, form_id: str | UUID) -> FormSituation | None:

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-import uuid_utils.compat as uuid
-
 from studiogate.domain.access import Access
 from studiogate.storage.database import Connection
+from studiogate.storage.ids import new_id
 
 INSERT = """
     with made as (
@@ -43,7 +42,7 @@ async def insert_upload(connection: Connection, access: Access, made: NewUpload)
     wire: str = await connection.fetchval(
         INSERT,
         access.studio_id,
-        uuid.uuid7(),
+        new_id(),
         made.form_id,
         made.field_key,
         made.filename,

@@ -7,11 +7,11 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-import uuid_utils.compat as uuid
 
 from studiogate.domain.access import Access
 from studiogate.storage.database import Connection, TransactionConflictError
 from studiogate.storage.forms.reading import FORM
+from studiogate.storage.ids import new_id
 
 WIRE = f"select row_to_json(w)::text from (select {FORM.columns} from saved f) w"
 
@@ -71,7 +71,7 @@ def _written(value: object) -> str:
 
 async def insert_form(connection: Connection, access: Access, content: FormContent) -> str | None:
     """The new form in wire form, or None where its slug is taken."""
-    wire: str | None = await connection.fetchval(INSERT, access.studio_id, uuid.uuid7(), *content.columns)
+    wire: str | None = await connection.fetchval(INSERT, access.studio_id, new_id(), *content.columns)
     return wire
 
 
