@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 import asyncpg
 import pytest
@@ -321,6 +322,52 @@ async def test_a_transaction_that_fails_rolls_back_and_goes_on(
         await mark(pool, 2, asyncio.CancelledError())
     await gone(watcher, first)
     assert await watcher.fetchval("select count(*) from marks") == 1
+
+
+async def test_a_failure_that_is_passed_over_is_no_success(
+    pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    """PostgreSQL answers such a commit with a rollback, and says nothing else."""
+    await watcher.execute("create table passed_over (number integer)")
+    first = await backend(pool)
+
+    async def careless() -> None:
+        async with pool.transaction() as connection:
+            await connection.execute("insert into passed_over values (1)")
+            with suppress(asyncpg.DivisionByZeroError):
+                await connection.execute("select 1 / 0")
+
+    with pytest.raises(RuntimeError, match="passed over"):
+        await careless()
+    assert await watcher.fetchval("select count(*) from passed_over") == 0
+    assert await backend(pool) == first
+
+
+async def test_what_fails_at_the_commit_is_told(pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+    await watcher.execute("create table late (number integer unique deferrable initially deferred)")
+    first = await backend(pool)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await in_transaction(pool, "insert into late values (1), (1)")
+    assert await backend(pool) == first
+
+
+@pytest.mark.parametrize("error", [None, ValueError("another reason")])
+async def test_a_backend_killed_in_a_transaction(
+    pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]", error: Exception | None
+) -> None:
+    """Before the commit, and before the rollback of something that failed for another reason."""
+
+    async def interrupted() -> None:
+        async with pool.transaction() as connection:
+            backend_id = await connection.fetchval(BACKEND)
+            await watcher.execute("select pg_terminate_backend($1)", backend_id)
+            assert await gone(watcher, backend_id)
+            if error is not None:
+                raise error
+
+    with pytest.raises(DatabaseUnavailableError):
+        await interrupted()
+    assert await backend(pool)
 
 
 async def test_a_statement_that_fails_does_not_cost_a_connection(pool: Database) -> None:
