@@ -73,6 +73,24 @@ async def test_who_gives_up_leaves_the_line() -> None:
     await asyncio.gather(*visits, return_exceptions=True)
 
 
+async def test_a_turn_that_nobody_takes_goes_to_the_next() -> None:
+    """Given at the very moment at which who waited for it gives up."""
+    visitors, row_id = Visitors(Turnstile()), uuid4()
+    held = [visitors.line.turn(row_id) for _ in range(AT_ONCE)]
+    for turn in held:
+        await turn.__aenter__()
+    first, second = visitors.send(1, row_id), visitors.send(2, row_id)
+    await settle()
+    await held[0].__aexit__()
+    first.cancel()
+    await settle()
+    assert (visitors.entered, first.cancelled()) == ([2], True)
+    visitors.leave[2].set()
+    await second
+    await held[1].__aexit__()
+    assert (visitors.line.length(row_id), visitors.line.waiting) == (0, 0)
+
+
 async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turnstile, "TURN_SECONDS", 0.01)
     line, row_id = Turnstile(), uuid4()

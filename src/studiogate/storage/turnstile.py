@@ -6,6 +6,7 @@ nothing. It makes things quick, not right: the lock of the row is what keeps boo
 """
 
 import asyncio
+from collections import deque
 from uuid import UUID
 
 from studiogate.storage.database import OverloadedError
@@ -17,14 +18,12 @@ TURN_SECONDS = 3.0  # as long as for the lock of the row itself
 
 
 class _Line:
-    def __init__(self) -> None:
-        self.places = asyncio.Semaphore(AT_ONCE)
-        self.people = 0
-        self.pace = Pace()
+    __slots__ = ("inside", "pace", "turns")
 
-    @property
-    def waiting(self) -> int:
-        return self.people - AT_ONCE
+    def __init__(self) -> None:
+        self.inside = 0
+        self.turns: deque[asyncio.Future[None]] = deque()  # of those who wait
+        self.pace = Pace()
 
 
 class Turnstile:
@@ -35,27 +34,46 @@ class Turnstile:
     def length(self, row_id: UUID) -> int:
         """How many wait for a row or have their turn."""
         line = self._lines.get(row_id)
-        return 0 if line is None else line.people
+        return 0 if line is None else line.inside + len(line.turns)
 
     def turn(self, row_id: UUID) -> "_Turn":
         """Wait in line for a row, but not in vain and not for ever."""
         return _Turn(self, row_id)
 
     def line(self, row_id: UUID) -> _Line:
-        return self._lines.setdefault(row_id, _Line())
+        line = self._lines.get(row_id)
+        if line is None:
+            line = self._lines[row_id] = _Line()
+        return line
 
     def leave(self, row_id: UUID, line: _Line) -> None:
-        line.people -= 1
-        if not line.people:
+        """The place goes straight to whoever waits longest, so that nobody overtakes."""
+        while line.turns:
+            turn = line.turns.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        line.inside -= 1
+        if not line.inside:
             del self._lines[row_id]
 
-    async def wait(self, places: asyncio.Semaphore) -> None:
+    async def wait(self, row_id: UUID, line: _Line) -> None:
+        if line.pace.is_in_vain(len(line.turns)):
+            raise OverloadedError
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line.turns.append(turn)
         self.waiting += 1
         try:
             async with asyncio.timeout(TURN_SECONDS):
-                await places.acquire()
-        except TimeoutError:
-            raise OverloadedError from None
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                self.leave(row_id, line)  # our turn came at the moment we gave up: it is the next one's
+            elif turn in line.turns:
+                line.turns.remove(turn)
+            if isinstance(error, TimeoutError):
+                raise OverloadedError from None
+            raise
         finally:
             self.waiting -= 1
 
@@ -71,20 +89,12 @@ class _Turn:
 
     async def __aenter__(self) -> None:
         line = self._line = self._turnstile.line(self._row_id)
-        if line.pace.is_in_vain(line.waiting):
-            raise OverloadedError
-        line.people += 1
-        try:
-            if line.places.locked():
-                await self._turnstile.wait(line.places)
-            else:
-                await line.places.acquire()
-        except BaseException:
-            self._turnstile.leave(self._row_id, line)
-            raise
+        if line.inside < AT_ONCE:
+            line.inside += 1
+        else:
+            await self._turnstile.wait(self._row_id, line)
 
     async def __aexit__(self, *_: object) -> None:
         line = self._line
-        line.places.release()
-        line.pace.step(others_wait=line.waiting > 0)
+        line.pace.step(others_wait=bool(line.turns))
         self._turnstile.leave(self._row_id, line)
