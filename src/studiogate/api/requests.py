@@ -2,10 +2,10 @@
 
 import asyncio
 import json
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from studiogate.domain.refusals import Code, Refusal
@@ -21,6 +21,20 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
+# Where our server puts it in a scope's extensions; any other server speaks in ASGI's messages.
+IN_ONE_PIECE = "studiogate.in_one_piece"
+
+
+class InOnePiece(Protocol):
+    """What needs no messages (docs/decisions/0010)."""
+
+    def received(self) -> bytes | None:
+        """The body, if all of it has arrived."""
+
+    async def send(self, head: bytes, body: bytes) -> None:
+        """The answer: its head, without the empty line, and its body."""
+
+
 class Request:
     """One HTTP request. ``headers`` holds the last of each name, in lower case."""
 
@@ -29,7 +43,9 @@ class Request:
         self.path: str = scope["path"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self._query_string: bytes = scope["query_string"]
-        self.extensions: Mapping[str, Any] = scope.get("extensions") or {}
+        self._query: dict[str, str] | None = None
+        extensions: Mapping[str, Any] = scope.get("extensions") or {}
+        self.in_one_piece: InOnePiece | None = extensions.get(IN_ONE_PIECE)
         self._client = scope.get("client")
         self._receive = receive
 
@@ -37,10 +53,13 @@ class Request:
     def address(self) -> str:
         return self._client[0] if self._client else "unknown"
 
-    @cached_property
+    @property
     def query(self) -> dict[str, str]:
-        if not self._query_string:
-            return {}
+        if self._query is None:
+            self._query = self._parse_query() if self._query_string else {}
+        return self._query
+
+    def _parse_query(self) -> dict[str, str]:
         text = self._query_string.decode("latin-1")
         if text.isascii() and "%" not in text and "+" not in text:
             # What parse_qsl does with it, without its search for what is not there.
@@ -88,6 +107,9 @@ class Request:
         declared = self.headers.get(b"content-length", b"0").lstrip(b"0")
         if declared.isdigit() and (len(declared) > 18 or int(declared) > maximum):
             return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
+        received = None if self.in_one_piece is None else self.in_one_piece.received()
+        if received is not None and len(received) <= maximum:
+            return received
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 return await self._collect(maximum)
@@ -111,8 +133,9 @@ class Request:
 
 def _strict_json(body: bytes) -> Any | Refusal:
     try:
-        value = json.loads(body.decode("utf-8"), object_pairs_hook=_unique_members, parse_constant=_no_constant)
-        _check(value)
+        value = _DECODER.decode(body.decode("utf-8"))
+        if body.count(b"{") + body.count(b"[") > MAXIMUM_DEPTH or b"\\u" in body:
+            _check(value)  # nothing else can nest too deep or bring in text that cannot be stored
     except UnicodeDecodeError:
         return Refusal(Code.INVALID_JSON, {"problem": "the body is not UTF-8"})
     except RecursionError:
@@ -144,8 +167,18 @@ def _no_constant(name: str) -> None:
     raise _NotStrictError(f"{name} is not JSON")
 
 
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise _NotStrictError("a number is too large")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_members, parse_constant=_no_constant, parse_float=_finite)
+
+
 def _check(value: Any) -> None:
-    """Depth, and text that cannot be stored: U+0000, lone surrogates, numbers beyond all measure."""
+    """Depth, and text that cannot be stored: U+0000, lone surrogates."""
     level: list[Any] = [value]
     for _ in range(MAXIMUM_DEPTH):
         below: list[Any] = []
@@ -164,8 +197,6 @@ def _members(value: Any) -> list[Any]:
     if isinstance(value, str):
         if _UNSTORABLE.search(value):
             raise _NotStrictError("text holds U+0000 or half a surrogate pair")
-    elif isinstance(value, float) and value in (float("inf"), float("-inf")):
-        raise _NotStrictError("a number is too large")
     elif isinstance(value, dict):
         return [*value.keys(), *value.values()]
     elif isinstance(value, list):

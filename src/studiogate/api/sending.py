@@ -6,17 +6,13 @@ gets the two messages.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from http import HTTPStatus
 
 from studiogate import API_VERSION
 from studiogate.api.errors import Answer, Header
 from studiogate.api.requests import Request, Send
-
-# What the server puts into a scope's extensions: a function of the head, without its empty line, and the body.
-IN_ONE_PIECE = "studiogate.in_one_piece"
-InOnePiece = Callable[[bytes, bytes], Awaitable[None]]
 
 ON_EVERY_ANSWER: tuple[Header, ...] = (
     (b"api-version", API_VERSION.encode()),
@@ -41,9 +37,8 @@ async def send_answer(request: Request, answer: Answer, further: Sequence[Header
         headers.append((b"content-length", str(len(body)).encode()))
     common = _common(status, own)
     sent = b"" if request.method == "HEAD" else body
-    in_one_piece: InOnePiece | None = request.extensions.get(IN_ONE_PIECE)
-    if in_one_piece is not None:
-        await in_one_piece(head(status, headers, common), sent)
+    if request.in_one_piece is not None:
+        await request.in_one_piece.send(head(status, headers, common), sent)
         return
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *common]})
     await send({"type": "http.response.body", "body": sent})
@@ -51,6 +46,8 @@ async def send_answer(request: Request, answer: Answer, further: Sequence[Header
 
 def _common(status: int, own: Sequence[Header]) -> tuple[Header, ...]:
     common = ON_EVERY_ANSWER if status in _BODILESS else ON_EVERY_BODY
+    if not own:
+        return common
     names = {name for name, _ in own}
     return common if _COMMON_NAMES.isdisjoint(names) else tuple(each for each in common if each[0] not in names)
 

@@ -113,9 +113,8 @@ def _fingerprint(caller: Caller, parameters: BaseModel | None) -> bytes:
     # Absent and equal to the default are the same thing, except where an absent member leaves what is there.
     partial = isinstance(parameters, Partial)
     body: Any = None if parameters is None else parameters.model_dump(mode="json", exclude_unset=partial)
-    canonical = json.dumps(
-        [request.method, request.path.lower(), sorted(request.query.items()), body],
-        sort_keys=True,
-        separators=(",", ":"),
-    )
+    canonical = _CANONICAL([request.method, request.path.lower(), sorted(request.query.items()), body])
     return hashlib.sha256(canonical.encode()).digest()
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode

@@ -13,7 +13,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from studiogate import telemetry
 from studiogate.api.errors import Header, refused
-from studiogate.api.sending import IN_ONE_PIECE, ON_EVERY_BODY, head, spell
+from studiogate.api.requests import IN_ONE_PIECE
+from studiogate.api.sending import ON_EVERY_BODY, head, spell
 from studiogate.domain.refusals import Code, Refusal
 
 MAXIMUM_HEAD = 64 * 1024
@@ -103,9 +104,10 @@ def _length(body: bytes) -> Header:
 
 
 class _InOnePiece:
-    """Head and body in one write, where uvicorn's ``send`` would take two messages, look at every header and write
-    twice. It leaves the exchange as uvicorn leaves it after the last message, and lets go of it: the exchange holds
-    the scope, which holds this.
+    """The request's body without a wait and a message, where all of it is there by the time it is asked for: nearly
+    always. And the answer's head and body in one write, where uvicorn's ``send`` would take two messages, look at every
+    header and write twice. That leaves the exchange as uvicorn leaves it after the last message, and lets go of it: the
+    exchange holds the scope, which holds this.
     """
 
     __slots__ = ("_cycle",)
@@ -113,7 +115,13 @@ class _InOnePiece:
     def __init__(self, cycle: RequestResponseCycle) -> None:
         self._cycle: RequestResponseCycle | None = cycle
 
-    async def __call__(self, lines: bytes, body: bytes) -> None:
+    def received(self) -> bytes | None:
+        cycle = self._cycle
+        if cycle is None or cycle.more_body or cycle.disconnected:
+            return None
+        return bytes(cycle.body)
+
+    async def send(self, lines: bytes, body: bytes) -> None:
         cycle, self._cycle = self._cycle, None
         if cycle is None:
             raise RuntimeError("the request has been answered")
