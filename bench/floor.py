@@ -1,7 +1,8 @@
 """The floor: a bare ASGI function on the same server that runs the same statements and returns their JSON.
 
 No key, no limit, no rules, no log line, no metrics: what Studiogate costs more than this is what its promises cost.
-A read returns what PostgreSQL built, a write the bytes that the product answered when it was recorded.
+A read returns what PostgreSQL built, a write the bytes that the product answered when it was recorded. The events that
+a write leaves are numbered here too, by the product's own statements, right after the commit and for many at once.
 """
 
 import os
@@ -10,10 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bench.dataset import STUDIO_ID
 from bench.recording import Program
 from bench.request import given_values
 from bench.server import serve
 from studiogate.domain.paging import Page
+from studiogate.flows.events import Sequencer
 from studiogate.storage.database import Database
 
 PROGRAMS = "BENCH_PROGRAMS"
@@ -25,6 +28,7 @@ class Floor:
     def __init__(self, database: Database, programs: Mapping[str, Program]) -> None:
         self._database = database
         self._programs = programs
+        self._sequencer = Sequencer(database)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         path: str = scope["path"]
@@ -46,7 +50,10 @@ class Floor:
                     continue
                 arguments = [slot.fill(given, fresh) for slot in statement.slots]
                 row = await connection.fetchrow(statement.text, *arguments)
-        return _json(row, given) if program.is_a_read else program.body
+        if program.is_a_read:
+            return _json(row, given)
+        self._sequencer.kick(STUDIO_ID)
+        return program.body
 
 
 def _json(row: Any, given: Mapping[str, Any]) -> bytes:

@@ -9,6 +9,7 @@ from bench import dataset, labels, limit, load, processes
 from bench.recording import Program
 from bench.results import P50, P99, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure
 from bench.scenarios import Scenario
+from studiogate.flows.events import number_all
 from studiogate.storage import database
 from studiogate.storage.embedded import EmbeddedPostgres
 from tests.serving import Service
@@ -123,6 +124,7 @@ class Measuring:
         wanted = max(int(rate * self.effort.window_seconds), competitor.least if self.effort.window_seconds else 0)
         count = max(wanted // CONNECTIONS, 2) * CONNECTIONS
         first = self.numbers(scenario, competitor.database, count)
+        asyncio.run(self._settle(competitor.database))
         server, postgres = self._spent(competitor)
         outcome = competitor.play(scenario, first, count)
         server_after, postgres_after = self._spent(competitor)
@@ -148,6 +150,12 @@ class Measuring:
         connection = await database.connect(self.postgres.dsn(database_name))
         await dataset.fill(connection, needs, first=first, last=last)
         await connection.close()
+
+    async def _settle(self, database_name: str) -> None:
+        """Number the events that are left: pgbench numbers none, and whoever has the next turn would do its work."""
+        pool = database.Database(self.postgres.dsn(database_name), 1)
+        await number_all(pool)
+        await pool.close()
 
     def _spent(self, competitor: Competitor) -> tuple[float, float]:
         return processes.cpu_seconds(competitor.pids()), processes.postgres_cpu_seconds(self.postgres.cluster)

@@ -116,7 +116,7 @@ class _LoggedDatabase(Database):
 
 
 class _NoSequencer(Sequencer):
-    """Numbering comes after the commit and for many requests at once: it is not part of the request."""
+    """Numbering comes after the commit and for many requests at once: it is not part of a request's program."""
 
     def kick(self, studio_id: UUID) -> None:
         pass

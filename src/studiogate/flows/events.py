@@ -9,7 +9,6 @@ from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EventType
 from studiogate.storage import events
 from studiogate.storage.database import Connection, Database
-from studiogate.storage.webhooks import deliveries
 
 # Between two rounds for one busy studio, so that many commits share one round.
 PAUSE_SECONDS = 0.1
@@ -22,10 +21,8 @@ async def number_studio(database: Database, access: Access) -> int:
     while True:
         async with database.transaction() as connection:
             numbered = await events.number(connection, access)
-            if numbered:
-                await deliveries.fan_out(connection, access, numbered)
-        total += len(numbered)
-        if len(numbered) < events.NUMBERED_AT_ONCE:
+        total += numbered
+        if numbered < events.NUMBERED_AT_ONCE:
             return total
 
 

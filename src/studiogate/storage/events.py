@@ -27,6 +27,7 @@ from studiogate.storage.listing import Filter, OneOf, Resource, read_one, read_p
 from studiogate.storage.members import MEMBER
 from studiogate.storage.purchases import PURCHASE
 from studiogate.storage.schedule import CLASS
+from studiogate.storage.webhooks.deliveries import fan_out
 from studiogate.storage.webhooks.endpoints import ENDPOINT
 
 CHANNEL = "studiogate_events"
@@ -173,7 +174,8 @@ LOCK_HEAD = """
     on conflict (studio_id) do update set sequence = h.sequence"""
 
 # $1 studio, $2 how many. Rings once for the studio, when and only when this commits. The rows are updated where they
-# were found: by their ids, a plan from a young log would read the whole log for each of them when it has grown.
+# were found: by their ids, a plan from a young log would read the whole log for each of them when it has grown. And
+# their deliveries are made of what is at hand.
 NUMBER = f"""
     with found as (
         select v.row, row_number() over (order by v.created_at, v.id) as number
@@ -186,9 +188,9 @@ NUMBER = f"""
     ), numbered as (
         update events v set sequence = head.before + found.number from found, head
         where v.studio_id = $1 and v.ctid = found.row
-        returning v.id
-    )
-    select array_agg(numbered.id), count(*), (select pg_notify('{CHANNEL}', $1::text) from head) from numbered"""
+        returning v.studio_id, v.id, v.type, v.scopes, v.place
+    ), told as ({fan_out("numbered")})
+    select count(*), (select pg_notify('{CHANNEL}', $1::text) from head) from numbered"""
 
 
 async def any_unnumbered(connection: Connection, access: Access) -> bool:
@@ -199,11 +201,11 @@ async def any_unnumbered(connection: Connection, access: Access) -> bool:
     )
 
 
-async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> list[UUID]:
-    """Give committed events their places in the studio's log. The caller holds the transaction."""
+async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> int:
+    """Give committed events their places in the studio's log, and their deliveries. The caller holds the
+    transaction; how many they were."""
     await connection.execute(LOCK_HEAD, access.studio_id)
-    row = await connection.fetchrow(NUMBER, access.studio_id, at_most)
-    return list(row[0] or ()) if row else []
+    return int(await connection.fetchval(NUMBER, access.studio_id, at_most))
 
 
 async def studios_with_unnumbered_events(connection: Connection) -> list[UUID]:

@@ -33,20 +33,23 @@ WANTED = """
     ('*' = any(e.event_types) or v.type = any(e.event_types)
      or split_part(v.type, '.', 1) || '.*' = any(e.event_types))"""
 
-_FAN_OUT = f"""
-    insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
-    select v.studio_id, gen_random_uuid(), e.id, v.id, v.type
-    from events v
-    join webhook_endpoints e on e.studio_id = v.studio_id and e.enabled and e.deleted_at is null
-    join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
-    where v.studio_id = $1 and {VISIBLE}"""
-FAN_OUT = _FAN_OUT + f" and v.id = any($2::uuid[]) and {WANTED}"
-# $3 and $4: what the key that asks may see of endpoints.
-REDELIVER = (
-    FAN_OUT
-    + """
+
+def fan_out(events: str) -> str:
+    """One delivery for every endpoint that wants an event and may see it: a statement, or the part of one, over
+    ``events``, which names the table or the part that has its rows. $1 is the studio."""
+    return f"""
+        insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
+        select v.studio_id, gen_random_uuid(), e.id, v.id, v.type
+        from {events} v
+        join webhook_endpoints e on e.studio_id = v.studio_id and e.enabled and e.deleted_at is null
+        join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
+        where v.studio_id = $1 and {VISIBLE} and {WANTED}"""
+
+
+# $2 the event, $3 and $4 what the key that asks may see of endpoints.
+REDELIVER = f"""
+    {fan_out("events")} and v.id = $2
     and owner.scopes <@ $3::text[] and ($4::uuid[] is null or owner.location_ids <@ $4)"""
-)
 REPLAY = f"""
     with again as (
         select v.studio_id, v.id, v.type, v.created_at
@@ -74,14 +77,9 @@ async def read_delivery(connection: Connection, access: Access, delivery_id: UUI
     return await read_one(connection, access, DELIVERY, delivery_id)
 
 
-async def fan_out(connection: Connection, access: Access, event_ids: Sequence[UUID]) -> None:
-    """One delivery for every endpoint that wants an event and may see it. In the transaction that numbers them."""
-    await connection.execute(FAN_OUT, access.studio_id, list(event_ids))
-
-
 async def redeliver(connection: Connection, access: Access, event_id: str) -> int:
     status: str = await connection.execute(
-        REDELIVER, access.studio_id, [event_id], sorted(access.scopes), access.location_ids
+        REDELIVER, access.studio_id, event_id, sorted(access.scopes), access.location_ids
     )
     return int(status.rpartition(" ")[2])
 
