@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.load import Outcome
-from bench.recording import Constant, FreshId, FromRequest, Now, Program, Several, Slot, Statement
+from bench.recording import Constant, FreshId, FreshNumber, FromRequest, Now, Program, Several, Slot, Statement
 from studiogate.storage.database import SESSION
 from studiogate.storage.embedded import EmbeddedPostgres
 
@@ -50,6 +50,8 @@ class Script:
                 return self._given[name]
             case FreshId(number):
                 return f"'01900000-0000-7000-8{number:03d}-' || lpad(:n::text, 12, '0')"
+            case FreshNumber():
+                return ":n"
             case Now():
                 return "clock_timestamp()"
             case Several(slots):

@@ -3,14 +3,15 @@
 The floor and the limit run "the same statements", so nobody copies them: the product serves a request here, inside
 this process, and its driver's log says which statements it sent with which arguments. Whatever a flow is changed to
 send, the next run's floor and limit send it too. Two requests are recorded and compared: what is equal in both is a
-constant, what the request gave is given by the next one, other ids are made anew, other instants are now, and the rest
-(a fingerprint, a remembered body) keeps the value of the first.
+constant, what the request gave is given by the next one, other ids and numbers (of locks) are made anew, other instants
+are now, and the rest (a fingerprint, a remembered body) keeps the value of the first.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from random import getrandbits
 from typing import Any
 from uuid import UUID
 
@@ -52,6 +53,14 @@ class FreshId:
 
 
 @dataclass(frozen=True, slots=True)
+class FreshNumber:
+    """The number of a lock that nobody else holds."""
+
+    def fill(self, _given: Given, _fresh: Sequence[UUID]) -> Any:
+        return getrandbits(63)
+
+
+@dataclass(frozen=True, slots=True)
 class Now:
     def fill(self, _given: Given, _fresh: Sequence[UUID]) -> Any:
         return datetime.now(UTC)
@@ -65,7 +74,7 @@ class Several:
         return [slot.fill(given, fresh) for slot in self.slots]
 
 
-Slot = Constant | FromRequest | FreshId | Now | Several
+Slot = Constant | FromRequest | FreshId | FreshNumber | Now | Several
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +213,8 @@ class _Reader:
             return Constant(value)
         if isinstance(value, UUID):
             return FreshId(self._number_of(value))
+        if isinstance(value, int):
+            return FreshNumber()
         return Now() if isinstance(value, datetime) else Constant(value)
 
     def _name_of(self, value: Any, other: Any) -> str | None:

@@ -77,7 +77,7 @@ class Run:
 
     def _measure_servers(self, postgres: EmbeddedPostgres, programs_file: Path) -> None:
         key = asyncio.run(dataset.prepare(postgres.dsn(), self._plan.size))
-        programs = asyncio.run(self._record(postgres.dsn(), key))
+        programs = asyncio.run(self.record(postgres.dsn(), key))
         programs_file.write_bytes(pickle.dumps({each.place: programs[each.name] for each in self._scenarios}))
         self._tell("filled the database and recorded the statements")
         if "growth" in self._plan.parts:
@@ -107,8 +107,8 @@ class Run:
         compares_growth = "growth" in self._plan.parts and competitor.label in grown
         return compares_growth or (scenario.part in self._plan.parts and competitor.database == ALONE)
 
-    async def _record(self, dsn: str, key: str) -> dict[str, Program]:
-        """The numbers below the measured ones are the recording's."""
+    async def record(self, dsn: str, key: str) -> dict[str, Program]:
+        """Every scenario's program. The numbers below the measured ones are the recording's."""
         connection = await database.connect(dsn)
         recorder = Recorder(dsn, key)
         recorded = {}

@@ -1,17 +1,22 @@
 """The benchmark works: every competitor does every request. No timing is judged here."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from bench import chart, labels, report, targets
+from bench import chart, dataset, labels, report, targets
 from bench.compare import compare, verdict
 from bench.limit import Script
-from bench.recording import Constant, FreshId, FromRequest, Now, Program, Several, Statement
+from bench.measuring import FIRST_NUMBER
+from bench.recording import Constant, FreshId, FreshNumber, FromRequest, Now, Program, Several, Statement
+from bench.request import given_values
 from bench.results import P50, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure, Results
 from bench.run import QUICK, Run
+from bench.scenarios import scenarios as all_scenarios
+from studiogate.storage import database
 
 
 def figure(of: str, by: str, measure: str, *rounds: float) -> Figure:
@@ -36,6 +41,33 @@ def test_every_competitor_does_every_request() -> None:
             assert results.find(scenario, by, THROUGHPUT), (scenario, by)
     assert all(results.find(scenario, textbook, THROUGHPUT) for scenario in targets.TIMES_THE_TEXTBOOK)
     assert results.find(labels.MEMORY, labels.STUDIOGATE, labels.MEMORY)
+
+
+@pytest.mark.anyio
+async def test_side_by_side_a_program_does_the_same_work(new_database: Callable[[], str]) -> None:
+    """Two who play it at once, step by step, must find the same: with an argument of the first request in the second
+    one's place, one of them would find a key taken, pass over the booking's own work, and be quicker for it."""
+    dsn, run = new_database(), Run(QUICK)
+    programs = await run.record(dsn, await dataset.prepare(dsn, QUICK.size))
+    connections = [await database.connect(dsn) for _ in range(2)]
+    for each in connections:
+        await each.execute("set lock_timeout = '2s'")
+    scenarios = {each.name: each for each in all_scenarios(QUICK.size)}
+    for name in (labels.MANY, labels.CANCEL, labels.LEAD):  # others wait for each other, by a lock of the row
+        await dataset.fill(connections[0], scenarios[name].needs, first=FIRST_NUMBER, last=FIRST_NUMBER + 1)
+        players = []
+        for number, connection in enumerate(connections):
+            request = scenarios[name].make(FIRST_NUMBER + number)
+            given = given_values(request.path, request.query.encode(), request.headers(""), request.body)
+            players.append((connection, given, programs[name].make_fresh_ids()))
+        for statement in programs[name].statements:
+            found = []
+            for connection, given, fresh in players:
+                row = await connection.fetchrow(statement.text, *(each.fill(given, fresh) for each in statement.slots))
+                found.append([value is None for value in row or ()])
+            assert found[0] == found[1], (name, statement.text)
+    for connection in connections:
+        await connection.close()
 
 
 def test_results_survive_their_file(results: Results) -> None:
@@ -81,14 +113,16 @@ def test_two_runs_are_compared(results: Results) -> None:
 
 
 def test_pgbench_gets_the_statements_with_its_own_parameters() -> None:
-    slots = (Constant(7), FromRequest("id"), FreshId(0), Several((Now(), Constant(None), Constant(""))))
-    statement = Statement("select $1, $2, $3, $4::text[], $1", slots, ("int4", "uuid", "uuid", "text[]"))
+    several = Several((Now(), Constant(None), Constant("")))
+    slots = (Constant(7), FromRequest("id"), FreshId(0), several, FreshNumber())
+    types = ("int4", "uuid", "uuid", "text[]", "int8")
+    statement = Statement("select $1, $2, $3, $4::text[], $5, $1", slots, types)
     script = Script(Program((Statement("BEGIN;"), statement), 1, 200, b""), {"x": ":n + 1"}, {"id": "md5(:x::text)"})
     begin, select = script.text.strip().splitlines()[-2:]
     assert begin == "BEGIN;"
     assert select == (
         "select (:constant_0)::int4, (md5(:x::text))::uuid,"
         " ('01900000-0000-7000-8000-' || lpad(:n::text, 12, '0'))::uuid,"
-        " (array[clock_timestamp(), null, ''])::text[]::text[], (:constant_1)::int4;"
+        " (array[clock_timestamp(), null, ''])::text[]::text[], (:n)::int8, (:constant_1)::int4;"
     )
     assert script.constants == {"constant_0": "7", "constant_1": "7"}
