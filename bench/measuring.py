@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol
 
 from bench import dataset, labels, limit, load, processes
@@ -106,8 +107,9 @@ class Measuring:
         able = [each for each in competitors if each.can(scenario)]
         rates = {each.label: self.play(scenario, each, self.effort.warming_up).throughput for each in able}
         rounds: dict[tuple[str, str], list[float]] = {}
-        for _ in range(self.effort.rounds):
-            for each in able:
+        for number in range(self.effort.rounds):
+            # In another order each time: what somebody leaves behind in PostgreSQL is not always the same one's burden.
+            for each in Random(number).sample(able, len(able)):  # noqa: S311  nothing is secret here
                 found = self._window(scenario, each, rates[each.label])
                 rates[each.label] = found[THROUGHPUT]
                 for measure, value in found.items():
