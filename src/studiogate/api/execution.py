@@ -25,7 +25,6 @@ from studiogate.runtime import Runtime
 
 Result = TypeVar("Result")
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
-_MISSING = object()
 
 SERVICE_KEY = APIKeyHeader(
     name="X-Service-Key",
@@ -102,13 +101,14 @@ def faults_between(judge: Callable[[Mapping[str, Any]], list[Fault]]) -> Callabl
 class _Parameter:
     """One value of the signature, with the validator that pydantic compiled for it."""
 
-    __slots__ = ("alias", "default", "field", "location", "name", "required", "validate")
+    __slots__ = ("alias", "default", "field", "header", "location", "name", "required", "validate")
 
     def __init__(self, field: Any, location: str) -> None:
         self.field = field
         self.location = location
         self.name: str = field.name
         self.alias: str = field.alias
+        self.header: bytes = self.alias.lower().encode()
         self.required: bool = field.field_info.is_required()
         self.default: Any = None if self.required else field.get_default()
         self.validate: Callable[[Any], Any] = field._type_adapter.validator.validate_python
@@ -119,11 +119,8 @@ class _Parameter:
         except ValidationError:
             faults += self.field.validate(value, loc=(self.location, self.alias))[1]
 
-    def absent(self, values: dict[str, Any], faults: list[dict[str, Any]]) -> None:
-        if self.required:
-            faults.append({"type": "missing", "loc": (self.location, self.alias), "msg": "Field required"})
-        else:
-            values[self.name] = self.default
+    def missing(self) -> dict[str, Any]:
+        return {"type": "missing", "loc": (self.location, self.alias), "msg": "Field required"}
 
 
 class LeanRoute(APIRoute):
@@ -142,6 +139,8 @@ class LeanRoute(APIRoute):
         self._path_parameters = [_Parameter(field, "path") for field in in_path]
         self._query_parameters = [_Parameter(field, "query") for field in plan.query_params]
         self._header_parameters = [_Parameter(field, "header") for field in plan.header_params]
+        optional = [each for each in (*self._query_parameters, *self._header_parameters) if not each.required]
+        self._defaults = {each.name: each.default for each in optional}
         self._body = plan.body_params[0] if plan.body_params else None
         model: Any = self._body.field_info.annotation if self._body else None
         judged = isinstance(model, type) and issubclass(model, Judged)
@@ -159,7 +158,7 @@ class LeanRoute(APIRoute):
         refusal = self._scope_refusal(caller) or _unsupported_version(caller.request)
         if refusal is not None:
             return refused(refusal, caller.request_id)
-        values: dict[str, Any] = {self._caller_name: caller}
+        values: dict[str, Any] = {self._caller_name: caller, **self._defaults}
         faults: list[dict[str, Any]] = []
         self._read_parameters(caller.request, path_values, values, faults)
         if self._body is not None:
@@ -185,11 +184,17 @@ class LeanRoute(APIRoute):
         if self._query_parameters:
             query = request.query
             for parameter in self._query_parameters:
-                given = query.get(parameter.alias, _MISSING)
-                _take(parameter, given, values, faults)
+                given = query.get(parameter.alias)
+                if given is not None:
+                    parameter.read(given, values, faults)
+                elif parameter.required:
+                    faults.append(parameter.missing())
         for parameter in self._header_parameters:
-            given = request.headers.get(parameter.alias.lower().encode(), _MISSING)
-            _take(parameter, given.decode("latin-1") if isinstance(given, bytes) else given, values, faults)
+            header = request.headers.get(parameter.header)
+            if header is not None:
+                parameter.read(header.decode("latin-1"), values, faults)
+            elif parameter.required:
+                faults.append(parameter.missing())
         if self._faults_between is not None:
             faults += [fault._asdict() for fault in self._faults_between(values)]
 
@@ -220,13 +225,6 @@ def _unsupported_version(request: Request) -> Refusal | None:
     if asked is None or asked == API_VERSION.encode():
         return None
     return Refusal(Code.UNSUPPORTED_API_VERSION, {"supported": [API_VERSION]}, "API-Version")
-
-
-def _take(parameter: _Parameter, given: Any, values: dict[str, Any], faults: list[dict[str, Any]]) -> None:
-    if given is _MISSING:
-        parameter.absent(values, faults)
-    else:
-        parameter.read(given, values, faults)
 
 
 def _faulty(faults: list[dict[str, Any]], request_id: str) -> Answer:

@@ -101,7 +101,10 @@ async def read_page(
     if access.restricted or resource.columns_need_locations:
         values.append(access.location_ids)
     values.append(page.limit)
-    values += [value for value in (page.cursor, updated_after) if value is not None]
+    if page.cursor is not None:
+        values.append(page.cursor)
+    if updated_after is not None:
+        values.append(updated_after)
     values += [each.values for each in ranges]
     values += [each.value for each in filters if "{}" in each.condition]
     values += [each.id for each in parents]
@@ -110,9 +113,9 @@ async def read_page(
         access.restricted,
         page.cursor is not None,
         updated_after is not None,
-        tuple((each.column, each.type) for each in ranges),
-        tuple((each.condition, each.of_the_list) for each in filters),
-        tuple(each.exists for each in parents),
+        tuple([(each.column, each.type) for each in ranges]),
+        tuple([(each.condition, each.of_the_list) for each in filters]),
+        tuple([each.exists for each in parents]),
     )
     row = await connection.fetchrow(_page(shape), *values)
     return _outcome(row, page)

@@ -1,8 +1,8 @@
 """Bookings and waitlist entries as partners read them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
@@ -38,8 +38,7 @@ WAITLIST_ENTRY = Resource(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BookingFilters:
+class BookingFilters(NamedTuple):
     class_id: str | None = None
     member_id: str | None = None
     status: str | None = None
