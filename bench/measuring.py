@@ -23,7 +23,7 @@ FIRST_NUMBER = 1_000_000
 class Effort:
     """How long to look. A window is one competitor's turn."""
 
-    rounds: int = 5
+    rounds: int = 7
     window_seconds: float = 0.5
     warming_up: int = 160
 
