@@ -542,7 +542,7 @@ async def test_a_first_result_that_a_refusal_missed(studio: BookingStudio, monke
     assert_replay(await studio.post(body, "key-0001"), first)
     assert not blind
     cancelled = await studio.cancel(first.json()["id"], "cancel-0001")
-    blind = once_blind(monkeypatch, idempotency)  # cancelled already
+    blind = once_blind(monkeypatch, locking)  # cancelled already
     assert_replay(await studio.cancel(first.json()["id"], "cancel-0001"), cancelled)
     assert not blind
 
@@ -554,10 +554,43 @@ async def test_a_first_result_that_something_untold_missed(
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
     cancelled = await studio.cancel(booking["id"], "cancel-0001")
     await studio.sql("update bookings set status = 'no_show' where studio_id = $1")
-    blind = once_blind(monkeypatch, idempotency)
+    blind = once_blind(monkeypatch, locking)
     assert_replay(await studio.cancel(booking["id"], "cancel-0001"), cancelled)
     assert not blind
     await studio.sql("update bookings set status = 'cancelled' where studio_id = $1")
+
+
+async def test_a_first_result_that_a_new_cancellation_missed(
+    studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class_id = await studio.new_class()
+    booking_id = await studio.imported_booking(class_id, await studio.new_member())
+    cancelled = await studio.cancel(booking_id, "cancel-0001")
+    await studio.sql("delete from booking_cancellations where studio_id = $1")
+    await studio.sql("update bookings set status = 'confirmed' where studio_id = $1")
+    await studio.sql("update classes set booked_count = booked_count + 1 where studio_id = $1")
+    before = await left_behind(studio)
+    blind = once_blind(monkeypatch, locking)
+    assert_replay(await studio.cancel(booking_id, "cancel-0001"), cancelled)
+    assert not blind
+    assert await left_behind(studio) == before
+    assert await studio.counts(class_id) == (1, 0)
+    await studio.sql("update classes set booked_count = 0 where studio_id = $1")
+    await studio.sql("update bookings set status = 'cancelled' where studio_id = $1")
+
+
+async def test_a_first_result_that_a_plain_claim_missed(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a write that leaves the claiming to others."""
+
+    async def create() -> Answered:
+        body = {"email": "sam@example.com", "first_name": "Sam"}
+        return await studio.ask("POST", "/leads", body=body, headers={"Idempotency-Key": "lead-0001"})
+
+    first = await create()
+    await studio.sql("delete from leads where studio_id = $1")
+    blind = once_blind(monkeypatch, idempotency)
+    assert_replay(await create(), first)
+    assert (blind, await studio.rows("leads")) == ([], [])
 
 
 async def test_twins_of_a_cancellation(studio: BookingStudio) -> None:

@@ -170,7 +170,6 @@ WITHOUT_ACCESS = {
     ("studio.py", "any_studio"),
     ("forms/hosted.py", "find_page_studio"),
     ("forms/hosted.py", "studios_of_form"),
-    ("bookings/facts.py", "look_at_clock"),
     ("bookings/staff.py", "studios_of"),
     ("bookings/staff.py", "classes_with_expired_waitlist"),
     ("bookings/staff.py", "classes_with_seat_and_waitlist"),

@@ -19,13 +19,14 @@ from studiogate.domain import keys
 from studiogate.flows import once
 from studiogate.flows.bookings import cancelling, promotion
 from studiogate.storage import database, idempotency, pace
-from studiogate.storage.bookings import locking, making
+from studiogate.storage.bookings import leaving, locking, making
 
 VARIABLE = "STUDIOGATE_TEST_MUTATION"
 Function = Callable[..., Any]
 plan_promotions, release = promotion.plan_promotions, database.Database.release
 matching_secret, look_up = keys._matching, access.Authenticator._look_up
 lock_class_and_member, record_booking = locking.lock_class_and_member, making.record_booking
+lock_booking, record_leaving = locking.lock_booking, leaving.record_leaving
 releases = count(1)
 
 
@@ -47,6 +48,22 @@ async def _lock_class_and_no_member(connection: Any, access: Any, class_id: Any,
     return first or (None if situation is None else locking.Locked(situation, True))
 
 
+async def _find_booking_and_leave_the_member(connection: Any, access: Any, booking_id: Any, key: Any) -> Any:
+    first = await idempotency.claim(connection, access, key)
+    found = await locking.find_class_of_booking(connection, access, booking_id)
+    return first or (None if found is None else locking.LockedBooking(*found, False))
+
+
+async def _lock_booking_and_no_member(connection: Any, access: Any, booking_id: Any, key: Any) -> Any:
+    first = await idempotency.claim(connection, access, key)
+    found = await locking.lock_class_of_booking(connection, access, booking_id)
+    return first or (None if found is None else locking.LockedBooking(*found, not found[0].class_.waitlist_count))
+
+
+async def _lock_booking_without_the_key(connection: Any, access: Any, booking_id: Any, _key: Any) -> Any:
+    return await lock_booking(connection, access, booking_id, None)
+
+
 async def _lock_without_the_key(connection: Any, access: Any, class_id: Any, member_id: Any, _key: Any) -> Any:
     return await lock_class_and_member(connection, access, class_id, member_id, None)
 
@@ -54,6 +71,11 @@ async def _lock_without_the_key(connection: Any, access: Any, class_id: Any, mem
 async def _record_without_the_key(*arguments: Any) -> Any:
     *others, _once, _status = arguments
     return await record_booking(*others, None, None)
+
+
+async def _record_leaving_without_the_key(*arguments: Any) -> Any:
+    *others, _once, _status = arguments
+    await record_leaving(*others, None, None)
 
 
 async def _remember_later(database_: Any, access: Any, once_: Any, work: Any, render: Any, visible: Any) -> Any:
@@ -128,17 +150,20 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "class lock skipped": [
         (locking, "lock_class", locking.find_class),
         (locking, "lock_class_and_member", _find_class_and_leave_the_member),
-        (locking, "lock_class_of_booking", locking.find_class_of_booking),
+        (locking, "lock_booking", _find_booking_and_leave_the_member),
     ],
     "member lock skipped": [
         (locking, "lock_members", _nothing),
         (locking, "lock_class_and_member", _lock_class_and_no_member),
+        (locking, "lock_booking", _lock_booking_and_no_member),
     ],
     "key not claimed": [
         (idempotency, "claim", _nothing),
         (idempotency, "remember", _nothing),
         (locking, "lock_class_and_member", _lock_without_the_key),
         (making, "record_booking", _record_without_the_key),
+        (locking, "lock_booking", _lock_booking_without_the_key),
+        (leaving, "record_leaving", _record_leaving_without_the_key),
     ],
     "key remembered later": [(once, "_in_one_transaction", _remember_later)],
     "parameters not compared": [(once, "_replay", _replay_to_anybody)],

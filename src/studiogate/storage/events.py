@@ -80,20 +80,24 @@ class Change(NamedTuple):
     previous_attributes: Mapping[str, Any] = {}
 
 
+def as_json(previous_attributes: Mapping[str, Any]) -> str:
+    return json.dumps(previous_attributes, default=str, separators=(",", ":"))
+
+
 INSERT = "insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)"
 
 
-def creation_told(type_: EventType, made: str, event_id: str) -> str:
-    """For a statement that makes a row: the part of it that writes the event.
+def change_told(type_: EventType, changed: str, event_id: str, previous_attributes: str = "'{}'") -> str:
+    """For a statement that makes or changes a row: the part of it that writes the event.
 
-    ``made`` names the part with the new row's id, location and wire form (``object``). $1 is the studio.
+    ``changed`` names the part with the row's id, location and wire form (``object``) afterwards. $1 is the studio.
     """
-    place = subject_of(type_).place(made)
+    place = subject_of(type_).place(changed)
     return f"""
         {INSERT}
-        select $1, {event_id}, '{type_.value}', {made}.id, array['{READ_SCOPES[type_].value}'], {place}, {made}.object,
-               '{{}}'
-        from {made}"""
+        select $1, {event_id}, '{type_.value}', {changed}.id, array['{READ_SCOPES[type_].value}'], {place},
+               {changed}.object, {previous_attributes}
+        from {changed}"""
 
 
 @cache
@@ -122,7 +126,7 @@ async def emit(connection: Connection, access: Access, type_: EventType, *change
         READ_SCOPES[type_].value,
         [new_id() for _ in changes],
         [change.row_id for change in changes],
-        [json.dumps(change.previous_attributes, default=str, separators=(",", ":")) for change in changes],
+        [as_json(change.previous_attributes) for change in changes],
     )
 
 

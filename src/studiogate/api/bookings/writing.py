@@ -170,12 +170,13 @@ async def cancel_booking(
 
     for each cancellation.
     """
+    done = 200
     return await write(
         caller,
         idempotency_key,
         None,
-        lambda connection: cancelling.cancel(connection, caller.access, booking_id, reason),
-        status=200,
+        Claiming(lambda connection, once: cancelling.cancel(connection, caller.access, booking_id, reason, once, done)),
+        status=done,
         visible=lambda connection: reading.booking_is_visible(connection, caller.access, booking_id),
     )
 

@@ -6,21 +6,24 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import BookingFacts, BookingStatus, Promote, WaitingEntry
 from studiogate.domain.events import POSITIONS_TOLD, EventType
-from studiogate.storage.bookings.recording import EntryBefore, Renumbered
+from studiogate.storage.bookings.facts import LiveEntry
+from studiogate.storage.bookings.recording import Renumbered
 from studiogate.storage.database import Connection
 from studiogate.storage.events import Change, emit
 
 
-async def cancelled(
-    connection: Connection, access: Access, booking: BookingFacts, entry: EntryBefore | None, purchase_id: UUID | None
-) -> None:
-    """A booking, the waitlist entry that it had, and the fee that it cost."""
+def before_cancelling(booking: BookingFacts, entry: LiveEntry | None) -> dict[str, object]:
+    """What of a booking changes by its end; the statement that ends it tells."""
     previous: dict[str, object] = {"status": booking.status.value}
     if booking.class_spot_id is not None:
         previous["class_spot_id"] = booking.class_spot_id
     if entry is not None:
         previous["waitlist_position"] = entry.position
-    await emit(connection, access, EventType.BOOKING_CANCELLED, Change(booking.id, previous))
+    return previous
+
+
+async def cancelled(connection: Connection, access: Access, entry: LiveEntry | None, purchase_id: UUID | None) -> None:
+    """What else ends or begins with it: the waitlist entry that it had, the fee that it cost."""
     if entry is not None:
         before = {"status": entry.status, "position": entry.position}
         await emit(connection, access, EventType.WAITLIST_UPDATED, Change(entry.id, before))

@@ -1,7 +1,6 @@
 """DELETE /bookings/{id}, its preview, and the receipt."""
 
 import json
-from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -20,28 +19,44 @@ from studiogate.domain.bookings import (
 )
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import announcing, promotion
-from studiogate.storage.bookings import facts, locking, recording
+from studiogate.flows.once import Remembered
+from studiogate.storage.bookings import facts, leaving, locking, recording
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
+from studiogate.storage.idempotency import FirstResult, Once
 from studiogate.storage.ids import new_id
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
-async def cancel(connection: Connection, access: Access, booking_id: str, reason: str | None) -> str | Refusal:
-    """Cancel by the policy frozen on the booking and promote who waits. The caller holds the transaction."""
-    found = await locking.lock_class_of_booking(connection, access, booking_id)
+async def cancel(
+    connection: Connection,
+    access: Access,
+    booking_id: str,
+    reason: str | None,
+    once: Once | None = None,
+    status: int | None = None,
+) -> str | Refusal | FirstResult:
+    """Cancel by the policy frozen on the booking and promote who waits. The caller holds the transaction.
+
+    ``once`` is claimed here, and the receipt remembered under it with ``status``, the caller's word for a success.
+    """
+    found = await locking.lock_booking(connection, access, booking_id, None if once is None else once.key)
     if found is None:
         return NOT_FOUND
-    situation, member_id = found
-    seats = situation.class_.available_count + 1
-    people = await promotion.look_at_people(connection, access, situation, [member_id], seats=seats)
+    if isinstance(found, FirstResult):
+        return found
+    situation, people = found.situation, None
+    if not found.member_is_locked:
+        seats = situation.class_.available_count + 1
+        people = await promotion.look_at_people(connection, access, situation, [found.member_id], seats=seats)
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
-    decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER, people.now)
+    decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER)
     if isinstance(decided, Refusal):
         return decided
-    steps = _plan(situation, people, held.booking, decided)
-    return await _record(connection, access, situation, held.booking, decided, steps, reason)
+    steps = [] if people is None else _plan(situation, people, held.booking, decided)
+    receipt = await _record(connection, access, situation, held, decided, steps, reason, once, status)
+    return receipt if once is None else Remembered(receipt)
 
 
 async def preview(connection: Connection, access: Access, booking_id: str) -> str | Refusal:
@@ -53,7 +68,7 @@ async def preview(connection: Connection, access: Access, booking_id: str) -> st
     seats = situation.class_.available_count + 1
     people = await promotion.look_at_people(connection, access, situation, [member_id], seats=seats, lock=False)
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
-    decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER, people.now)
+    decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER)
     if isinstance(decided, Refusal):
         return decided
     promoted = _promotes(_plan(situation, people, held.booking, decided))
@@ -66,15 +81,14 @@ async def _decide(
     situation: ClassSituation,
     held: BookingSituation,
     cause: CancellationCause,
-    now: datetime,
 ) -> Cancellation | Refusal:
     policy = held.booking.policy
     late_cancels = 0
     if policy.free_late_cancels > 0:
-        since = policy.late_cancels_since(now)
+        since = policy.late_cancels_since(held.now)
         late_cancels = await facts.count_late_cancels(connection, access, held.booking.member_id, since)
     attempt = CancellationAttempt(
-        held.booking, situation.class_, held.membership, late_cancels, situation.currency, cause, now
+        held.booking, situation.class_, held.membership, late_cancels, situation.currency, cause, held.now
     )
     return decide_cancellation(attempt)
 
@@ -99,13 +113,23 @@ async def _record(
     connection: Connection,
     access: Access,
     situation: ClassSituation,
-    booking: BookingFacts,
+    held: BookingSituation,
     cancellation: Cancellation,
     steps: list[PromotionStep],
     reason: str | None,
+    once: Once | None,
+    status: int | None,
 ) -> str:
     receipt = await record_cancellation(
-        connection, access, situation, booking, cancellation, reason, promoted=_promotes(steps)
+        connection,
+        access,
+        situation,
+        held,
+        cancellation,
+        reason,
+        promoted=_promotes(steps),
+        once=once,
+        answer_status=status,
     )
     promoted = await promotion.record_steps(connection, access, situation.class_, steps, cancellation.cancelled_at)
     if not cancellation.seat_freed and not promoted:
@@ -118,15 +142,19 @@ async def record_cancellation(
     connection: Connection,
     access: Access,
     situation: ClassSituation,
-    booking: BookingFacts,
+    held: BookingSituation,
     cancellation: Cancellation,
     reason: str | None,
     *,
     promoted: bool = False,
     entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED,
+    once: Once | None = None,
+    answer_status: int | None = None,
 ) -> str:
     """Booking, seat, credit, fee, receipt and events; returns the receipt."""
-    entry = await recording.record_cancellation(connection, access, booking, cancellation, entry_becomes)
+    booking, entry = held.booking, held.entry
+    if entry is not None:
+        await leaving.end_entry(connection, access, booking.class_id, entry, entry_becomes)
     purchase_id = await recording.record_fee(connection, access, booking, cancellation, situation.class_.location_id)
     receipt_id: UUID = new_id()
     receipt = _text(
@@ -134,8 +162,10 @@ async def record_cancellation(
             booking, cancellation, receipt_id=receipt_id, reason=reason, purchase_id=purchase_id, promoted=promoted
         )
     )
-    await recording.record_receipt(connection, access, booking, cancellation, receipt_id, purchase_id, receipt)
-    await announcing.cancelled(connection, access, booking, entry, purchase_id)
+    before = announcing.before_cancelling(booking, entry)
+    kept = leaving.Receipt(receipt_id, receipt, purchase_id)
+    await leaving.record_leaving(connection, access, booking, cancellation, kept, before, once, answer_status)
+    await announcing.cancelled(connection, access, entry, purchase_id)
     return receipt
 
 

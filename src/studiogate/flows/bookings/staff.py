@@ -1,7 +1,6 @@
 """What the staff do, and partners see the effects of: cancel a class, change its capacity, check in, no-show."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -68,17 +67,17 @@ async def cancel_with_class(
 ) -> int:
     """Cancel one booking because of what happened to its class; returns the credits that came back."""
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
-    cancellation = _cancellation(situation, held, cause, await facts.look_at_clock(connection))
+    cancellation = _cancellation(situation, held, cause)
     await record_cancellation(
-        connection, access, situation, held.booking, cancellation, None, entry_becomes=WaitlistStatus.EXPIRED
+        connection, access, situation, held, cancellation, None, entry_becomes=WaitlistStatus.EXPIRED
     )
     return cancellation.credits_returned
 
 
-def _cancellation(
-    situation: ClassSituation, held: BookingSituation, cause: CancellationCause, now: datetime
-) -> Cancellation:
-    attempt = CancellationAttempt(held.booking, situation.class_, held.membership, 0, situation.currency, cause, now)
+def _cancellation(situation: ClassSituation, held: BookingSituation, cause: CancellationCause) -> Cancellation:
+    attempt = CancellationAttempt(
+        held.booking, situation.class_, held.membership, 0, situation.currency, cause, held.now
+    )
     decided = decide_cancellation(attempt)
     if isinstance(decided, Refusal):
         raise AssertionError(f"a live booking cannot be kept by its own class: {decided.code}")

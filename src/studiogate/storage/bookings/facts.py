@@ -59,17 +59,20 @@ MEMBERS = """
                   where c.studio_id = $1 and c.id = $2 and c.spot_selection_mode is not null),
         'now', clock_timestamp())::text"""
 
-# $3: late cancels since then use up the free ones.
 BOOKING = """
     select row_to_json(w)::text from (
         select b.id, b.class_id, b.member_id, b.status, b.policy, b.membership_id, b.credits_taken, b.class_spot_id,
-               b.promoted_at, k.id as cancellation_id, row_to_json(s) as membership
+               b.promoted_at, k.id as cancellation_id, row_to_json(s) as membership,
+               (select row_to_json(e) from waitlist_entries e where e.studio_id = b.studio_id and e.booking_id = b.id
+                and e.status in ('waiting', 'offered')) as entry,
+               clock_timestamp() as now
         from bookings b
         left join booking_cancellations k on k.studio_id = b.studio_id and k.booking_id = b.id
         left join memberships s on s.studio_id = b.studio_id and s.id = b.membership_id
         where b.studio_id = $1 and b.id = $2
     ) w"""
 
+# $3: late cancels since then use up the free ones.
 LATE_CANCELS = """
     select count(*) from booking_cancellations k
     where k.studio_id = $1 and k.member_id = $2 and k.late and not k.graced_for_promotion and k.cancelled_at >= $3"""
@@ -98,9 +101,21 @@ class PeopleSituation(NamedTuple):
     now: datetime
 
 
+class LiveEntry(NamedTuple):
+    """A waitlist entry that has not ended."""
+
+    id: UUID
+    status: str
+    position: int | None
+
+
 class BookingSituation(NamedTuple):
+    """A booking with the membership that it was made on and its live place on the waitlist."""
+
     booking: BookingFacts
     membership: MembershipFacts | None
+    entry: LiveEntry | None
+    now: datetime
 
 
 def class_situation(row: Record) -> ClassSituation:
@@ -168,17 +183,17 @@ async def look_at_booking(
         promoted_at=_optional_instant(row["promoted_at"]),
         cancellation_id=_id(row["cancellation_id"]),
     )
-    membership = row["membership"]
-    return BookingSituation(booking, None if membership is None else _membership(membership))
+    membership, entry = row["membership"], row["entry"]
+    return BookingSituation(
+        booking,
+        None if membership is None else _membership(membership),
+        None if entry is None else LiveEntry(read_id(entry["id"]), entry["status"], entry["position"]),
+        _instant(row["now"]),
+    )
 
 
 async def count_late_cancels(connection: Connection, access: Access, member_id: UUID, since: datetime) -> int:
     return int(await connection.fetchval(LATE_CANCELS, access.studio_id, member_id, since))
-
-
-async def look_at_clock(connection: Connection) -> datetime:
-    instant: datetime = await connection.fetchval("select clock_timestamp()")
-    return instant
 
 
 def _waiting(situation: ClassSituation, row: dict[str, Any], member_row: dict[str, Any]) -> WaitingEntry:

@@ -54,6 +54,18 @@ LOCK_CLASS_AND_MEMBER = f"""
         where m.studio_id = $1 and m.id = $4 and (class.waitlist_count = 0 or class.booked_count >= class.capacity)
         for no key update) member on true"""
 
+# The same for a booking that may go. Nobody's facts are needed where nobody waits; the booking itself is looked at by
+# the next statement, as everything that is not locked.
+LOCK_BOOKING = f"""
+    select first.*, class.*, member.id is not null as member_is_locked
+    from ({first_result("$4", "$5", "$6")}) first
+    left join lateral (
+        {FIND_CLASS_OF_BOOKING} and first.key_is_free is not false and first.first_status is null
+        for no key update of c) class on true
+    left join lateral (
+        select m.id from members m where m.studio_id = $1 and m.id = class.member_id and class.waitlist_count = 0
+        for no key update) member on true"""
+
 LOCK_MEMBERS = """
     select m.id from members m
     where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(
@@ -112,6 +124,29 @@ async def find_class_of_booking(
 ) -> tuple[ClassSituation, UUID] | None:
     row = await connection.fetchrow(FIND_CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids)
     return None if row is None else (class_situation(row), row["member_id"])
+
+
+class LockedBooking(NamedTuple):
+    """The class of a booking, which is locked, and the booking's member; whether they are locked, too: then nobody
+    waits."""
+
+    situation: ClassSituation
+    member_id: UUID
+    member_is_locked: bool
+
+
+async def lock_booking(
+    connection: Connection, access: Access, booking_id: UUID | str, key: str | None
+) -> LockedBooking | FirstResult | None:
+    """Where the member is not locked, ``lock_members`` is still to be called. Where the key has its result, that result
+    and no lock."""
+    arguments = (access.studio_id, booking_id, access.location_ids, access.credential_id, key)
+    row = await claim_with(connection, access, key, LOCK_BOOKING, arguments)
+    if (first := found_first(row)) is not None:
+        return first
+    if row["id"] is None:
+        return None
+    return LockedBooking(class_situation(row), row["member_id"], row["member_is_locked"])
 
 
 async def lock_members(

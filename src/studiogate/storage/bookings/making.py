@@ -13,7 +13,7 @@ from studiogate.domain.events import EventType
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.bookings.reading import BOOKING
 from studiogate.storage.database import Connection
-from studiogate.storage.events import creation_told
+from studiogate.storage.events import change_told
 from studiogate.storage.idempotency import Once, answer_remembered, check_remembered
 from studiogate.storage.ids import new_id
 
@@ -65,7 +65,7 @@ def _book(outcome: str, *, paid: bool) -> str:
         f"""wire as (
             select b.id, b.location_id, row_to_json(w) as object
             from made b, {"entry" if waits else NO_ENTRY} cross join lateral (select {BOOKING.columns}) w)""",
-        f"told as ({creation_told(EventType.BOOKING_CREATED, 'wire', '$13')})",
+        f"told as ({change_told(EventType.BOOKING_CREATED, 'wire', '$13')})",
         f"remembered as ({answer_remembered(ANSWER, '$14', '$15::text', '$16', '$17')})",
     ]
     return f"with {', '.join(parts)} select object::text as wire, (select remembered from remembered) from wire"

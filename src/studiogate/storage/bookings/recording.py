@@ -1,4 +1,4 @@
-"""What a promotion or a cancellation leaves behind. Each statement does all of it: booking, counters, credit, ledger.
+"""What a promotion leaves behind, and a fee. Each statement does all of it: booking, counters, credit, ledger.
 
 The class row and the members' rows are locked, so counters can be added to and positions can be counted.
 """
@@ -49,49 +49,10 @@ RENUMBER = """
     where w.studio_id = $1 and w.id = n.id and w.position <> n.position
     returning w.id, w.position, n.before"""
 
-# $1 studio, $2 booking, $3 class, $4 membership, $5 returned, $6 forfeited, $7 a seat was freed,
-# $8 what becomes of the waitlist entry, $9 ledger id.
-CANCEL = """
-    with cancelled as (
-        update bookings set status = 'cancelled', class_spot_id = null where studio_id = $1 and id = $2
-    ), before as (
-        select id, status, position from waitlist_entries
-        where studio_id = $1 and booking_id = $2 and status in ('waiting', 'offered')
-    ), entry as (
-        update waitlist_entries w set status = $8, position = null from before
-        where w.studio_id = $1 and w.id = before.id
-        returning w.id, before.status, before.position
-    ), counted as (
-        update classes set booked_count = booked_count - $7::boolean::integer,
-                           waitlist_count = waitlist_count - (
-                               select count(*) from before where status = 'waiting')
-        where studio_id = $1 and id = $3
-    ), repaid as (
-        update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
-        where studio_id = $1 and id = $4 and $5::integer = 1
-    ), settled as (
-        insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
-        select $1, $9, $4, $2, $5, case when $5 = 1 then 'returned' else 'forfeited' end where $5 + $6::integer = 1
-    )
-    select id, status, position from entry"""
-
 FEE = """
     insert into purchases (studio_id, id, member_id, product_key, product_type, quantity, amount_total, currency,
                            status, location_id, booking_id, created_at, updated_at)
     values ($1, $2, $3, 'late_cancel_fee', 'fee', 1, $4, $5, 'pending', $6, $7, $8, $8)"""
-
-RECEIPT = """
-    insert into booking_cancellations (studio_id, id, booking_id, member_id, cancelled_at, cancellation_type, late,
-                                       graced_for_promotion, credits_forfeited, credits_returned, purchase_id, receipt)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"""
-
-
-class EntryBefore(NamedTuple):
-    """A waitlist entry as it was before it ended."""
-
-    id: UUID
-    status: str
-    position: int | None
 
 
 class Renumbered(NamedTuple):
@@ -126,25 +87,6 @@ async def renumber(connection: Connection, access: Access, class_id: UUID) -> li
     return sorted((Renumbered(*row) for row in rows), key=lambda each: each.position)
 
 
-async def record_cancellation(
-    connection: Connection, access: Access, booking: BookingFacts, cancellation: Cancellation, entry_becomes: str
-) -> EntryBefore | None:
-    """The booking goes; returns what its waitlist entry was, where it had a live one."""
-    row = await connection.fetchrow(
-        CANCEL,
-        access.studio_id,
-        booking.id,
-        booking.class_id,
-        cancellation.membership_id,
-        cancellation.credits_returned,
-        cancellation.credits_forfeited,
-        cancellation.seat_freed,
-        entry_becomes,
-        new_id(),
-    )
-    return None if row is None else EntryBefore(*row)
-
-
 async def record_fee(
     connection: Connection, access: Access, booking: BookingFacts, cancellation: Cancellation, location_id: UUID | None
 ) -> UUID | None:
@@ -164,29 +106,3 @@ async def record_fee(
         cancellation.cancelled_at,
     )
     return purchase_id
-
-
-async def record_receipt(
-    connection: Connection,
-    access: Access,
-    booking: BookingFacts,
-    cancellation: Cancellation,
-    receipt_id: UUID,
-    purchase_id: UUID | None,
-    receipt: str,
-) -> None:
-    await connection.execute(
-        RECEIPT,
-        access.studio_id,
-        receipt_id,
-        booking.id,
-        booking.member_id,
-        cancellation.cancelled_at,
-        cancellation.cancellation_type.value,
-        cancellation.late,
-        cancellation.graced_for_promotion,
-        cancellation.credits_forfeited,
-        cancellation.credits_returned,
-        purchase_id,
-        receipt,
-    )

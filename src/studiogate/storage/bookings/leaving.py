@@ -1,0 +1,121 @@
+"""What a cancelled booking leaves behind: itself, the counters, the credit, its receipt, its event, and the answer that
+is remembered for its request. And its place on the waitlist, where it had one.
+
+The class row and the member's row are locked, so counters can be added to.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import BookingFacts, Cancellation
+from studiogate.domain.events import EventType
+from studiogate.storage.bookings.facts import LiveEntry
+from studiogate.storage.bookings.making import NO_ENTRY
+from studiogate.storage.bookings.reading import BOOKING
+from studiogate.storage.database import Connection
+from studiogate.storage.events import as_json, change_told
+from studiogate.storage.idempotency import Once, answer_remembered, check_remembered
+from studiogate.storage.ids import new_id
+
+# $1 studio, $2 booking, $3 class, $4 member, $5 whether a seat is freed, $6 the receipt's id, $7 now, $8 its type, $9
+# late, $10 graced, $11 the fee's purchase, $12 the receipt, $13 the event, $14 the attributes before, $15 to $18 whose
+# idempotency key, with which fingerprint and status its answer is remembered; $19 the membership, $20 the ledger line.
+GONE = (
+    """
+    gone as (
+        update bookings set status = 'cancelled', class_spot_id = null where studio_id = $1 and id = $2
+        returning *)""",
+    """
+    counted as (
+        update classes set booked_count = booked_count - $5::boolean::integer where studio_id = $1 and id = $3)""",
+)
+RECEIPT = """
+    receipt as (
+        insert into booking_cancellations (studio_id, id, booking_id, member_id, cancelled_at, cancellation_type, late,
+                                           graced_for_promotion, purchase_id, receipt, credits_forfeited,
+                                           credits_returned)
+        values ($1, $6, $2, $4, $7, $8, $9, $10, $11, $12::text::json, {forfeited}, {returned}))"""
+REPAID = """
+    repaid as (
+        update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
+        where studio_id = $1 and id = $19)"""
+SETTLED = """
+    settled as (
+        insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
+        values ($1, $20, $19, $2, {delta}, '{reason}'))"""
+RETURNED = (RECEIPT.format(forfeited=0, returned=1), REPAID, SETTLED.format(delta=1, reason="returned"))
+FORFEITED = (RECEIPT.format(forfeited=1, returned=0), SETTLED.format(delta=0, reason="forfeited"))
+NO_CREDIT = (RECEIPT.format(forfeited=0, returned=0),)
+TOLD = (
+    f"""
+    wire as (
+        select b.id, b.location_id, row_to_json(w) as object
+        from gone b, {NO_ENTRY} cross join lateral (select {BOOKING.columns}) w)""",
+    f"told as ({change_told(EventType.BOOKING_CANCELLED, 'wire', '$13', '$14::json')})",
+)
+ANSWER = "select convert_to($12::text, 'UTF8')"
+REMEMBERED = f"remembered as ({answer_remembered(ANSWER, '$15', '$16::text', '$17', '$18')})"
+RESULT = "select (select remembered from remembered) as remembered"
+
+# Each is one statement without the parts that it does not need, for the same reasons as making a booking.
+LEAVE = f"with {', '.join((*GONE, *NO_CREDIT, *TOLD, REMEMBERED))} {RESULT}"
+LEAVE_WITH_THE_CREDIT = f"with {', '.join((*GONE, *RETURNED, *TOLD, REMEMBERED))} {RESULT}"
+LEAVE_THE_CREDIT = f"with {', '.join((*GONE, *FORFEITED, *TOLD, REMEMBERED))} {RESULT}"
+
+# $1 studio, $2 entry, $3 what becomes of it, $4 class, $5 whether it counted as waiting.
+END_ENTRY = """
+    with ended as (update waitlist_entries set status = $3, position = null where studio_id = $1 and id = $2)
+    update classes set waitlist_count = waitlist_count - $5::boolean::integer where studio_id = $1 and id = $4"""
+
+
+class Receipt(NamedTuple):
+    """As it is kept and answered; ``purchase_id`` is the fee's."""
+
+    id: UUID
+    text: str
+    purchase_id: UUID | None
+
+
+async def record_leaving(
+    connection: Connection,
+    access: Access,
+    booking: BookingFacts,
+    cancellation: Cancellation,
+    receipt: Receipt,
+    previous_attributes: Mapping[str, Any],
+    once: Once | None,
+    answer_status: int | None,
+) -> None:
+    """The booking goes, told as an event; its receipt is kept also as its request's answer."""
+    arguments = [
+        access.studio_id,
+        booking.id,
+        booking.class_id,
+        booking.member_id,
+        cancellation.seat_freed,
+        receipt.id,
+        cancellation.cancelled_at,
+        cancellation.cancellation_type.value,
+        cancellation.late,
+        cancellation.graced_for_promotion,
+        receipt.purchase_id,
+        receipt.text,
+        new_id(),
+        as_json(previous_attributes),
+        access.credential_id,
+        *(once or (None, None)),
+        answer_status,
+    ]
+    settles = cancellation.credits_returned or cancellation.credits_forfeited
+    if settles:
+        arguments += [cancellation.membership_id, new_id()]
+    credit = LEAVE_WITH_THE_CREDIT if cancellation.credits_returned else LEAVE_THE_CREDIT
+    remembered = await connection.fetchval(credit if settles else LEAVE, *arguments)
+    if once is not None:
+        check_remembered(remembered)
+
+
+async def end_entry(connection: Connection, access: Access, class_id: UUID, entry: LiveEntry, becomes: str) -> None:
+    await connection.execute(END_ENTRY, access.studio_id, entry.id, becomes, class_id, entry.status == "waiting")
