@@ -50,8 +50,8 @@ class Script:
                 return self._given[name]
             case FreshId(number):
                 return f"'01900000-0000-7000-8{number:03d}-' || lpad(:n::text, 12, '0')"
-            case FreshNumber():
-                return ":n"
+            case FreshNumber(number):
+                return f"(:n::bigint << 8) + {number}"
             case Now():
                 return "clock_timestamp()"
             case Several(slots):

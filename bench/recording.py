@@ -11,11 +11,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from random import getrandbits
 from typing import Any
 from uuid import UUID
-
-import uuid_utils.compat as uuid
 
 from bench.request import Request, given_values
 from studiogate import settings as configuration
@@ -23,8 +20,10 @@ from studiogate.cli.doors import Doors
 from studiogate.flows.events import Sequencer
 from studiogate.runtime import Runtime
 from studiogate.storage.database import Connection, Database
+from studiogate.storage.ids import new_id
 
 Given = Mapping[str, Any]
+LARGEST_LOCK = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +53,12 @@ class FreshId:
 
 @dataclass(frozen=True, slots=True)
 class FreshNumber:
-    """The number of a lock that nobody else holds."""
+    """The number of a lock that nobody else holds: the random part of a fresh id."""
 
-    def fill(self, _given: Given, _fresh: Sequence[UUID]) -> Any:
-        return getrandbits(63)
+    number: int
+
+    def fill(self, _given: Given, fresh: Sequence[UUID]) -> Any:
+        return fresh[self.number].int & LARGEST_LOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Program:
         return len(self.statements) == 1
 
     def make_fresh_ids(self) -> list[UUID]:
-        return [uuid.uuid7() for _ in range(self.fresh_ids)]
+        return [new_id() for _ in range(self.fresh_ids)]
 
 
 @dataclass
@@ -198,7 +199,7 @@ class _Reader:
 
     def __init__(self, first: _Take, second: _Take) -> None:
         self._given = (first.given, second.given)
-        self.fresh: list[UUID] = []
+        self.fresh: list[UUID | int] = []
 
     def slots(self, arguments: Sequence[Any], others: Sequence[Any]) -> tuple[Slot, ...]:
         return tuple(self._slot(*pair) for pair in zip(arguments, others, strict=True))
@@ -213,15 +214,15 @@ class _Reader:
             return Constant(value)
         if isinstance(value, UUID):
             return FreshId(self._number_of(value))
-        if isinstance(value, int):
-            return FreshNumber()
+        if isinstance(value, int) and not isinstance(value, bool):
+            return FreshNumber(self._number_of(value))
         return Now() if isinstance(value, datetime) else Constant(value)
 
     def _name_of(self, value: Any, other: Any) -> str | None:
         mine, others = self._given
         return next((name for name in mine if mine[name] == str(value) and others[name] == str(other)), None)
 
-    def _number_of(self, value: UUID) -> int:
+    def _number_of(self, value: UUID | int) -> int:
         if value not in self.fresh:
             self.fresh.append(value)
         return self.fresh.index(value)

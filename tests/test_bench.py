@@ -1,7 +1,9 @@
 """The benchmark works: every competitor does every request. No timing is judged here."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,7 +12,7 @@ import pytest
 from bench import chart, dataset, labels, report, targets
 from bench.compare import compare, verdict
 from bench.limit import Script
-from bench.measuring import FIRST_NUMBER
+from bench.measuring import FIRST_NUMBER, in_turn
 from bench.recording import Constant, FreshId, FreshNumber, FromRequest, Now, Program, Several, Statement
 from bench.request import given_values
 from bench.results import P50, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure, Results
@@ -64,10 +66,19 @@ async def test_side_by_side_a_program_does_the_same_work(new_database: Callable[
             found = []
             for connection, given, fresh in players:
                 row = await connection.fetchrow(statement.text, *(each.fill(given, fresh) for each in statement.slots))
-                found.append([value is None for value in row or ()])
+                found.append([value if isinstance(value, bool) else value is None for value in row or ()])
             assert found[0] == found[1], (name, statement.text)
     for connection in connections:
         await connection.close()
+
+
+@pytest.mark.parametrize("count", [6, 7])
+def test_everybody_comes_after_everybody_else(count: int) -> None:
+    rounds = [in_turn(range(count), number) for number in range(7)]
+    assert all(sorted(each) == list(range(count)) for each in rounds)
+    pairs = Counter(pair for each in rounds for pair in pairwise(each))
+    assert max(pairs.values()) <= 2
+    assert all({each[place] for each in rounds} == set(range(count)) for place in range(count) if count % 2 == 0)
 
 
 def test_results_survive_their_file(results: Results) -> None:
@@ -114,7 +125,7 @@ def test_two_runs_are_compared(results: Results) -> None:
 
 def test_pgbench_gets_the_statements_with_its_own_parameters() -> None:
     several = Several((Now(), Constant(None), Constant("")))
-    slots = (Constant(7), FromRequest("id"), FreshId(0), several, FreshNumber())
+    slots = (Constant(7), FromRequest("id"), FreshId(0), several, FreshNumber(0))
     types = ("int4", "uuid", "uuid", "text[]", "int8")
     statement = Statement("select $1, $2, $3, $4::text[], $5, $1", slots, types)
     script = Script(Program((Statement("BEGIN;"), statement), 1, 200, b""), {"x": ":n + 1"}, {"id": "md5(:x::text)"})
@@ -123,6 +134,6 @@ def test_pgbench_gets_the_statements_with_its_own_parameters() -> None:
     assert select == (
         "select (:constant_0)::int4, (md5(:x::text))::uuid,"
         " ('01900000-0000-7000-8000-' || lpad(:n::text, 12, '0'))::uuid,"
-        " (array[clock_timestamp(), null, ''])::text[]::text[], (:n)::int8, (:constant_1)::int4;"
+        " (array[clock_timestamp(), null, ''])::text[]::text[], ((:n::bigint << 8) + 0)::int8, (:constant_1)::int4;"
     )
     assert script.constants == {"constant_0": "7", "constant_1": "7"}

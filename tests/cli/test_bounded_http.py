@@ -1,6 +1,7 @@
 """The server on real connections: neither long heads nor slow ones hold it up for long, and answers leave whole."""
 
 import contextlib
+import gc
 import http.client
 import json
 import socket
@@ -11,6 +12,7 @@ from urllib.parse import parse_qsl
 
 import asyncpg
 import pytest
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from studiogate import settings
 from studiogate.api import sending
@@ -79,6 +81,15 @@ def test_a_long_body_is_no_long_head(server: tuple[int, str], connection: socket
     for _ in range(3):
         connection.sendall(post(server[1], size))
         assert b'"validation_error"' in answer(connection)
+
+
+@pytest.mark.parametrize("size", [1_000, 500_000])
+def test_nothing_of_a_body_is_kept(server: tuple[int, str], connection: socket.socket, size: int) -> None:
+    """The connection stays open, and what belongs to its last request with it: people's names must not."""
+    connection.sendall(post(server[1], size))
+    assert b" 422 " in answer(connection)
+    exchanges = [each for each in gc.get_objects() if isinstance(each, RequestResponseCycle)]
+    assert [bytes(each.body[:10]) for each in exchanges] == [b""] * max(1, len(exchanges))
 
 
 def test_a_long_head_is_refused(connection: socket.socket) -> None:

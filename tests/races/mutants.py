@@ -128,9 +128,7 @@ async def _believe_the_cache(authenticator: access.Authenticator, credential_id:
 
 
 async def _wait_without_end(pool: database.Database) -> database.Connection:
-    turn: asyncio.Future[database.Connection | None] = asyncio.get_running_loop().create_future()
-    pool._waiting.append(turn)
-    return await turn or await pool._connect()
+    return await pool._waiting.wait(3600, pool._give) or await pool._connect()
 
 
 async def _never_wait(pool: database.Database) -> database.Connection:

@@ -370,6 +370,55 @@ async def test_a_backend_killed_in_a_transaction(
     assert await backend(pool)
 
 
+async def test_who_is_cancelled_in_a_statement_leaves_no_lock(
+    url: str, watcher: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    """The statement would go on for a minute, and so would the lock."""
+    pool = Database(url, 1, statement_timeout="0")
+    await watcher.execute("create table held as select 1 as number")
+
+    async def hold() -> None:
+        async with pool.transaction() as connection:
+            await connection.execute("select from held for update")
+            await connection.execute("select pg_sleep(60)")
+
+    holding = asyncio.create_task(hold())
+    async with asyncio.timeout(10):
+        while not await watcher.fetchval("select count(*) from pg_stat_activity where wait_event = 'PgSleep'"):
+            await asyncio.sleep(0.005)
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+    assert holding.cancelled()
+    await watcher.execute("set lock_timeout = '10s'; select from held for update")
+    await pool.close()
+
+
+@pytest.mark.parametrize("word", ["begin", "commit"])
+async def test_who_is_cancelled_on_the_edge_of_a_transaction_leaks_nothing(
+    pool: Database, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    reached, execute = asyncio.Event(), asyncpg.Connection.execute
+
+    async def linger(connection: "asyncpg.Connection[asyncpg.Record]", query: str, *values: object) -> str:
+        if query == word:
+            reached.set()
+            await execute(connection, "select pg_sleep(60)")
+        return await execute(connection, query, *values)
+
+    monkeypatch.setattr(asyncpg.Connection, "execute", linger)
+    for _ in range(3):
+        reached.clear()
+        writing = asyncio.create_task(in_transaction(pool))
+        await reached.wait()
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        assert writing.cancelled()
+    monkeypatch.undo()
+    async with pool.connection(), pool.connection():
+        assert pool._open == 2
+    assert pool._open == 2
+
+
 async def test_a_statement_that_fails_does_not_cost_a_connection(pool: Database) -> None:
     first = await backend(pool)
     with pytest.raises(asyncpg.DivisionByZeroError):

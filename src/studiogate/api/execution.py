@@ -117,6 +117,7 @@ class _Parameter:
         try:
             values[self.name] = self.validate(value)
         except ValidationError:
+            values.pop(self.name, None)  # a default is no answer to what was given
             faults += self.field.validate(value, loc=(self.location, self.alias))[1]
 
     def missing(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A request as the door sees it: headers, query and body, read strictly and only when asked for."""
 
 import asyncio
+import codecs
 import json
 import math
 import re
@@ -29,7 +30,7 @@ class InOnePiece(Protocol):
     """What needs no messages (docs/decisions/0010)."""
 
     def received(self) -> bytes | None:
-        """The body, if all of it has arrived."""
+        """The body, if all of it has arrived; once."""
 
     async def send(self, head: bytes, body: bytes) -> None:
         """The answer: its head, without the empty line, and its body."""
@@ -108,8 +109,8 @@ class Request:
         if declared.isdigit() and (len(declared) > 18 or int(declared) > maximum):
             return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
         received = None if self.in_one_piece is None else self.in_one_piece.received()
-        if received is not None and len(received) <= maximum:
-            return received
+        if received is not None:
+            return received if len(received) <= maximum else Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 return await self._collect(maximum)
@@ -141,6 +142,8 @@ def _strict_json(body: bytes) -> Any | Refusal:
     except RecursionError:
         return Refusal(Code.INVALID_JSON, {"problem": f"nested deeper than {MAXIMUM_DEPTH} levels"})
     except json.JSONDecodeError as error:
+        if body.startswith(codecs.BOM_UTF8):
+            return Refusal(Code.INVALID_JSON, {"problem": "the body begins with a byte order mark"})
         return Refusal(Code.INVALID_JSON, {"problem": error.msg, "line": error.lineno, "column": error.colno})
     except _NotStrictError as error:
         return Refusal(Code.INVALID_JSON, {"problem": str(error)})

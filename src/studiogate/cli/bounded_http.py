@@ -119,7 +119,8 @@ class _InOnePiece:
         cycle = self._cycle
         if cycle is None or cycle.more_body or cycle.disconnected:
             return None
-        return bytes(cycle.body)
+        body, cycle.body = cycle.body, bytearray()  # the cycle outlives its request: it must not keep what was sent
+        return bytes(body)
 
     async def send(self, lines: bytes, body: bytes) -> None:
         cycle, self._cycle = self._cycle, None

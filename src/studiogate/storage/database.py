@@ -5,8 +5,6 @@ between uses. asyncpg's own pool resets at every release and shields that in a t
 makes a plain read three times as dear. This one hands connections on and nothing else.
 """
 
-import asyncio
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -16,6 +14,7 @@ import asyncpg
 
 from studiogate import clock
 from studiogate.storage.pace import Pace
+from studiogate.storage.turns import Turns
 
 Record: TypeAlias = asyncpg.Record
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Database:
         self._size = size
         self._open = 0
         self._idle: list[Connection] = []
-        self._waiting: deque[asyncio.Future[Connection | None]] = deque()
+        self._waiting: Turns[Connection | None] = Turns()
         self._pace = Pace()
         self._overloaded_until = 0.0
 
@@ -90,7 +89,8 @@ class Database:
         return Lease(self)
 
     def transaction(self) -> "Transaction":
-        """The one way to write. Only flows call it; what fails inside rolls back whole."""
+        """The one way to write. Only flows call it; what fails inside rolls back whole. It cannot be nested: whoever
+        is given its connection is inside it."""
         return Transaction(self)
 
     async def close(self) -> None:
@@ -135,13 +135,10 @@ class Database:
         self._give(None)
 
     def _give(self, connection: Connection | None) -> None:
-        """Straight to whoever waits longest, so that nobody overtakes; None is the right to open a new one."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(connection)
-                self._pace.step(others_wait=bool(self._waiting))
-                return
+        """To whoever waits longest; None is the right to open a new one."""
+        if self._waiting.give(connection):
+            self._pace.step(others_wait=bool(self._waiting))
+            return
         if connection is None:
             self._open -= 1
         else:
@@ -172,20 +169,11 @@ class Database:
             raise
 
     async def _wait_for_turn(self) -> Connection:
-        turn: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
         try:
-            async with asyncio.timeout(ACQUIRE_SECONDS):
-                connection = await turn
-        except BaseException as error:
-            if turn.done() and not turn.cancelled():
-                self._give(turn.result())  # our turn came at the moment we gave up: it is the next one's
-            elif turn in self._waiting:
-                self._waiting.remove(turn)
-            if isinstance(error, TimeoutError):
-                self._overloaded_until = clock.monotonic() + OVERLOADED_SECONDS
-                raise OverloadedError from None
-            raise
+            connection = await self._waiting.wait(ACQUIRE_SECONDS, self._give)
+        except TimeoutError:
+            self._overloaded_until = clock.monotonic() + OVERLOADED_SECONDS
+            raise OverloadedError from None
         return await self._connect() if connection is None else connection
 
     async def _discard(self, connection: Connection) -> None:
@@ -240,7 +228,8 @@ class Transaction(Lease):
             if await self._say("commit") != "COMMIT":
                 self._database.release(self._connection)
                 raise RuntimeError("a failure inside the transaction was passed over, so nothing of it was kept")
-        elif isinstance(error, Exception) and self._connection.is_in_transaction():
+        elif self._connection.is_in_transaction():
+            # Also for who was cancelled in a statement: the driver ends it first, and with it its locks.
             await self._say("rollback")
         await super().__aexit__(kind, error, traceback)
 

@@ -111,7 +111,7 @@ def found_first(row: Record) -> FirstResult | None:
 
 
 def _lock_number(access: Access, key: str) -> int:
-    """Two keys with the same number would only wait for each other."""
+    """A credential's id is no other's, in any studio. Two keys with the same number would only wait for each other."""
     name = f"{access.credential_id} {key}"
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
 

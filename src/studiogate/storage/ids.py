@@ -1,4 +1,4 @@
-"""The ids of rows. All are of the driver's own kind of UUID, which is made and sent at a tenth of the cost."""
+"""The ids of rows. All are of the driver's own kind of UUID, which is made and sent at a fraction of the cost."""
 
 from uuid import UUID
 

@@ -5,12 +5,11 @@ booking then costs as many wake-ups as there are people in the line. Here they w
 nothing. It makes things quick, not right: the lock of the row is what keeps bookings in order, over all processes.
 """
 
-import asyncio
-from collections import deque
 from uuid import UUID
 
 from studiogate.storage.database import OverloadedError
 from studiogate.storage.pace import Pace
+from studiogate.storage.turns import Turns
 
 # One holds the row; the other stands before it inside PostgreSQL and goes on at the very moment the row is free.
 AT_ONCE = 2
@@ -22,7 +21,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.inside = 0
-        self.turns: deque[asyncio.Future[None]] = deque()  # of those who wait
+        self.turns: Turns[None] = Turns()
         self.pace = Pace()
 
 
@@ -47,12 +46,9 @@ class Turnstile:
         return line
 
     def leave(self, row_id: UUID, line: _Line) -> None:
-        """The place goes straight to whoever waits longest, so that nobody overtakes."""
-        while line.turns:
-            turn = line.turns.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
+        """The place goes to whoever waits longest."""
+        if line.turns.give(None):
+            return
         line.inside -= 1
         if not line.inside:
             del self._lines[row_id]
@@ -60,20 +56,11 @@ class Turnstile:
     async def wait(self, row_id: UUID, line: _Line) -> None:
         if line.pace.is_in_vain(len(line.turns)):
             raise OverloadedError
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        line.turns.append(turn)
         self.waiting += 1
         try:
-            async with asyncio.timeout(TURN_SECONDS):
-                await turn
-        except BaseException as error:
-            if turn.done() and not turn.cancelled():
-                self.leave(row_id, line)  # our turn came at the moment we gave up: it is the next one's
-            elif turn in line.turns:
-                line.turns.remove(turn)
-            if isinstance(error, TimeoutError):
-                raise OverloadedError from None
-            raise
+            await line.turns.wait(TURN_SECONDS, lambda _: self.leave(row_id, line))
+        except TimeoutError:
+            raise OverloadedError from None
         finally:
             self.waiting -= 1
 

@@ -54,7 +54,7 @@ class BookingDecision(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """Every rule that fails, and the membership that pays where none does."""
+    """Every rule that fails, and the membership that would pay, whatever else fails."""
 
     reasons: tuple[Refusal, ...]
     membership: MembershipFacts | None
