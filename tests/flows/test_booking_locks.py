@@ -1,13 +1,17 @@
-"""Which rows POST /bookings has locked when it looks, and which it leaves for the statement that locks several."""
+"""Which rows POST and DELETE /bookings have locked when they look, and which they leave for the statement that locks
+several."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
+from studiogate.flows.bookings.booking import WantedBooking, book
+from studiogate.flows.bookings.cancelling import cancel
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import locking
 from studiogate.storage.idempotency import FirstResult, Once
@@ -131,6 +135,61 @@ async def test_what_changed_while_a_lock_was_waited_for_is_seen(studio: BookingS
             await somebody_waits(studio.door.connection)
             await elsewhere.execute("update memberships set credits_remaining = 0 where member_id = $1", member)
         assert (await waiting).code == "insufficient_credits"
+
+
+async def locks_to_cancel(
+    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]", booking: Any
+) -> tuple[bool, bool, bool]:
+    """The same for a booking that may go."""
+    async with studio.database.transaction() as connection:
+        found = await locking.lock_booking(connection, studio.access, booking["id"], "key-0001")
+        assert isinstance(found, locking.LockedBooking)
+        assert str(found.member_id) == booking["member_id"]
+        return (
+            await is_locked(elsewhere, "classes", booking["class_id"]),
+            await is_locked(elsewhere, "members", booking["member_id"]),
+            found.member_is_locked,
+        )
+
+
+async def test_what_a_cancellation_locks(
+    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    """The member is left for later where others may be promoted."""
+    class_id, (booking,) = await studio.full_class()
+    assert await locks_to_cancel(studio, elsewhere, booking) == (True, True, True)
+    await studio.waits(class_id, await studio.new_member())
+    assert await locks_to_cancel(studio, elsewhere, booking) == (True, False, False)
+    async with studio.database.transaction() as connection:
+        assert await locking.lock_booking(connection, studio.access, uuid4(), "key-0001") is None
+
+
+async def test_who_joins_while_a_cancellation_waits_gets_the_seat(studio: BookingStudio) -> None:
+    """And a credit that came in the meantime is counted: nothing is decided by what was there before the lock."""
+    class_id, member = await studio.new_class(capacity=1), await studio.new_member(remaining=10)
+    booking, newcomer = await studio.booked(class_id, member), await studio.new_member()
+    async with studio.database.connection() as elsewhere:
+        async with elsewhere.transaction():
+            await elsewhere.execute("select from classes where id = $1 for no key update", class_id)
+            waiting = asyncio.create_task(studio.cancel(booking["id"]))
+            await somebody_waits(studio.door.connection)
+            joined = WantedBooking(class_id, newcomer, join_waitlist=True)
+            await book(elsewhere, studio.access, joined)
+            await elsewhere.execute("update memberships set credits_remaining = 15 where member_id = $1", member)
+        receipt = (await waiting).json()
+    assert (receipt["promoted"], receipt["credits_remaining"]) == (True, 16)
+    assert await studio.counts(class_id) == (1, 0)
+
+
+async def test_of_two_cancellations_the_second_finds_the_first(studio: BookingStudio) -> None:
+    booking = await studio.booked(await studio.new_class(), await studio.new_member())
+    async with studio.database.connection() as elsewhere:
+        async with elsewhere.transaction():
+            await elsewhere.execute("select from classes where id = $1 for no key update", booking["class_id"])
+            waiting = asyncio.create_task(studio.cancel(booking["id"]))
+            await somebody_waits(studio.door.connection)
+            await cancel(elsewhere, studio.access, booking["id"], None)
+        assert (await waiting).code == "booking_already_cancelled"
 
 
 async def test_a_class_that_everybody_wants_takes_few_connections(
