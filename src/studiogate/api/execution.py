@@ -184,11 +184,10 @@ class LeanRoute(APIRoute):
             parameter.read(value, values, faults)
         if self._query_parameters:
             query = request.query
-            for parameter in self._query_parameters:
-                given = query.get(parameter.alias)
-                if given is not None:
-                    parameter.read(given, values, faults)
-                elif parameter.required:
+            for parameter in [each for each in self._query_parameters if each.alias in query or each.required]:
+                if parameter.alias in query:
+                    parameter.read(query[parameter.alias], values, faults)
+                else:
                     faults.append(parameter.missing())
         for parameter in self._header_parameters:
             header = request.headers.get(parameter.header)

@@ -80,8 +80,7 @@ class Change(NamedTuple):
     previous_attributes: Mapping[str, Any] = {}
 
 
-def as_json(previous_attributes: Mapping[str, Any]) -> str:
-    return json.dumps(previous_attributes, default=str, separators=(",", ":"))
+as_json = json.JSONEncoder(default=str, separators=(",", ":")).encode
 
 
 INSERT = "insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)"

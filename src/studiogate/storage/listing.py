@@ -105,17 +105,19 @@ async def read_page(
         values.append(page.cursor)
     if updated_after is not None:
         values.append(updated_after)
-    values += [each.values for each in ranges]
+    if ranges:
+        values += [each.values for each in ranges]
     values += [each.value for each in filters if "{}" in each.condition]
-    values += [each.id for each in parents]
+    if parents:
+        values += [each.id for each in parents]
     shape = _Shape(
         resource,
         access.restricted,
         page.cursor is not None,
         updated_after is not None,
-        tuple([(each.column, each.type) for each in ranges]),
+        tuple([(each.column, each.type) for each in ranges]) if ranges else (),
         tuple([(each.condition, each.of_the_list) for each in filters]),
-        tuple([each.exists for each in parents]),
+        tuple([each.exists for each in parents]) if parents else (),
     )
     row = await connection.fetchrow(_page(shape), *values)
     return _outcome(row, page)

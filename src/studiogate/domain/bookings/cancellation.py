@@ -12,11 +12,10 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.bookings.facts import BookingFacts, ClassFacts, MembershipFacts
@@ -63,8 +62,7 @@ _FEE_ACTIONS = frozenset({LateAction.FEE, LateAction.FEE_AND_FORFEIT})
 _FORFEIT_ACTIONS = frozenset({LateAction.FORFEIT_CREDIT, LateAction.FEE_AND_FORFEIT})
 
 
-@dataclass(frozen=True, slots=True)
-class CancellationAttempt:
+class CancellationAttempt(NamedTuple):
     """``membership`` is the one the booking was made on; ``late_cancels`` are the member's earlier late cancels since
     ``policy.late_cancels_since(now)``, without those graced for a promotion."""
 
@@ -77,8 +75,7 @@ class CancellationAttempt:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Cancellation:
+class Cancellation(NamedTuple):
     """``credits_remaining`` is the membership's count afterwards; ``seat_freed`` tells the waitlist."""
 
     cancellation_type: CancellationType

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -61,8 +62,8 @@ class Policy:
         frozen by an older or a newer release still reads."""
         return cls(**{name: _read(name, members[name]) for name in POLICY_MEMBERS if name in members})
 
-    def as_json(self) -> dict[str, Any]:
-        return {name: _written(getattr(self, name)) for name in POLICY_MEMBERS}
+    def as_json(self) -> Mapping[str, Any]:
+        return _spelled_once(self)
 
     def booking_opens_at(self, start: datetime) -> datetime | None:
         """The first moment at which booking is possible; None: always."""
@@ -102,6 +103,12 @@ def _read(name: str, value: Any) -> Any:
     if name == "waiver_form_id" and value is not None:
         return UUID(str(value))
     return _READERS[name](value) if name in _READERS else value
+
+
+@lru_cache(maxsize=1000)
+def _spelled_once(policy: Policy) -> Mapping[str, Any]:
+    """Many bookings have the same policy, and each of their receipts holds it."""
+    return {name: _written(getattr(policy, name)) for name in POLICY_MEMBERS}
 
 
 def _written(value: object) -> object:

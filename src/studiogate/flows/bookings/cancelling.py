@@ -169,5 +169,4 @@ async def record_cancellation(
     return receipt
 
 
-def _text(receipt: dict[str, object]) -> str:
-    return json.dumps(receipt, separators=(",", ":"), ensure_ascii=False)
+_text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode

@@ -42,7 +42,7 @@ CLASS_SOURCES = """
 # $1 studio, $2 class, $3 members by name, $4 and $5 its times, $6 how many who wait.
 MEMBERS = """
     with waiting as (
-        select w.id, w.booking_id, w.member_id, w.position, w.skip_reason, b.policy
+        select w.id, w.booking_id, w.member_id, w.position, w.skip_reason, b.policy::text
         from waitlist_entries w join bookings b on b.studio_id = w.studio_id and b.id = w.booking_id
         where w.studio_id = $1 and w.class_id = $2 and w.status = 'waiting' and w.position <= $6
     ), facts as (
@@ -61,8 +61,8 @@ MEMBERS = """
 
 BOOKING = """
     select row_to_json(w)::text from (
-        select b.id, b.class_id, b.member_id, b.status, b.policy, b.membership_id, b.credits_taken, b.class_spot_id,
-               b.promoted_at, k.id as cancellation_id, row_to_json(s) as membership,
+        select b.id, b.class_id, b.member_id, b.status, b.policy::text, b.membership_id, b.credits_taken,
+               b.class_spot_id, b.promoted_at, k.id as cancellation_id, row_to_json(s) as membership,
                (select row_to_json(e) from waitlist_entries e where e.studio_id = b.studio_id and e.booking_id = b.id
                 and e.status in ('waiting', 'offered')) as entry,
                clock_timestamp() as now
@@ -144,6 +144,12 @@ def _policy_of(levels: str) -> tuple[Policy, str]:
     return policy, json.dumps(policy.as_json())
 
 
+@lru_cache(maxsize=1000)
+def _frozen(policy: str) -> Policy:
+    """And so have many bookings."""
+    return Policy.from_json(json.loads(policy))
+
+
 async def look_at_people(
     connection: Connection, access: Access, situation: ClassSituation, member_ids: list[UUID], *, depth: int
 ) -> PeopleSituation:
@@ -176,7 +182,7 @@ async def look_at_booking(
         class_id=read_id(row["class_id"]),
         member_id=read_id(row["member_id"]),
         status=BookingStatus(row["status"]),
-        policy=Policy.from_json(row["policy"]) if row["policy"] else policy,
+        policy=_frozen(row["policy"]) if row["policy"] else policy,
         membership_id=_id(row["membership_id"]),
         credits_taken=row["credits_taken"],
         class_spot_id=_id(row["class_spot_id"]),
@@ -197,7 +203,7 @@ async def count_late_cancels(connection: Connection, access: Access, member_id: 
 
 
 def _waiting(situation: ClassSituation, row: dict[str, Any], member_row: dict[str, Any]) -> WaitingEntry:
-    frozen = Policy.from_json(row["policy"]) if row["policy"] else situation.policy
+    frozen = _frozen(row["policy"]) if row["policy"] else situation.policy
     member = _member(situation, member_row, frozen)
     return WaitingEntry(
         read_id(row["id"]), read_id(row["booking_id"]), row["position"], member, frozen, row["skip_reason"]
