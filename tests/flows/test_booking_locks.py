@@ -164,6 +164,29 @@ async def test_what_a_cancellation_locks(
         assert await locking.lock_booking(connection, studio.access, uuid4(), "key-0001") is None
 
 
+async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
+    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    """Also where the result comes while the key is waited for."""
+    booking = await studio.booked(await studio.new_class(), await studio.new_member())
+    access = replace(studio.access, credential_id=studio.key.split("_")[2])
+
+    async def twin() -> object:
+        async with studio.database.transaction() as connection:
+            found = await locking.lock_booking(connection, access, booking["id"], "key-0001")
+            assert not await is_locked(elsewhere, "classes", booking["class_id"])
+            assert not await is_locked(elsewhere, "members", booking["member_id"])
+            return found
+
+    async with studio.database.transaction() as connection:
+        assert await idempotency.claim(connection, access, "key-0001") is None
+        waiting = asyncio.create_task(twin())
+        await somebody_waits(elsewhere)
+        assert not await is_locked(elsewhere, "classes", booking["class_id"])
+        await idempotency.remember(connection, access, Once("key-0001", b"first"), 200, b"{}")
+    assert await waiting == await twin() == FirstResult(b"first", 200, b"{}")
+
+
 async def test_who_joins_while_a_cancellation_waits_gets_the_seat(studio: BookingStudio) -> None:
     """And a credit that came in the meantime is counted: nothing is decided by what was there before the lock."""
     class_id, member = await studio.new_class(capacity=1), await studio.new_member(remaining=10)

@@ -146,7 +146,7 @@ def _policy_of(levels: str) -> tuple[Policy, str]:
 
 @lru_cache(maxsize=1000)
 def _frozen(policy: str) -> Policy:
-    """And so have many bookings."""
+    """Many bookings were made under the same policy, to the letter."""
     return Policy.from_json(json.loads(policy))
 
 

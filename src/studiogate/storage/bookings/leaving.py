@@ -12,8 +12,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings import BookingFacts, Cancellation
 from studiogate.domain.events import EventType
 from studiogate.storage.bookings.facts import LiveEntry
-from studiogate.storage.bookings.making import NO_ENTRY
-from studiogate.storage.bookings.reading import BOOKING
+from studiogate.storage.bookings.reading import written_form
 from studiogate.storage.database import Connection
 from studiogate.storage.events import as_json, change_told
 from studiogate.storage.idempotency import Once, answer_remembered, check_remembered
@@ -49,10 +48,7 @@ RETURNED = (RECEIPT.format(forfeited=0, returned=1), REPAID, SETTLED.format(delt
 FORFEITED = (RECEIPT.format(forfeited=1, returned=0), SETTLED.format(delta=0, reason="forfeited"))
 NO_CREDIT = (RECEIPT.format(forfeited=0, returned=0),)
 TOLD = (
-    f"""
-    wire as (
-        select b.id, b.location_id, row_to_json(w) as object
-        from gone b, {NO_ENTRY} cross join lateral (select {BOOKING.columns}) w)""",
+    f"wire as ({written_form('gone')})",
     f"told as ({change_told(EventType.BOOKING_CANCELLED, 'wire', '$13', '$14::json')})",
 )
 ANSWER = "select convert_to($12::text, 'UTF8')"

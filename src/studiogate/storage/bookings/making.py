@@ -11,7 +11,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings import BookingDecision, Outcome
 from studiogate.domain.events import EventType
 from studiogate.storage.bookings.facts import ClassSituation
-from studiogate.storage.bookings.reading import BOOKING
+from studiogate.storage.bookings.reading import NO_ENTRY, written_form
 from studiogate.storage.database import Connection
 from studiogate.storage.events import change_told
 from studiogate.storage.idempotency import Once, answer_remembered, check_remembered
@@ -28,7 +28,6 @@ MADE = """
         values ($1, $2, $3, $4, $10, $11, $12, {status}, $6, $7, $8, {credits}, $9, $5, $5)
         returning *)"""
 COUNTED = "counted as (update classes set booked_count = booked_count + 1 where studio_id = $1 and id = $3)"
-NO_ENTRY = "(select null::integer as position) entry"
 WAITLISTED = """
     counted as (
         update classes set waitlist_count = waitlist_count + 1 where studio_id = $1 and id = $3
@@ -62,9 +61,7 @@ def _book(outcome: str, *, paid: bool) -> str:
         MADE.format(status=f"'{outcome}'", credits="1" if paid else "0"),
         WAITLISTED if waits else COUNTED,
         *(PAID if paid else ()),
-        f"""wire as (
-            select b.id, b.location_id, row_to_json(w) as object
-            from made b, {"entry" if waits else NO_ENTRY} cross join lateral (select {BOOKING.columns}) w)""",
+        f"wire as ({written_form('made', 'entry' if waits else NO_ENTRY)})",
         f"told as ({change_told(EventType.BOOKING_CREATED, 'wire', '$13')})",
         f"remembered as ({answer_remembered(ANSWER, '$14', '$15::text', '$16', '$17')})",
     ]

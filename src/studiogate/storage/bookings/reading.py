@@ -26,6 +26,17 @@ BOOKING = Resource(
     located_by="location_id",
 )
 
+NO_ENTRY = "(select null::integer as position) entry"
+
+
+def written_form(written: str, entry: str = NO_ENTRY) -> str:
+    """For a statement that writes a booking: the part of it that has the booking's id, location and wire form
+    (``object``). ``written`` names the part with its row, ``entry`` the one with its place on the waitlist."""
+    return f"""
+        select b.id, b.location_id, row_to_json(w) as object
+        from {written} b, {entry} cross join lateral (select {BOOKING.columns}) w"""
+
+
 WAITLIST_ENTRY = Resource(
     table="waitlist_entries",
     alias="entry",
