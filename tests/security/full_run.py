@@ -4,13 +4,13 @@ Each step returns nothing: what it is good for is the log that it leaves behind.
 step has done what it is for, its status is asserted.
 """
 
+import asyncio
 import json
 import os
 import secrets as random
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -117,6 +117,7 @@ class FullRun:
         self.waiting_for_locks()
         with self.sabotaged():
             self.refused_by_postgresql(form)
+            self.worker_in_trouble()
         self.postgresql_killed()
         self.api_process_killed()
 
@@ -315,27 +316,33 @@ class FullRun:
 
     def waiting_for_locks(self) -> None:
         """A statement that takes over a second is logged by PostgreSQL; one that waits too long is refused."""
-        for seconds, status in ((1.4, 201), (4.0, 503)):
-            with self.locked("leads", seconds):
+        for waited, status in (("1.2 s", 201), ("1 min", 503)):
+            with self.locked("leads", waited):
                 assert self.ask("POST", "/leads", self.person()).status_code == status
 
     @contextmanager
-    def locked(self, table: str, seconds: float) -> Iterator[None]:
-        held = threading.Event()
+    def locked(self, table: str, waited: str) -> Iterator[None]:
+        """Until somebody has waited this long for it, or the block ends."""
+        held, done = threading.Event(), threading.Event()
+        somebody_did = f"select from pg_locks where clock_timestamp() - waitstart > interval '{waited}'"
 
         async def hold() -> None:
             connection = await asyncpg.connect(self.database_url)
             async with connection.transaction():
                 await connection.execute(f"lock table {table} in access exclusive mode")
                 held.set()
-                await connection.execute("select pg_sleep($1)", seconds)
+                while not done.is_set() and not await connection.fetch(somebody_did):
+                    await asyncio.sleep(0.02)
             await connection.close()
 
         thread = threading.Thread(target=lambda: run(hold()))
         thread.start()
-        held.wait(10)
-        yield
-        thread.join()
+        try:
+            assert held.wait(10), "the table could not be locked"
+            yield
+        finally:
+            done.set()
+            thread.join()
 
     @contextmanager
     def sabotaged(self) -> Iterator[None]:
@@ -361,7 +368,16 @@ class FullRun:
         secret = self.value("select link_secret from studio_secrets where studio_id = $1", self.studio.studio_id)
         token = make_token(secret, _id(form), datetime.now(UTC) - timedelta(minutes=1))
         assert self.post_page(token).status_code == 500
-        time.sleep(1.5)  # the worker fails to write down what came of the member's webhooks
+
+    def worker_in_trouble(self) -> None:
+        """It finds nobody who takes its mail, and fails to write down what came of the member's webhooks."""
+        expected = {"mail not sent", "deliveries not settled"}
+
+        def silent() -> set[str]:
+            log = self.service.log.read_text()
+            return {words for words in expected if words not in log}
+
+        wait_for(lambda: not silent(), 30, lambda: f"the worker never said {silent()}")
 
     def postgresql_killed(self) -> None:
         """By kill -9, while requests are under way."""
