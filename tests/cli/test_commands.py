@@ -18,6 +18,7 @@ import pytest
 from studiogate import settings
 from studiogate.cli import serve
 from studiogate.storage.embedded import EmbeddedPostgresError
+from tests.serving import wait_for
 
 COMMAND = [sys.executable, "-m", "studiogate"]
 
@@ -141,15 +142,23 @@ def test_metrics_add_up_over_the_workers(service: Service) -> None:
     for _ in range(10):
         answer_of(service.port, "/partner/v1/rooms", service.key)
     pattern = r'studiogate_requests_total\{method="GET",route="/partner/v1/rooms",status="200"\} ([\d.]+)'
-    _, text = answer_of(service.port, "/metrics")
-    assert float(re.search(pattern, text)[1]) == 10  # type: ignore[index]
+
+    def counted() -> float:
+        found = re.search(pattern, answer_of(service.port, "/metrics")[1])
+        return float(found[1]) if found else 0
+
+    wait_for(lambda: counted() >= 10, 10, "not every request was counted")  # each is after its answer is on its way
+    assert counted() == 10
 
 
 def test_no_secret_and_nobody_in_the_log(service: Service) -> None:
     answer_of(service.port, "/partner/v1/members?email=robin.castellanos@example.com", service.key)
-    lines = service.log.read_text()
-    requests = [line for line in lines.splitlines() if "/partner/v1/members" in line]
-    assert requests
+
+    def written() -> list[str]:
+        return [line for line in service.log.read_text().splitlines() if "/partner/v1/members" in line]
+
+    wait_for(lambda: bool(written()), 10, "the request was never written down")
+    requests = written()
     assert not any(service.key in line or "castellanos" in line for line in requests)
 
 

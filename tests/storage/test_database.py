@@ -70,11 +70,11 @@ async def gone(watcher: "asyncpg.Connection[asyncpg.Record]", backend_id: int) -
     return False
 
 
-async def noticed(pool: Database) -> None:
-    """Until the only idle connection knows that its server is gone."""
-    (connection,) = pool._idle
+async def noticed(pool: Database, killed: set[int]) -> None:
+    """Until the idle connections know that their backends are gone."""
+    idle = [connection for connection in pool._idle if connection.get_server_pid() in killed]
     async with asyncio.timeout(10):
-        while not connection.is_closed():
+        while not all(connection.is_closed() for connection in idle):
             await asyncio.sleep(0.005)
 
 
@@ -434,7 +434,7 @@ async def test_a_killed_backend_while_idle(pool: Database, watcher: "asyncpg.Con
     first = await backend(pool)
     await watcher.execute("select pg_terminate_backend($1)", first)
     assert await gone(watcher, first)
-    await noticed(pool)
+    await noticed(pool, {first})
     assert await backend(pool) != first
     assert pool._open == 1
 
@@ -465,15 +465,18 @@ async def test_all_backends_killed_under_load(pool: Database, watcher: "asyncpg.
     async def many() -> list[object]:
         return await asyncio.gather(*(backend(pool) for _ in range(50)), return_exceptions=True)
 
-    working = asyncio.create_task(many())
+    working, killed = asyncio.create_task(many()), set[int]()
     await settle()
     for _ in range(3):
-        await watcher.execute(
-            "select pg_terminate_backend(pid) from pg_stat_activity"
+        rows = await watcher.fetch(
+            "select pid, pg_terminate_backend(pid) from pg_stat_activity"
             " where application_name = 'studiogate' and datname = current_database()"
         )
+        killed |= {row["pid"] for row in rows}
         await asyncio.sleep(0.005)
     results = await working
+    assert [each for each in killed if not await gone(watcher, each)] == []
+    await noticed(pool, killed)
     assert {type(each) for each in results} <= {int, DatabaseUnavailableError}
     await answered(pool)
     assert all(isinstance(each, int) for each in await many())
