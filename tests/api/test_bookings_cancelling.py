@@ -253,9 +253,10 @@ async def test_the_policy_is_frozen_when_joining_the_waitlist(studio: BookingStu
     assert (await studio.cancelled(waiting["id"]))["late_fee"]["amount"] == "15.00"
 
 
-async def test_an_imported_booking_has_the_classs_policy_of_today(studio: BookingStudio) -> None:
+@pytest.mark.parametrize("frozen", [None, "null", "{}"])
+async def test_an_imported_booking_has_the_classs_policy_of_today(studio: BookingStudio, frozen: str | None) -> None:
     class_id = await studio.new_class(HOUR, policy=FEE)
-    booking = await studio.imported_booking(class_id, await studio.new_member())
+    booking = await studio.imported_booking(class_id, await studio.new_member(), policy=frozen)
     receipt = await studio.cancelled(booking)
     assert (receipt["cancellation_type"], receipt["late_fee"]["amount"]) == ("late", "15.00")
     assert (receipt["membership_id"], receipt["credits_returned"], receipt["credits_forfeited"]) == (None, 0, 0)

@@ -2,7 +2,7 @@
 several."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -215,17 +215,24 @@ async def test_of_two_cancellations_the_second_finds_the_first(studio: BookingSt
         assert (await waiting).code == "booking_already_cancelled"
 
 
-async def test_a_class_that_everybody_wants_takes_few_connections(
-    studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
-) -> None:
-    """Most of those who wait for it stand in the process's line: others can still book something else."""
+async def crowd(studio: BookingStudio, class_id: UUID, requests: list[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Many at once before a class that is locked; meanwhile somebody books something else."""
+    async with studio.database.connection() as elsewhere:
+        async with elsewhere.transaction():
+            await elsewhere.execute("select from classes where id = $1 for update", class_id)
+            waiting = [asyncio.create_task(request) for request in requests]
+            while await elsewhere.fetchval(WAITING) < AT_ONCE:
+                await asyncio.sleep(0.01)
+            other = await studio.post(wire_body(await studio.new_class(), await studio.new_member()))
+            assert other.status == 201
+            assert await elsewhere.fetchval(WAITING) == AT_ONCE
+        return await asyncio.gather(*waiting)
+
+
+async def test_a_class_that_everybody_wants_takes_few_connections(studio: BookingStudio) -> None:
+    """Most of those who wait for it stand in the process's line, whether they come or go."""
     wanted, members = await studio.new_class(capacity=6), [await studio.new_member() for _ in range(6)]
-    async with elsewhere.transaction():
-        await elsewhere.execute("select from classes where id = $1 for update", wanted)
-        waiting = [asyncio.create_task(studio.post(wire_body(wanted, member))) for member in members]
-        while await elsewhere.fetchval(WAITING) < AT_ONCE:
-            await asyncio.sleep(0.01)
-        other = await studio.post(wire_body(await studio.new_class(), await studio.new_member()))
-        assert other.status == 201
-        assert await elsewhere.fetchval(WAITING) == AT_ONCE
-    assert [each.status for each in await asyncio.gather(*waiting)] == [201] * 6
+    booked = await crowd(studio, wanted, [studio.post(wire_body(wanted, member)) for member in members])
+    assert [each.status for each in booked] == [201] * 6
+    left = await crowd(studio, wanted, [studio.cancel(each.json()["id"]) for each in booked])
+    assert [each.status for each in left] == [200] * 6

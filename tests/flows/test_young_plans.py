@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from studiogate.domain.access import Access
-from studiogate.flows.bookings import booking
+from studiogate.flows.bookings import booking, cancelling
 from studiogate.flows.bookings.booking import WantedBooking
 from studiogate.storage import events
 from studiogate.storage.database import Connection, Database
@@ -28,6 +28,19 @@ GROW_KEYS = """
 GROW_CLASSES = """
     insert into classes (studio_id, id, title, start_time, end_time, capacity)
     select $1, gen_random_uuid(), 'grown', now(), now() + interval '1 hour', 1 from generate_series(1, $2::integer) n"""
+GROW_BOOKINGS = """
+    with made as (
+        insert into bookings (studio_id, id, class_id, member_id, start_time, end_time, status)
+        select $1, gen_random_uuid(), c.id, $2, c.start_time, c.end_time, 'cancelled'
+        from classes c where c.studio_id = $1 and c.title = 'grown'
+        returning id, class_id, member_id
+    ), waited as (
+        insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, status)
+        select $1, gen_random_uuid(), class_id, member_id, id, 'cancelled' from made
+    )
+    insert into booking_cancellations (studio_id, id, booking_id, member_id, cancelled_at, cancellation_type, late,
+                                       graced_for_promotion, credits_forfeited, credits_returned, receipt)
+    select $1, gen_random_uuid(), id, member_id, now(), 'standard', false, false, 0, 0, '{}' from made"""
 GROW_MEMBERS = """
     with people as (
         insert into members (studio_id, id, first_name, last_name)
@@ -36,34 +49,51 @@ GROW_MEMBERS = """
     select $1, gen_random_uuid(), id, $3, 'active' from people"""
 
 
-async def book(connection: Connection, studio: BookingStudio, access: Access, number: int) -> None:
+async def grow(studio: BookingStudio, access: Access) -> None:
+    await studio.sql(GROW, MANY)
+    await studio.sql(GROW_KEYS, MANY, access.credential_id)
+    await studio.sql(GROW_CLASSES, MANY)
+    await studio.sql(GROW_MEMBERS, MANY, studio.product)
+    await studio.sql(GROW_BOOKINGS, await studio.new_member())
+
+
+async def book(connection: Connection, studio: BookingStudio, access: Access) -> None:
     wanted = WantedBooking(await studio.new_class(), await studio.new_member())
     async with connection.transaction():
         before = await connection.fetchval(READ)
-        made = await booking.book(connection, access, wanted, Once(f"key-{number:04d}", b""), 201)
+        made = await booking.book(connection, access, wanted, Once(f"key-{wanted.class_id}", b""), 201)
         assert isinstance(made, str), made
         assert await connection.fetchval(READ) - before < FEW
 
 
-async def number_one(connection: Connection, studio: BookingStudio, access: Access) -> None:
+async def number(connection: Connection, access: Access) -> None:
     async with connection.transaction():
         before = await connection.fetchval(READ)
         assert await events.number(connection, access) == 1
         assert await connection.fetchval(READ) - before < FEW
 
 
-async def test_a_booking_and_its_event(studio: BookingStudio) -> None:
+async def cancel(connection: Connection, studio: BookingStudio, access: Access) -> None:
+    booked = await studio.booked(await studio.new_class(), await studio.new_member())
+    async with connection.transaction():
+        before = await connection.fetchval(READ)
+        once = Once(f"key-{booked['id']}", b"")
+        receipt = await cancelling.cancel(connection, access, booked["id"], None, once, 200)
+        assert isinstance(receipt, str), receipt
+        assert await connection.fetchval(READ) - before < FEW
+
+
+async def test_a_booking_its_event_and_its_cancellation(studio: BookingStudio) -> None:
     access = replace(studio.access, credential_id=studio.key.split("_")[2])
     database = Database(str(studio.door.app._runtime.settings.database_url), 1)
     await studio.door.connection.execute("analyze")  # now it is known that the tables are small
     async with database.connection() as connection:
-        await book(connection, studio, access, 1)
-        await number_one(connection, studio, access)
-        await studio.sql(GROW, MANY)
-        await studio.sql(GROW_KEYS, MANY, access.credential_id)
-        await studio.sql(GROW_CLASSES, MANY)
-        await studio.sql(GROW_MEMBERS, MANY, studio.product)
-        await book(connection, studio, access, 2)
-        await number_one(connection, studio, access)
+        for grown in (False, True):
+            if grown:
+                await grow(studio, access)
+            await book(connection, studio, access)
+            await number(connection, access)
+            await cancel(connection, studio, access)
+            await events.number(connection, access)
     await database.close()
     await studio.sql("delete from events where studio_id = $1")

@@ -171,14 +171,19 @@ async def cancel_booking(
     for each cancellation.
     """
     done = 200
-    return await write(
-        caller,
-        idempotency_key,
-        None,
-        Claiming(lambda connection, once: cancelling.cancel(connection, caller.access, booking_id, reason, once, done)),
-        status=done,
-        visible=lambda connection: reading.booking_is_visible(connection, caller.access, booking_id),
-    )
+    class_id = await caller.read(reading.class_of_booking, booking_id)
+    # Where there is no such booking, nobody else waits for it either; the flow says that it is not found.
+    async with caller.runtime.turnstile.turn(class_id or read_id(booking_id)):
+        return await write(
+            caller,
+            idempotency_key,
+            None,
+            Claiming(
+                lambda connection, once: cancelling.cancel(connection, caller.access, booking_id, reason, once, done)
+            ),
+            status=done,
+            visible=lambda connection: reading.booking_is_visible(connection, caller.access, booking_id),
+        )
 
 
 @routes.get(

@@ -62,13 +62,16 @@ MEMBERS = """
 BOOKING = """
     select row_to_json(w)::text from (
         select b.id, b.class_id, b.member_id, b.status, b.policy::text, b.membership_id, b.credits_taken,
-               b.class_spot_id, b.promoted_at, k.id as cancellation_id, row_to_json(s) as membership,
-               (select row_to_json(e) from waitlist_entries e where e.studio_id = b.studio_id and e.booking_id = b.id
-                and e.status in ('waiting', 'offered')) as entry,
+               b.class_spot_id, b.promoted_at,
+               (select k.id from booking_cancellations k
+                where k.studio_id = b.studio_id and k.booking_id = b.id) as cancellation_id,
+               (select row_to_json(s) from memberships s
+                where s.studio_id = b.studio_id and s.id = b.membership_id) as membership,
+               case when b.status = 'waitlisted' then (
+                   select row_to_json(e) from waitlist_entries e where e.studio_id = b.studio_id
+                   and e.booking_id = b.id and e.status in ('waiting', 'offered')) end as entry,
                clock_timestamp() as now
         from bookings b
-        left join booking_cancellations k on k.studio_id = b.studio_id and k.booking_id = b.id
-        left join memberships s on s.studio_id = b.studio_id and s.id = b.membership_id
         where b.studio_id = $1 and b.id = $2
     ) w"""
 
@@ -145,9 +148,10 @@ def _policy_of(levels: str) -> tuple[Policy, str]:
 
 
 @lru_cache(maxsize=1000)
-def _frozen(policy: str) -> Policy:
-    """Many bookings were made under the same policy, to the letter."""
-    return Policy.from_json(json.loads(policy))
+def _frozen(policy: str | None) -> Policy | None:
+    """Many bookings were made under the same policy, to the letter. An imported one has none, however that is said."""
+    members = json.loads(policy or "null")
+    return Policy.from_json(members) if members else None
 
 
 async def look_at_people(
@@ -182,7 +186,7 @@ async def look_at_booking(
         class_id=read_id(row["class_id"]),
         member_id=read_id(row["member_id"]),
         status=BookingStatus(row["status"]),
-        policy=_frozen(row["policy"]) if row["policy"] else policy,
+        policy=_frozen(row["policy"]) or policy,
         membership_id=_id(row["membership_id"]),
         credits_taken=row["credits_taken"],
         class_spot_id=_id(row["class_spot_id"]),
@@ -203,7 +207,7 @@ async def count_late_cancels(connection: Connection, access: Access, member_id: 
 
 
 def _waiting(situation: ClassSituation, row: dict[str, Any], member_row: dict[str, Any]) -> WaitingEntry:
-    frozen = _frozen(row["policy"]) if row["policy"] else situation.policy
+    frozen = _frozen(row["policy"]) or situation.policy
     member = _member(situation, member_row, frozen)
     return WaitingEntry(
         read_id(row["id"]), read_id(row["booking_id"]), row["position"], member, frozen, row["skip_reason"]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
+from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
@@ -107,9 +108,9 @@ CLASS_IS_VISIBLE = """
     select exists (select from classes c where c.studio_id = $1 and c.id = $2
                    and ($3::uuid[] is null or c.location_id = any($3)))"""
 
-BOOKING_IS_VISIBLE = """
-    select exists (select from bookings b where b.studio_id = $1 and b.id = $2
-                   and ($3::uuid[] is null or b.location_id = any($3)))"""
+CLASS_OF_BOOKING = """
+    select b.class_id from bookings b where b.studio_id = $1 and b.id = $2
+    and ($3::uuid[] is null or b.location_id = any($3))"""
 
 
 async def read_cancellation(connection: Connection, access: Access, booking_id: str) -> str | None:
@@ -122,5 +123,12 @@ async def class_is_visible(connection: Connection, access: Access, class_id: str
     return bool(await connection.fetchval(CLASS_IS_VISIBLE, access.studio_id, class_id, access.location_ids))
 
 
+async def class_of_booking(connection: Connection, access: Access, booking_id: str) -> UUID | None:
+    class_id: UUID | None = await connection.fetchval(
+        CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids
+    )
+    return class_id
+
+
 async def booking_is_visible(connection: Connection, access: Access, booking_id: str) -> bool:
-    return bool(await connection.fetchval(BOOKING_IS_VISIBLE, access.studio_id, booking_id, access.location_ids))
+    return await class_of_booking(connection, access, booking_id) is not None
