@@ -23,6 +23,7 @@ $(VENV)/runtime.stamp: requirements/runtime.txt pyproject.toml | $(BIN)/python
 	@echo "Installing the locked dependencies into $(VENV) …"
 	@$(PIP) install --require-hashes -r requirements/runtime.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src # what pip does for a package: PYTHONDONTWRITEBYTECODE would compile at every start
 	@touch $@
 
 $(VENV)/dev.stamp: requirements/dev.txt $(VENV)/runtime.stamp

@@ -5,6 +5,7 @@ import http.client
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from typing import Annotated, TypeVar
 
 import structlog
@@ -12,7 +13,6 @@ import typer
 
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
-from studiogate.cli import demo_studio
 from studiogate.cli.address import address_of, noted, shown_host
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.supervisor import Supervisor, listen
@@ -129,10 +129,13 @@ class KeepAlive:
 
 
 async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
+    # Only now: it is much, and while it is imported the first API process is at its own imports.
+    demo_studio = import_module("studiogate.cli.demo_studio")
     connection = await database.connect(dsn)
     try:
         await migrate.migrate(connection)
-        return None if no_demo else await demo_studio.ensure(connection, settings.data_dir)
+        key: str | None = None if no_demo else await demo_studio.ensure(connection, settings.data_dir)
+        return key
     finally:
         await connection.close()
 
