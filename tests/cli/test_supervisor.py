@@ -1,6 +1,8 @@
 """API processes get ready before there is a database, and let nobody in until it is."""
 
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,3 +60,24 @@ def test_the_others_leave_the_first_its_time(family: supervisor.Supervisor) -> N
         second.start_at -= 60
         family._look_after(second)
         assert second.process is not None
+
+
+STOPS = """
+import os, signal, sys, threading
+from pathlib import Path
+from studiogate.cli import supervisor
+from studiogate.settings import Settings
+supervisor.LOOK_SECONDS = 0.0  # it looks all the time, so that the signal comes at every point of its waiting
+for number in range(100):
+    family = supervisor.Supervisor(Settings(data_dir=Path(sys.argv[1])), "postgresql://nowhere")
+    threading.Timer(0.002, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    family.run()
+print("stopped")
+"""
+
+
+def test_a_signal_is_heard_at_every_moment(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STOPS, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr

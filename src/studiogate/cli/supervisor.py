@@ -1,6 +1,7 @@
 """Starts the processes of a service, starts them again when they die, and ends them together."""
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -62,11 +63,11 @@ class Supervisor:
     def __init__(self, settings: Settings, dsn: str, tick: Callable[[], None] = lambda: None) -> None:
         self._settings = settings
         self._tick = tick
-        self._stop = threading.Event()
+        self._stopping = False
         self._children: list[Child] = []
         self._listening: socket.socket | None = None
         self._run_folder = tempfile.TemporaryDirectory(prefix="studiogate-")
-        self._lifeline, self._gate = os.pipe(), os.pipe()
+        self._lifeline, self._gate, self._alarm = os.pipe(), os.pipe(), os.pipe()
         self._gate_is_open = False
         self._ended = False
         self._inherited: tuple[int, ...] = (self._lifeline[0], self._gate[0])
@@ -116,7 +117,10 @@ class Supervisor:
         self._end_all()
 
     def stop(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
-        self._stop.set()
+        """Also from a signal, so without a lock that ``run`` might be holding at that moment: no threading.Event."""
+        if not self._stopping:
+            self._stopping = True
+            os.write(self._alarm[1], b"!")
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Until SIGINT or SIGTERM: then all processes drain and end, and this returns."""
@@ -126,11 +130,11 @@ class Supervisor:
         announced = threading.Thread(target=ready, daemon=True)
         announced.start()
         try:
-            while not self._stop.is_set():
+            while not self._stopping:
                 for child in self._children:
                     self._look_after(child)
                 self._tick()
-                self._stop.wait(LOOK_SECONDS)
+                select.select([self._alarm[0]], [], [], LOOK_SECONDS)
         finally:
             self._end_all()
 
