@@ -23,6 +23,7 @@ import asyncpg
 import psutil
 import pytest
 
+from studiogate.storage import embedded
 from studiogate.storage.embedded import EmbeddedPostgres, EmbeddedPostgresError, running_postgres
 from studiogate.storage.embedded_programs import LOG_BYTES, installation
 
@@ -316,6 +317,25 @@ def test_start_waits_for_backends_that_outlive_the_postmaster(folder: Path) -> N
         survivor.resume()
         starting.join(20)
         assert query(server.dsn(), "select answer from kept") == 42
+
+
+class Impatient(EmbeddedPostgres):
+    """Interrupted as soon as the server exists: it does not listen yet."""
+
+    def running(self) -> bool:
+        if self._process is not None:
+            raise KeyboardInterrupt
+        return super().running()
+
+
+def test_a_start_that_is_interrupted_ends_what_it_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "FAST_STOP_SECONDS", 5.0)
+    with pytest.raises(KeyboardInterrupt):
+        Impatient(folder).start()
+    assert not (folder / "postgres" / "postmaster.pid").exists()
+    log = (folder / "postgres.log").read_text()
+    assert "received fast shutdown request" in log
+    assert "received immediate shutdown request" not in log
 
 
 def test_ensure_running_needs_a_user(empty: Path) -> None:

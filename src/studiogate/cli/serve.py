@@ -3,9 +3,10 @@
 import asyncio
 import http.client
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import structlog
@@ -18,6 +19,7 @@ from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.supervisor import Supervisor, listen
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
+from studiogate.storage.database import Connection
 from studiogate.storage.embedded import EmbeddedPostgres, EmbeddedPostgresError
 
 READY_SECONDS = 30.0
@@ -129,15 +131,18 @@ class KeepAlive:
 
 
 async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
-    # Only now: it is much, and while it is imported the first API process is at its own imports.
-    demo_studio = import_module("studiogate.cli.demo_studio")
     connection = await database.connect(dsn)
     try:
         await migrate.migrate(connection)
-        key: str | None = None if no_demo else await demo_studio.ensure(connection, settings.data_dir)
-        return key
+        return None if no_demo else await _ensure_demo(connection, settings.data_dir)
     finally:
         await connection.close()
+
+
+async def _ensure_demo(connection: Connection, folder: Path) -> str | None:
+    # Imported only here: it is much, and meanwhile the first API process is at its own imports.
+    ensure: Callable[[Connection, Path], Awaitable[str | None]] = import_module("studiogate.cli.demo_studio").ensure
+    return await ensure(connection, folder)
 
 
 async def check_migrated(dsn: str) -> None:

@@ -32,6 +32,7 @@ __all__ = ["EmbeddedPostgres", "EmbeddedPostgresError", "running_postgres"]
 
 PORT = 5432  # Part of the socket's file name only: nothing listens on TCP.
 START_SECONDS = 300.0  # A server that dies is noticed at once; only the recovery after a crash may take this long.
+LISTEN_SECONDS = 10.0
 FAST_STOP_SECONDS = 60.0
 IMMEDIATE_STOP_SECONDS = 10.0
 POLL_SECONDS = 0.01
@@ -191,6 +192,8 @@ class EmbeddedPostgres:
             remains.unlink(missing_ok=True)
 
     def _shut_down(self, users_lock: int) -> None:
+        # One that is still starting can be told only once it listens.
+        _wait(lambda: self._gone() or self._postmaster() is not None, LISTEN_SECONDS)
         found = self._postmaster()
         # An immediate stop loses nothing: the next start recovers from the write-ahead log.
         for how, seconds in (("INT", FAST_STOP_SECONDS), ("QUIT", IMMEDIATE_STOP_SECONDS)):
