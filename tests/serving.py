@@ -120,6 +120,8 @@ class Service:
             socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
         except ConnectionRefusedError:
             return True
+        except ConnectionResetError:  # the last socket was closed while the kernel held us in its queue
+            pass
         return False
 
     def terminate(self) -> None:
