@@ -199,7 +199,8 @@ def test_sigterm_while_it_starts_leaves_nothing_running(tmp_path: Path) -> None:
     wait_for(pid_file.exists, 60, "PostgreSQL was never started")
     family = psutil.Process(starting.pid).children(recursive=True)
     starting.terminate()
-    assert starting.wait(60) == -signal.SIGTERM, (tmp_path / "log").read_text()
+    ended = starting.wait(60)
+    assert ended in (-signal.SIGTERM, 0), (tmp_path / "log").read_text()  # 0: we were slow, and it was up already
     _, alive = psutil.wait_procs(family, timeout=10)
     assert not alive
     assert not pid_file.exists()

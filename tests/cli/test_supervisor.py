@@ -63,15 +63,17 @@ def test_the_others_leave_the_first_its_time(family: supervisor.Supervisor) -> N
 
 
 STOPS = """
-import os, signal, sys, threading
+import os, signal, sys, time
 from pathlib import Path
 from studiogate.cli import supervisor
 from studiogate.settings import Settings
 supervisor.LOOK_SECONDS = 0.0  # it looks all the time, so that the signal comes at every point of its waiting
-for number in range(100):
+def end():
+    time.sleep(0.002)
+    os.kill(os.getpid(), signal.SIGTERM)
+for _ in range(100):
     family = supervisor.Supervisor(Settings(data_dir=Path(sys.argv[1])), "postgresql://nowhere")
-    threading.Timer(0.002, os.kill, (os.getpid(), signal.SIGTERM)).start()
-    family.run()
+    family.run(ready=end)  # in a thread of its own, once signals are waited for
 print("stopped")
 """
 
