@@ -115,7 +115,7 @@ class FullRun:
         self.webhooks()
         self.malformed_bodies()
         self.waiting_for_locks()
-        self.worker_says("mail not sent")  # nobody takes it; later, what came of it could not be written down either
+        self.worker_says("mail not sent")  # nobody takes it; under the sabotage it is not even tried
         with self.sabotaged():
             self.refused_by_postgresql(form)
             self.worker_says("deliveries not settled")  # the member's webhooks
