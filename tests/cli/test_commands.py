@@ -190,22 +190,6 @@ def test_ctrl_c_stops_everything_and_a_second_start_finds_the_same_studio(tmp_pa
         assert second.stop(signal.SIGTERM) == 0
 
 
-def test_sigterm_while_it_starts_leaves_nothing_running(tmp_path: Path) -> None:
-    """Before anybody waits for signals in earnest: PostgreSQL is up, and the first API process at its imports."""
-    pid_file = tmp_path / "data" / "postgres" / "postmaster.pid"
-    command = [*COMMAND, "up", "--port", "0", "--data", str(tmp_path / "data")]
-    with (tmp_path / "log").open("w") as log:
-        starting = subprocess.Popen(command, env=environment(), stdout=log, stderr=log, start_new_session=True)
-    wait_for(pid_file.exists, 60, "PostgreSQL was never started")
-    family = psutil.Process(starting.pid).children(recursive=True)
-    starting.terminate()
-    ended = starting.wait(60)
-    assert ended in (-signal.SIGTERM, 0), (tmp_path / "log").read_text()  # 0: we were slow, and it was up already
-    _, alive = psutil.wait_procs(family, timeout=10)
-    assert not alive
-    assert not pid_file.exists()
-
-
 def test_kill_9_of_up_leaves_nothing_running_and_the_next_start_works(tmp_path: Path) -> None:
     first = Service(tmp_path / "data")
     workers = [each for each in psutil.Process(first.process.pid).children() if "_process" in " ".join(each.cmdline())]

@@ -1,6 +1,5 @@
 """The keyboard: every command, and the one place where an error becomes a line and an exit status."""
 
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -72,17 +71,8 @@ def _add(app: typer.Typer, name: str) -> None:
         app.command(name)(command)
 
 
-class _TerminatedError(SystemExit):
-    """SIGTERM as Ctrl-C comes: a command ends what it has started, a PostgreSQL of its own included."""
-
-
-def _terminate(*_: object) -> None:
-    raise _TerminatedError(128 + signal.SIGTERM)
-
-
 def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     """What it is given, it calls when the command that is asked for is imported."""
-    signal.signal(signal.SIGTERM, _terminate)
     app = commands(sys.argv[1:])
     all_is_imported()
     try:
@@ -90,6 +80,3 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     except EXPECTED as error:
         complaints.print(f"[red]error:[/] {error}", soft_wrap=True)
         sys.exit(1)
-    except _TerminatedError:  # all is in order: now we end as we were asked to
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGTERM)
