@@ -29,6 +29,7 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.UNSUPPORTED_API_VERSION: (RefusalType.INVALID_REQUEST, 400),
     Code.NOT_FOUND: (RefusalType.INVALID_REQUEST, 404),
     Code.METHOD_NOT_ALLOWED: (RefusalType.INVALID_REQUEST, 405),
+    Code.REQUEST_TIMEOUT: (RefusalType.INVALID_REQUEST, 408),
     Code.BODY_TOO_LARGE: (RefusalType.INVALID_REQUEST, 413),
     Code.UNSUPPORTED_MEDIA_TYPE: (RefusalType.INVALID_REQUEST, 415),
     Code.VALIDATION_ERROR: (RefusalType.INVALID_REQUEST, 422),
@@ -60,12 +61,21 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.SLUG_TAKEN: (RefusalType.CONFLICT, 409),
     Code.FORM_NOT_ACCEPTING_SUBMISSIONS: (RefusalType.CONFLICT, 409),
     Code.INVALID_TRANSITION: (RefusalType.CONFLICT, 409),
+    Code.LIMIT_REACHED: (RefusalType.CONFLICT, 409),
     Code.RATE_LIMITED: (RefusalType.RATE_LIMIT, 429),
     Code.INTERNAL_ERROR: (RefusalType.API, 500),
     Code.OVERLOADED: (RefusalType.API, 503),
     Code.DATABASE_UNAVAILABLE: (RefusalType.API, 503),
+    Code.STORAGE_UNAVAILABLE: (RefusalType.API, 503),
 }
-RETRYABLE = {Code.IDEMPOTENCY_IN_PROGRESS, Code.RATE_LIMITED, Code.OVERLOADED, Code.DATABASE_UNAVAILABLE}
+RETRYABLE = {
+    Code.REQUEST_TIMEOUT,
+    Code.IDEMPOTENCY_IN_PROGRESS,
+    Code.RATE_LIMITED,
+    Code.OVERLOADED,
+    Code.DATABASE_UNAVAILABLE,
+    Code.STORAGE_UNAVAILABLE,
+}
 AUTHENTICATE: Header = (b"www-authenticate", b'ApiKey realm="partner"')
 RETRY_AFTER_SECONDS = 1
 MAXIMUM_FAULTS = 1000  # a megabyte of them would hold up everybody else while it is written down

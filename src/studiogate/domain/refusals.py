@@ -8,7 +8,7 @@ the partners' door does so in ``api/errors.py``, the only table from code to HTT
     ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key
     ├── permission_error       insufficient_scope
     ├── invalid_request_error  invalid_cursor · invalid_json · invalid_http · unsupported_api_version · not_found ·
-    │                          method_not_allowed · body_too_large · unsupported_media_type · validation_error
+    │                          method_not_allowed · request_timeout · body_too_large · unsupported_media_type · validation_error
     ├── idempotency_error      idempotency_key_reused · idempotency_in_progress
     ├── booking_error          class_cancelled · class_not_bookable · class_started · booking_window_not_open ·
     │                          booking_window_closed · already_booked · already_waitlisted · member_suspended ·
@@ -16,9 +16,10 @@ the partners' door does so in ``api/errors.py``, the only table from code to HTT
     │                          membership_not_valid_for_class · insufficient_credits · booking_limit_reached ·
     │                          overlapping_booking · spot_required · spot_not_found · spot_taken · class_full ·
     │                          waitlist_not_allowed · waitlist_full · booking_already_cancelled
-    ├── conflict_error         member_exists · slug_taken · form_not_accepting_submissions · invalid_transition
+    ├── conflict_error         member_exists · slug_taken · form_not_accepting_submissions · invalid_transition ·
+    │                          limit_reached
     ├── rate_limit_error       rate_limited
-    └── api_error              internal_error · overloaded · database_unavailable
+    └── api_error              internal_error · overloaded · database_unavailable · storage_unavailable
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,6 +56,7 @@ class Code(StrEnum):
     UNSUPPORTED_API_VERSION = "unsupported_api_version"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
+    REQUEST_TIMEOUT = "request_timeout"
     BODY_TOO_LARGE = "body_too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     VALIDATION_ERROR = "validation_error"
@@ -89,12 +91,14 @@ class Code(StrEnum):
     SLUG_TAKEN = "slug_taken"
     FORM_NOT_ACCEPTING_SUBMISSIONS = "form_not_accepting_submissions"
     INVALID_TRANSITION = "invalid_transition"
+    LIMIT_REACHED = "limit_reached"
 
     RATE_LIMITED = "rate_limited"
 
     INTERNAL_ERROR = "internal_error"
     OVERLOADED = "overloaded"
     DATABASE_UNAVAILABLE = "database_unavailable"
+    STORAGE_UNAVAILABLE = "storage_unavailable"
 
 
 MESSAGES: Mapping[Code, str] = MappingProxyType(
@@ -110,6 +114,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.UNSUPPORTED_API_VERSION: "This API version is not served here.",
         Code.NOT_FOUND: "There is no such resource.",
         Code.METHOD_NOT_ALLOWED: "This path does not take this method.",
+        Code.REQUEST_TIMEOUT: "The request body did not arrive in time.",
         Code.BODY_TOO_LARGE: "The request body is too large.",
         Code.UNSUPPORTED_MEDIA_TYPE: "This operation does not take a body of this media type.",
         Code.VALIDATION_ERROR: "The request has faults; detail lists all of them.",
@@ -141,10 +146,12 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.SLUG_TAKEN: "Another form has this slug.",
         Code.FORM_NOT_ACCEPTING_SUBMISSIONS: "This form does not take submissions now.",
         Code.INVALID_TRANSITION: "This change of state is not possible.",
+        Code.LIMIT_REACHED: "A limit has been reached; details names it.",
         Code.RATE_LIMITED: "Too many requests. Wait as long as Retry-After says.",
         Code.INTERNAL_ERROR: "Something went wrong on our side.",
         Code.OVERLOADED: "The service is overloaded. Retry after a moment.",
         Code.DATABASE_UNAVAILABLE: "The database cannot be reached. Retry after a moment.",
+        Code.STORAGE_UNAVAILABLE: "Files cannot be stored right now. Retry later.",
     }
 )
 
