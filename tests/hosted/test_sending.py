@@ -212,3 +212,11 @@ def test_hostile_answers_are_kept_as_text_or_refused(site: Site, client: httpx2.
     names = [f"f.{key}" for key in keys] + [f"a.{n}.home" for n in range(6)] + ["t.sign", "submitter_name", "step"]
     answer = client.post(site.url("everything"), data=sending(site, "everything", **dict.fromkeys(names, value)))
     assert answer.status_code in (303, 422)
+
+
+@pytest.mark.parametrize("text", ["a" * 36, "-" * 36, "0192f0c1a2b37c4d8e5f60718293a4b5", "\u0660" * 36])
+def test_what_is_no_upload_id_is_a_fault_of_the_field(site: Site, client: httpx2.Client, text: str) -> None:
+    values = sending(site, "everything", **{"f.files": text})
+    answer = client.post(site.url("everything"), data=values)
+    assert answer.status_code == 422
+    assert "Please add the file again." in read(answer).errors.values()

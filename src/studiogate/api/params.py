@@ -12,11 +12,10 @@ from fastapi import Path, Query
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from studiogate.domain.ids import ID_PATTERN, parse_id
 from studiogate.domain.paging import DEFAULT_LIMIT, MAXIMUM_LIMIT
 from studiogate.domain.people import normalize_email
 
-UUID_PATTERN = r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
-_UUID = re.compile(UUID_PATTERN[1:-1], re.ASCII)
 _DATE_TIME = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:[0-5]\d)",
     re.ASCII,
@@ -25,15 +24,17 @@ _INVALID_CURSOR = "invalid_cursor"
 
 
 def _id(value: str) -> str:
-    if not _UUID.fullmatch(value):
+    parsed = parse_id(value)
+    if parsed is None:
         raise PydanticCustomError("uuid_parsing", "Input should be a valid UUID in its 36-character form")
-    return value.lower()
+    return parsed
 
 
 def _cursor(value: object) -> object:
-    if not isinstance(value, str) or not _UUID.fullmatch(value):
+    parsed = parse_id(value)
+    if parsed is None:
         raise PydanticCustomError(_INVALID_CURSOR, "This is not a cursor")
-    return value.lower()
+    return parsed
 
 
 def is_cursor_fault(fault: dict[str, Any]) -> bool:
@@ -81,7 +82,7 @@ def _email(value: str) -> str:
     return email
 
 
-Id = Annotated[str, AfterValidator(_id), WithJsonSchema({"type": "string", "format": "uuid", "pattern": UUID_PATTERN})]
+Id = Annotated[str, AfterValidator(_id), WithJsonSchema({"type": "string", "format": "uuid", "pattern": ID_PATTERN})]
 DateTime = Annotated[datetime, BeforeValidator(_date_time), WithJsonSchema({"type": "string", "format": "date-time"})]
 Boolean = Annotated[bool, BeforeValidator(_boolean), WithJsonSchema({"type": "boolean"})]
 Text = Annotated[str, AfterValidator(_no_nul)]

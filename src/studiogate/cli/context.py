@@ -14,12 +14,14 @@ from rich.console import Console
 
 from studiogate import settings as configuration
 from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.ids import parse_id
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
 from studiogate.storage.database import Connection
 from studiogate.storage.embedded import running_postgres
 
 Result = TypeVar("Result")
+EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 DataFolder = Annotated[Path | None, typer.Option("--data", help="The data folder (STUDIOGATE_DATA_DIR).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -82,3 +84,11 @@ def duration(text: str) -> timedelta:
     if len(text) < 2 or text[-1] not in units or not text[:-1].isdecimal() or len(text) > 6:
         raise typer.BadParameter(f"{text!r} is not a duration: write 30m, 24h or 7d.")
     return timedelta(**{units[text[-1]]: int(text[:-1])})
+
+
+def parse_row_id(text: str) -> UUID:
+    """Parse an id given on the command line."""
+    parsed = parse_id(text)
+    if parsed is None:
+        raise typer.BadParameter(f"{text!r} is not an id: ids have 36 characters, such as {EXAMPLE_ID}.")
+    return UUID(parsed)

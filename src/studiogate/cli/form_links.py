@@ -18,6 +18,7 @@ from studiogate.cli.context import (
     no_studio,
     no_such,
     on_database,
+    parse_row_id,
     print_json,
     screen,
 )
@@ -39,8 +40,8 @@ def forms() -> None:
 
 @app.command("link")
 def link(
-    form_id: Annotated[UUID, typer.Argument(metavar="FORM_ID")],
-    member: Annotated[UUID, typer.Option(help="The id of the member that the link is for.")],
+    form_id: Annotated[UUID, typer.Argument(metavar="FORM_ID", parser=parse_row_id)],
+    member: Annotated[UUID, typer.Option(parser=parse_row_id, help="The id of the member that the link is for.")],
     expires: Annotated[str, typer.Option(help="How long it opens the form: 30m, 24h, 7d.")] = "7d",
     studio: Annotated[str | None, typer.Option(help="The studio's slug; needed only where ids repeat.")] = None,
     as_json: AsJson = False,

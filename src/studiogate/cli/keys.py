@@ -8,7 +8,16 @@ import typer
 from rich.table import Table
 
 from studiogate import clock
-from studiogate.cli.context import AsJson, DataFolder, duration, no_studio, on_database, print_json, screen
+from studiogate.cli.context import (
+    AsJson,
+    DataFolder,
+    duration,
+    no_studio,
+    on_database,
+    parse_row_id,
+    print_json,
+    screen,
+)
 from studiogate.domain.access import SCOPE_GRANTS, Scope, unknown_scopes
 from studiogate.flows import keys as flow
 from studiogate.storage import keys as storage
@@ -49,7 +58,9 @@ def create(
     name: Annotated[str, typer.Option(help="Whose key this is.")],
     all_scopes: Annotated[bool, typer.Option("--all-scopes", help="Every scope.")] = False,
     scope: Annotated[list[str] | None, typer.Option(help="A scope; repeat for more.")] = None,
-    location: Annotated[list[UUID] | None, typer.Option(help="Limit to this location; repeat for more.")] = None,
+    location: Annotated[
+        list[UUID] | None, typer.Option(parser=parse_row_id, help="Limit to this location; repeat for more.")
+    ] = None,
     expires: Annotated[str | None, typer.Option(help="When the key ends, ISO 8601.")] = None,
     rate_limit: Annotated[int | None, typer.Option(min=1, help="Requests a second; default: the setting.")] = None,
     as_json: AsJson = False,

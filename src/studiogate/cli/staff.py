@@ -13,6 +13,7 @@ from studiogate.cli.context import (
     no_studio,
     no_such,
     on_database,
+    parse_row_id,
     print_json,
     screen,
 )
@@ -27,7 +28,7 @@ from studiogate.storage.database import Connection
 Result = TypeVar("Result")
 classes = typer.Typer(help="Cancel a class or change its capacity.", no_args_is_help=True)
 bookings = typer.Typer(help="Check in, or mark as no-show.", no_args_is_help=True)
-RowId = Annotated[UUID, typer.Argument(metavar="ID")]
+RowId = Annotated[UUID, typer.Argument(metavar="ID", parser=parse_row_id)]
 StudioOption = Annotated[str | None, typer.Option("--studio", help="The studio's slug; needed only where ids repeat.")]
 Undo = Annotated[bool, typer.Option("--undo", help="Take it back.")]
 

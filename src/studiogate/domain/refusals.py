@@ -8,7 +8,8 @@ the partners' door does so in ``api/errors.py``, the only table from code to HTT
     ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key
     ├── permission_error       insufficient_scope
     ├── invalid_request_error  invalid_cursor · invalid_json · invalid_http · unsupported_api_version · not_found ·
-    │                          method_not_allowed · request_timeout · body_too_large · unsupported_media_type · validation_error
+    │                          method_not_allowed · request_timeout · body_too_large · unsupported_media_type ·
+    │                          validation_error
     ├── idempotency_error      idempotency_key_reused · idempotency_in_progress
     ├── booking_error          class_cancelled · class_not_bookable · class_started · booking_window_not_open ·
     │                          booking_window_closed · already_booked · already_waitlisted · member_suspended ·

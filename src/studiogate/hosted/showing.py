@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from studiogate.domain.forms.answers import named_uploads
 from studiogate.domain.forms.signed import make_token
 from studiogate.domain.forms.visibility import visible_keys
+from studiogate.domain.ids import parse_id
 from studiogate.hosted import guard, pages
 from studiogate.hosted.answers import Answer
 from studiogate.hosted.opening import Opened
@@ -51,12 +52,8 @@ async def show(
 
 async def uploads_of(connection: Connection, opened: Opened, posted: Posted) -> dict[str, KeptUpload]:
     """The files that were uploaded before and wait for this submission."""
-    named = [each for each in named_uploads(opened.plan.fields, posted.answers) if is_upload_id(each)]
+    named = [each for each in named_uploads(opened.plan.fields, posted.answers) if parse_id(each)]
     return await storage.kept_uploads(connection, opened.access, opened.form.id, named) if named else {}
-
-
-def is_upload_id(text: str) -> bool:
-    return len(text) == 36 and all(each in "0123456789abcdef-" for each in text) and text.replace("-", "") != ""
 
 
 def _token(opened: Opened, posted: Posted) -> str:

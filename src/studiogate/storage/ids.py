@@ -12,4 +12,5 @@ def new_id() -> UUID:
 
 
 def read_id(text: str) -> UUID:
+    """Convert an id that the database wrote or ``domain.ids.parse_id`` returned: nothing is checked again here."""
     return pgproto.UUID(text)

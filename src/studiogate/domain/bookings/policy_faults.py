@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from studiogate.domain.bookings.money import currency_decimals, is_currency
 from studiogate.domain.bookings.policy import LateAction, WaitlistMode
+from studiogate.domain.ids import parse_id
 
 Check = Callable[[object], str | None]
 
@@ -13,8 +14,6 @@ MAX_MINUTES = 10 * 366 * 24 * 60
 MAX_COUNT = 1_000_000
 MAX_DAYS = 3660
 
-# uuid.UUID() would also take braces, urn: and missing hyphens.
-_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _AMOUNT = re.compile(r"[0-9]{1,9}(?:\.([0-9]{1,4}))?")
 
 
@@ -67,7 +66,7 @@ def _currency(value: object) -> str | None:
 
 
 def _uuid(value: object) -> str | None:
-    return None if isinstance(value, str) and _UUID.fullmatch(value) else "must be a uuid"
+    return None if parse_id(value) else "must be a uuid"
 
 
 def _currency_of(override: Mapping[str, object], studio_currency: str) -> str | None:

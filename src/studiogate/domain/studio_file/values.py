@@ -17,6 +17,7 @@ from studiogate.domain.bookings.money import currency_decimals, is_currency
 from studiogate.domain.bookings.policy_faults import policy_faults
 from studiogate.domain.forms.definition import definition_faults
 from studiogate.domain.forms.settings import setting_faults
+from studiogate.domain.ids import parse_id
 from studiogate.domain.people import normalize_email, normalize_phone
 from studiogate.domain.studio_file.faults import Loc
 
@@ -27,8 +28,7 @@ MAX_INDEXED = 200
 MAX_WHOLE = 2**31 - 1
 MAX_DEPTH = 100
 
-# uuid.UUID() and datetime.fromisoformat() accept far more than what the interface does.
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+# datetime.fromisoformat() accepts far more than what the interface does.
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:]{5,8}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})")
 _SLUG = re.compile(r"[a-z0-9](-?[a-z0-9])*")
 _AMOUNT = re.compile(r"[0-9]{1,12}(?:\.([0-9]{1,4}))?")
@@ -109,9 +109,10 @@ def one_of(values: Iterable[str], also: Mapping[str, str] | None = None) -> Read
 
 
 def identifier(value: Any, _setting: Setting) -> str:
-    if not isinstance(value, str) or not _UUID.fullmatch(value):
+    parsed = parse_id(value)
+    if parsed is None:
         raise _wrong("must be a uuid of 36 characters")
-    return value.lower()
+    return parsed
 
 
 def instant(value: Any, _setting: Setting) -> datetime:

@@ -9,6 +9,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import Judgement, judge, named_uploads
+from studiogate.domain.ids import parse_id
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import conflicts, leads
@@ -96,16 +97,9 @@ def _invalid(faults: list[Fault]) -> Refusal:
 
 
 async def _judge(connection: Connection, access: Access, form: FormSituation, answers: Mapping[str, Any]) -> Judgement:
-    named = [each for each in named_uploads(form.fields, answers) if _is_id(each)]
+    named = [each for each in named_uploads(form.fields, answers) if parse_id(each)]
     uploads = await storage.waiting_uploads(connection, access, form.id, named) if named else {}
     return judge(form.fields, answers, Setting(form.country, uploads))
-
-
-def _is_id(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False
 
 
 async def _accepts(connection: Connection, access: Access, form: FormSituation, email: str) -> bool:
