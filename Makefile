@@ -40,10 +40,9 @@ test: lint ## lint, then the whole test suite against a real PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not battery" $(TESTS)
 
 battery: $(VENV)/dev.stamp ## the long tests, one at a time, about 25 minutes; PART=overload: one part; SEED=…: as before
-	$(if $(PART),,rm -f $(RECORD))
 	$(BIN)/python -m pytest -s -m battery $(if $(PART),--part $(PART)) $(if $(SEED),--seed $(SEED)) --record $(RECORD) $(TESTS)
 
-reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the promises, then docs/reliability.md from both
+reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the promises, then docs/reliability.md from all recorded runs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.reliability --tests)
 	$(BIN)/python -m tests.reliability $(RECORD)
 

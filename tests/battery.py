@@ -33,9 +33,10 @@ PARTS = (
     "overload",
     "backup",
     "rotation",
+    "abuse",
 )
 WORST = ("failed", "skipped", "passed")
-MOST_SECONDS = 1800
+MOST_SECONDS = 3600
 
 
 def battery(part: str) -> list[pytest.MarkDecorator]:
@@ -86,19 +87,19 @@ class Records:
         row = self.tests.setdefault(report.nodeid, {"result": "passed", "seconds": 0.0})
         row["seconds"] = round(row["seconds"] + report.duration, 1)
         row["result"] = min(row["result"], report.outcome, key=WORST.index)
-        row["at"] = f"{datetime.now(UTC):%Y-%m-%d}"
         row.update(next((value for name, value in report.user_properties if name == "battery"), {}))
 
     def of_the_battery(self) -> list[tuple[str, dict[str, Any]]]:
         found = [(name, row) for name, row in self.tests.items() if row.get("part")]
         return sorted(found, key=lambda each: PARTS.index(each[1]["part"]))
 
-    def keep(self, path: Path) -> None:
-        """Beside what earlier runs of other parts have left there."""
-        kept = json.loads(path.read_text()) if path.exists() else {"tests": {}}
+    def keep(self, path: Path, what: str, seed: int) -> None:
+        """Append this run to the earlier ones: a failed run stays on record when a later one passes."""
+        runs = json.loads(path.read_text())["runs"] if path.exists() else []
         path.parent.mkdir(parents=True, exist_ok=True)
-        tests = dict(sorted({**kept["tests"], **self.tests}.items()))
-        path.write_text(json.dumps({"machine": machine(), "tests": tests}, indent=1) + "\n")
+        tests = dict(sorted(self.tests.items()))
+        runs.append({"at": f"{datetime.now(UTC):%Y-%m-%d %H:%M}", "what": what, "seed": seed, "tests": tests})
+        path.write_text(json.dumps({"machine": machine(), "runs": runs}, indent=1) + "\n")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -152,6 +153,7 @@ class Recorder:
     """Listens to every test's end; the table and the file are written when all is over."""
 
     def __init__(self, config: pytest.Config) -> None:
+        self._config = config
         self._file: Path | None = config.option.record
         self._records = Records()
 
@@ -160,11 +162,18 @@ class Recorder:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._file is not None:
-            self._records.keep(self._file)
+            self._records.keep(self._file, what_ran(self._config), self._config.option.seed)
         if found := self._records.of_the_battery():
             terminalreporter.section("battery")
             for line in table(found):
                 terminalreporter.write_line(line)
+
+
+def what_ran(config: pytest.Config) -> str:
+    """The name of a run on the reliability page."""
+    if config.option.part is not None:
+        return f"battery, part {config.option.part}"
+    return "everyday tests" if "not battery" in config.option.markexpr else "battery"
 
 
 def table(rows: list[tuple[str, dict[str, Any]]]) -> list[str]:

@@ -192,6 +192,14 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ("races/test_overload.py::test_overload", "api/test_limits.py::test_processes_share_one_limit"),
         ),
         Promise(
+            "Abuse by a visitor or by one key stops nobody: a well-behaved partner's slowest hundredth takes less than "
+            "twice as long, and memory stays bounded.",
+            (
+                "races/test_abuse.py::test_a_partner_hardly_notices_abuse",
+                "races/test_abuse.py::test_every_attack_is_answered_without_a_failure",
+            ),
+        ),
+        Promise(
             "SIGTERM under load: no accepted request fails, and the service ends well within the drain limit.",
             (CRASHES + "test_drained", CRASHES + "test_stopped_while_starting"),
         ),

@@ -20,30 +20,57 @@ break it. `make battery` runs those with counts at full size; the others run in 
 mutant: the same test must fail on a service with one mistake in it, and that is a test as well.
 
 """
-Rows = dict[str, dict[str, Any]]
+Row = dict[str, Any]
+Run = dict[str, Any]
 
 
 def page(record: dict[str, Any]) -> str:
-    names = set(named_tests())
-    dates = sorted({row["at"] for node, row in record["tests"].items() if node.partition("[")[0] in names})
-    lines = [f"Tried {' to '.join(dict.fromkeys((dates[0], dates[-1])))} on {record['machine']}.\n"]
+    runs: list[Run] = record["runs"]
+    lines = [f"Tried on {record['machine']}, in these runs, failed ones included:\n\n", *table_of_runs(runs)]
     for group, promises in PROMISES.items():
         lines.append(f"\n## {group}\n")
         for promise in promises:
             lines += [f"\n**{promise.words}**\n", "\n| test | tried | result |\n|---|---|---|\n"]
-            lines += [line(name, record["tests"]) for name in promise.tests]
+            lines += [line(name, runs) for name in promise.tests]
     return HEAD + "".join(lines)
 
 
-def line(name: str, tests: Rows) -> str:
-    """One test: at full size where it ran so, else as it is every day."""
-    runs = [row for node, row in tests.items() if node.partition("[")[0] == f"tests/{name}"]
-    full = [row for row in runs if row.get("part")] or runs
-    result = min((row["result"] for row in full), key=WORST.index) if full else "not run"
-    return f"| `{name}` | {told(full)} | {result} |\n"
+def table_of_runs(runs: list[Run]) -> list[str]:
+    lines = ["| run | when (UTC) | what | seed | tests | failed |\n|---|---|---|---|---|---|\n"]
+    for number, run in enumerate(runs, 1):
+        results = [row["result"] for row in run["tests"].values()]
+        cells = (number, run["at"], run["what"], run["seed"], len(results), results.count("failed"))
+        lines.append(f"| {' | '.join(map(str, cells))} |\n")
+    return lines
 
 
-def told(rows: list[dict[str, Any]]) -> str:
+def line(name: str, runs: list[Run]) -> str:
+    """One test: at full size where it ran so, else as it is every day; counts of the last run, results of all."""
+    found = {number: rows_of(name, run) for number, run in enumerate(runs, 1)}
+    if any(row.get("part") for rows in found.values() for row in rows):
+        found = {number: [row for row in rows if row.get("part")] for number, rows in found.items()}
+    found = {number: rows for number, rows in found.items() if rows}
+    if not found:
+        return f"| `{name}` | 0 cases | not run |\n"
+    return f"| `{name}` | {told(found[max(found)])} | {result_of(found)} |\n"
+
+
+def rows_of(name: str, run: Run) -> list[Row]:
+    return [row for node, row in run["tests"].items() if node.partition("[")[0] == f"tests/{name}"]
+
+
+def result_of(found: dict[int, list[Row]]) -> str:
+    """The result where all runs agree, else which runs failed and which passed."""
+    results = {number: min((row["result"] for row in rows), key=WORST.index) for number, rows in found.items()}
+    if len(set(results.values())) == 1:
+        return next(iter(results.values()))
+    by_result = {result: [number for number in results if results[number] == result] for result in WORST}
+    return ", ".join(
+        f"{result} in run {', '.join(map(str, numbers))}" for result, numbers in by_result.items() if numbers
+    )
+
+
+def told(rows: list[Row]) -> str:
     """The counts of all variants of a test together; of measurements each."""
     counts: dict[str, int] = {}
     measured: dict[str, str] = {}

@@ -1,12 +1,13 @@
 """The page of promises names tests that exist, and all that it should."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.battery import PARTS
+from tests.battery import PARTS, Records
 from tests.promises import PROMISES, named_tests
 from tests.reliability import PAGE, page
 
@@ -52,16 +53,40 @@ def test_the_page_is_that_of_these_promises() -> None:
     assert shown == [name for promises in PROMISES.values() for promise in promises for name in promise.tests]
 
 
-def test_a_page_tells_counts_and_failures() -> None:
+def test_a_page_tells_counts_and_every_run() -> None:
     name = "tests/races/test_races.py::test_last_seats"
-    runs = {
-        f"{name}[15]": {"result": "passed", "at": "2026-01-01", "part": None, "counts": {"duels": 15}},
-        f"{name}[300]": {"result": "failed", "at": "2026-01-02", "part": "seats", "counts": {"duels": 300}},
-    }
-    written = page({"machine": "2 cores", "tests": runs})
-    assert "Tried 2026-01-01 to 2026-01-02 on 2 cores." in written
-    assert "| `races/test_races.py::test_last_seats` | 300 duels | failed |" in written
+    full = {"part": "seats", "counts": {"duels": 300}}
+    runs = [
+        {
+            "at": "2026-01-01 10:00",
+            "what": "battery",
+            "seed": 7,
+            "tests": {f"{name}[300]": {"result": "failed", **full}},
+        },
+        {
+            "at": "2026-01-02 10:00",
+            "what": "battery",
+            "seed": 8,
+            "tests": {f"{name}[300]": {"result": "passed", **full}},
+        },
+        {"at": "2026-01-02 11:00", "what": "everyday tests", "seed": 9, "tests": {f"{name}[15]": {"result": "passed"}}},
+    ]
+    written = page({"machine": "2 cores", "runs": runs})
+    assert "Tried on 2 cores" in written
+    assert "| 1 | 2026-01-01 10:00 | battery | 7 | 1 | 1 |" in written
+    assert "| `races/test_races.py::test_last_seats` | 300 duels | failed in run 1, passed in run 2 |" in written
     assert "| `races/test_races.py::test_full_classes` | 0 cases | not run |" in written
+
+
+def test_a_failed_run_stays_on_record(tmp_path: Path) -> None:
+    kept = tmp_path / "record.json"
+    for seed, result in ((1, "failed"), (2, "passed")):
+        Records({"tests/x.py::test_x": {"result": result}}).keep(kept, "battery", seed)
+    runs = json.loads(kept.read_text())["runs"]
+    assert [(run["seed"], run["tests"]["tests/x.py::test_x"]["result"]) for run in runs] == [
+        (1, "failed"),
+        (2, "passed"),
+    ]
 
 
 def test_every_part_has_a_test_and_is_documented() -> None:

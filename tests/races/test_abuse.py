@@ -1,0 +1,60 @@
+"""Abuse that once stopped, filled or misused the service: it is refused, and a well-behaved partner hardly notices."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from studiogate.storage import database
+from tests.battery import Tally, battery
+from tests.races import abuse
+from tests.races.arena import Arena, open_arena
+from tests.serving import Service
+
+pytestmark = pytest.mark.anyio
+SLOWER = 2.0
+GROWTH_BYTES = 200 * 1024 * 1024
+# A refusal, or a success where the attack is within its limits; never a 5xx.
+EXPECTED = {200, 201, 202, 303, 400, 401, 404, 408, 409, 413, 415, 422, 429, 431}
+
+
+@pytest.fixture
+def service(database_url: str) -> Iterator[Service]:
+    with Service(database_url, workers=2, sweep=True) as started:
+        yield started
+
+
+@pytest.fixture
+async def arena(database_url: str, service: Service, tally: Tally) -> AsyncIterator[Arena]:
+    connection = await database.connect(database_url)
+    yield await open_arena(service.port, connection, tally.new_seed())
+    await connection.close()
+
+
+async def test_every_attack_is_answered_without_a_failure(arena: Arena, service: Service) -> None:
+    target = await abuse.prepare(arena, arena.service_key)
+    for name in abuse.ATTACKS:
+        await abuse.attack(target, name)
+    target.let_go()
+    print(target.statuses)
+    assert {name for name, statuses in target.statuses.items() if not set(statuses) <= EXPECTED} == set()
+    assert service.answers(f"{abuse.PREFIX}/studio", arena.service_key)
+    assert len(service.api_pids()) == 2
+
+
+@pytest.mark.parametrize("minutes", [pytest.param(30, marks=battery("abuse"))])
+async def test_a_partner_hardly_notices_abuse(arena: Arena, service: Service, tally: Tally, minutes: int) -> None:
+    pids = service.api_pids()
+    seen = await abuse.abused(arena, service, arena.service_key, minutes)
+    tally.add(minutes=minutes, attacks=seen.attacks, requests=sum(map(len, seen.partner.seconds.values())))
+    tally.measure(
+        p99_undisturbed=f"{seen.partner.p99(False) * 1000:.1f} ms",
+        p99_abused=f"{seen.partner.p99(True) * 1000:.1f} ms",
+        slower_by=f"{seen.partner.slower:.2f}",
+        grew_by=f"{seen.growth / 1e6:.0f} MB",
+    )
+    assert {name for name, statuses in seen.statuses.items() if not set(statuses) <= EXPECTED} == set()
+    assert seen.partner.failures == []
+    assert seen.partner.slower < SLOWER
+    assert seen.growth < GROWTH_BYTES
+    assert service.api_pids() == pids, "no process was lost"
+    assert await arena.violations() == []
