@@ -8,8 +8,7 @@ import pytest
 
 from studiogate.domain.bookings import instant_text
 from studiogate.flows import housekeeping
-from studiogate.flows.bookings import staff
-from tests import booking_studio
+from tests import booking_studio, marking
 from tests.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall, issue_key
 
 pytestmark = pytest.mark.anyio
@@ -303,7 +302,7 @@ async def test_after_the_start(studio: BookingStudio) -> None:
 @pytest.mark.parametrize("mark", ["checked_in", "no_show"])
 async def test_a_member_who_is_there_or_missed_it(studio: BookingStudio, mark: str) -> None:
     booking = await late_booking(studio)
-    await studio.staff(staff.mark, UUID(booking["id"]), mark)
+    await studio.staff(marking.mark, UUID(booking["id"]), mark)
     answer = await studio.cancel(booking["id"])
     error = answer.json()["error"]
     assert (answer.status, error["type"], error["code"]) == (409, "conflict_error", "invalid_transition")

@@ -10,8 +10,7 @@ import pytest
 
 from studiogate.domain.bookings import instant_text
 from studiogate.domain.refusals import Code
-from studiogate.flows.bookings import staff
-from tests import booking_studio
+from tests import booking_studio, marking
 from tests.booking_studio import DAY, HOUR, SOON, BookingStudio
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +74,7 @@ async def already_booked(s: BookingStudio) -> Case:
 async def already_checked_in(s: BookingStudio) -> Case:
     class_id, member = await s.new_class(), await s.new_member()
     booking = await s.booked(class_id, member)
-    await s.staff(staff.mark, UUID(booking["id"]), "checked_in")
+    await s.staff(marking.mark, UUID(booking["id"]), "checked_in")
     return case(class_id, member, "already_booked", booking_id=booking["id"])
 
 

@@ -18,7 +18,7 @@ from studiogate.flows.bookings import staff
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import locking
 from studiogate.storage.idempotency import Once
-from tests import booking_studio
+from tests import booking_studio, marking
 from tests.api.conftest import PREFIX, open_door
 from tests.api.direct import Answered, ask
 from tests.booking_studio import BookingStudio, Hall, issue_key, wire_body
@@ -278,9 +278,9 @@ async def test_what_is_not_found_or_faulty_leaves_the_key_free(studio: BookingSt
 
 async def test_another_conflict_is_not_remembered(studio: BookingStudio) -> None:
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
-    await studio.staff(staff.mark, UUID(booking["id"]), "checked_in")
+    await studio.staff(marking.mark, UUID(booking["id"]), "checked_in")
     assert (await studio.cancel(booking["id"], "cancel-0001")).code == "invalid_transition"
-    await studio.staff(staff.mark, UUID(booking["id"]), "confirmed")
+    await studio.staff(marking.mark, UUID(booking["id"]), "confirmed")
     assert (await studio.cancel(booking["id"], "cancel-0001")).status == 200
 
 

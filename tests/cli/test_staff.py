@@ -146,8 +146,23 @@ def test_a_deadlock_is_not_the_end(keyboard: Keyboard, url: str, command: tuple[
     assert keyboard.look(BOOKING_STATUS, waiting) in ("confirmed", "cancelled")
 
 
+async def begun_with_waitlist(studio: BookingStudio) -> tuple[UUID, UUID, UUID]:
+    class_id, held, waiting = await full_with_waitlist(studio)
+    await studio.move(class_id, -1)
+    return class_id, held, waiting
+
+
+def test_attendance_has_its_time(keyboard: Keyboard) -> None:
+    _, (_, held, _) = keyboard.studio(full_with_waitlist)
+    for command, text in (("check-in", "checked in"), ("no-show", "marked as no-show")):
+        said = keyboard.type("booking", command, held)
+        assert said.status == 1
+        assert re.fullmatch(rf"error: The booking can be {text} from [-0-9]+ [:0-9]+ UTC on\.\n", said.err)
+    assert keyboard.look(BOOKING_STATUS, held) == "confirmed"
+
+
 def test_check_in_and_no_show(keyboard: Keyboard) -> None:
-    _, (_, held, waiting) = keyboard.studio(full_with_waitlist)
+    _, (_, held, waiting) = keyboard.studio(begun_with_waitlist)
     steps = [
         (("check-in",), 0, "The booking is checked_in now.\n"),
         (("check-in",), 1, "error: The booking is checked_in and cannot become checked_in.\n"),

@@ -1,6 +1,7 @@
 """States and transitions, against the contract's own lines."""
 
 import re
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -13,11 +14,13 @@ from studiogate.domain.bookings import (
     BookingStatus,
     ClassStatus,
     WaitlistStatus,
+    attendance_refusal,
     booking_transition_refusal,
     class_status,
+    instant_text,
     waitlist_transition_refusal,
 )
-from studiogate.domain.refusals import Code
+from studiogate.domain.refusals import Code, Refusal
 from tests.domain.booking_facts import END, SECOND, START
 
 CONTRACT_LINE = (
@@ -73,3 +76,26 @@ def test_which_bookings_are_live_hold_a_seat_and_occupy_the_member():
 def test_a_class_follows_the_clock_unless_it_is_cancelled(now, status):
     assert class_status(ClassStatus.SCHEDULED, START, END, now) == status
     assert class_status(ClassStatus.CANCELLED, START, END, now) == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("target", "possible_from"),
+    [(BookingStatus.CHECKED_IN, START - timedelta(hours=12)), (BookingStatus.NO_SHOW, START)],
+)
+def test_attendance_is_marked_from_its_moment_on(target: BookingStatus, possible_from: datetime) -> None:
+    def refusal(current: BookingStatus, now: datetime) -> Refusal | None:
+        return attendance_refusal(current, target, START, now)
+
+    early = refusal(BookingStatus.CONFIRMED, possible_from - SECOND)
+    assert early == Refusal(
+        Code.INVALID_TRANSITION,
+        {"from": "confirmed", "to": str(target), "possible_from": instant_text(possible_from)},
+    )
+    for late_enough in (possible_from, END, END + timedelta(days=30)):
+        assert refusal(BookingStatus.CONFIRMED, late_enough) is None
+
+
+def test_a_wrong_mark_is_corrected_at_any_time() -> None:
+    long_before = START - timedelta(days=4)
+    assert attendance_refusal(BookingStatus.CHECKED_IN, BookingStatus.CONFIRMED, START, long_before) is None
+    assert attendance_refusal(BookingStatus.NO_SHOW, BookingStatus.CHECKED_IN, START, long_before) is None

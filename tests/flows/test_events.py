@@ -20,6 +20,7 @@ from studiogate.storage.database import Database
 from studiogate.storage.events import Change, emit
 from studiogate.storage.purchases import read_purchase
 from studiogate.storage.schedule import read_class
+from tests import marking
 from tests.seed import NOON, Studio, insert, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -160,9 +161,9 @@ async def test_staff_actions(log: Log) -> None:
     entry = await entry_of(log, two["id"])
     await log.news()
     for status, before in (("checked_in", "confirmed"), ("confirmed", "checked_in"), ("no_show", "confirmed")):
-        await staff.mark(log.connection, log.access, UUID(one["id"]), status)  # type: ignore[arg-type]
+        await marking.mark(log.connection, log.access, UUID(one["id"]), status)  # type: ignore[arg-type]
         assert await log.news() == [("booking.updated", UUID(one["id"]), {"status": before})]
-    assert isinstance(await staff.mark(log.connection, log.access, UUID(two["id"]), "no_show"), Refusal)
+    assert isinstance(await marking.mark(log.connection, log.access, UUID(two["id"]), "no_show"), Refusal)
     await staff.change_capacity(log.connection, log.access, class_id, 1)
     assert isinstance(await staff.change_capacity(log.connection, log.access, class_id, 0), Refusal)
     assert await log.news() == []

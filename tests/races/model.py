@@ -324,8 +324,11 @@ class Studio:
         class_.cancelled = True
         return True
 
-    def mark(self, booking: Booking, status: str) -> bool:
+    def mark(self, booking: Booking, status: str, now: datetime) -> bool:
         if status not in MARKS.get(booking.status, ()):
+            return False
+        possible_from = self.classes[booking.class_id].start - (minutes(720) if status == "checked_in" else minutes(0))
+        if booking.status == "confirmed" and now < possible_from:
             return False
         booking.status = status
         return True

@@ -347,7 +347,7 @@ class Walk(RuleBasedStateMachine):
     @rule(booking=NUMBERS, status=st.sampled_from(("checked_in", "no_show", "confirmed")))
     def mark(self, booking: int, status: Any) -> None:
         chosen = pick(self.model.bookings, booking)
-        allowed = self.model.mark(chosen, status)
+        allowed = self.model.mark(chosen, status, datetime.now(UTC))
         done = self.stage.call(staff.mark(self.stage.connection, self.access, UUID(chosen.id), status))
         assert isinstance(done, Refusal) is not allowed, done
 

@@ -16,9 +16,9 @@ from studiogate import settings
 from studiogate.domain.access import Access, Scope, operator_access
 from studiogate.domain.keys import credential_access
 from studiogate.flows import events, webhooks
-from studiogate.flows.bookings import staff
 from studiogate.runtime import Runtime
 from studiogate.worker.deliver import Deliverer
+from tests import marking
 from tests.seed import Studio, issue_key, seed_studio
 
 SECRET_KEY = base64.b64encode(b"k" * 32).decode()
@@ -59,7 +59,7 @@ class House:
         booking = self.studio.ids["booking"][number]
         status = "confirmed" if self.marks.get(booking) == "checked_in" else "checked_in"
         async with self.runtime.database.connection() as connection:
-            assert await staff.mark(connection, self.access, booking, status) == status
+            assert await marking.mark(connection, self.access, booking, status) == status
         self.marks[booking] = status
 
     async def number(self) -> int:

@@ -1,6 +1,7 @@
 """studiogate class … and booking …: the staff actions that partners see the effects of."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Annotated, TypeVar
 from uuid import UUID
 
@@ -70,6 +71,10 @@ def _explain(kind: str, refusal: Refusal) -> str:
         return f"{booked} seats are taken: cancel bookings first, or choose a capacity of {booked} or more."
     if "undoes" in refusal.details:
         return f"The {kind} is {refusal.details['is']}, not {refusal.details['undoes']}: there is nothing to take back."
+    if "possible_from" in refusal.details:
+        when = datetime.fromisoformat(str(refusal.details["possible_from"]))
+        what = "checked in" if refusal.details["to"] == "checked_in" else "marked as no-show"
+        return f"The {kind} can be {what} from {when:%Y-%m-%d %H:%M} UTC on."
     if "from" in refusal.details:
         return f"The {kind} is {refusal.details['from']} and cannot become {refusal.details['to']}."
     return refusal.message
@@ -108,7 +113,7 @@ def change_capacity(
 def check_in(
     booking_id: RowId, undo: Undo = False, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
-    """The member is here."""
+    """The member is here. Possible from 12 hours before the class on."""
     if undo:
         _mark(data, studio, booking_id, "confirmed", as_json, undoes="checked_in")
     else:
@@ -119,7 +124,7 @@ def check_in(
 def no_show(
     booking_id: RowId, undo: Undo = False, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
-    """The member did not come. Taken back, they are checked in."""
+    """The member did not come. Possible once the class has started; taken back, they are checked in."""
     if undo:
         _mark(data, studio, booking_id, "checked_in", as_json, undoes="no_show")
     else:

@@ -33,6 +33,8 @@ Cancelling (``decide_cancellation``), by the frozen policy:
     by the studio         studio, class_cancelled: as standard, at any time
     after the start       refused to partners
 
+Attendance (``attendance_refusal``): check-in from 12 hours before the start, no-show from the start; undo always.
+
 The decisions behind each rule stand in the docstring of its file.
 """
 
@@ -89,6 +91,7 @@ from studiogate.domain.bookings.states import (
     ClassStatus,
     MembershipStatus,
     WaitlistStatus,
+    attendance_refusal,
     booking_transition_refusal,
     class_status,
     waitlist_transition_refusal,
@@ -142,6 +145,7 @@ __all__ = [
     "WaitlistMode",
     "WaitlistStatus",
     "assigned_spot",
+    "attendance_refusal",
     "booking_transition_refusal",
     "cancellation_refusal",
     "choose_entitlement",

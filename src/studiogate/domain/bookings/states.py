@@ -1,11 +1,14 @@
 """The states of bookings, waitlist entries, memberships and classes, and the changes between them that exist."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
+from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
+
+CHECK_IN_OPENS = timedelta(hours=12)  # before the start: the evening before an early class, never days ahead
 
 
 class BookingStatus(StrEnum):
@@ -81,6 +84,17 @@ def booking_transition_refusal(current: BookingStatus, target: BookingStatus) ->
     if target in BOOKING_TRANSITIONS[current]:
         return None
     return Refusal(Code.INVALID_TRANSITION, {"from": str(current), "to": str(target)})
+
+
+def attendance_refusal(current: BookingStatus, target: BookingStatus, start: datetime, now: datetime) -> Refusal | None:
+    """Refuse a check-in before it opens and a no-show before the class starts. Corrections are possible at any time."""
+    if current != BookingStatus.CONFIRMED or target not in (BookingStatus.CHECKED_IN, BookingStatus.NO_SHOW):
+        return None
+    possible_from = start - CHECK_IN_OPENS if target == BookingStatus.CHECKED_IN else start
+    if now >= possible_from:
+        return None
+    details = {"from": str(current), "to": str(target), "possible_from": instant_text(possible_from)}
+    return Refusal(Code.INVALID_TRANSITION, details)
 
 
 def waitlist_transition_refusal(current: WaitlistStatus, target: WaitlistStatus) -> Refusal | None:

@@ -13,6 +13,7 @@ from studiogate.domain.bookings import (
     CancellationCause,
     ClassStatus,
     WaitlistStatus,
+    attendance_refusal,
     booking_transition_refusal,
     decide_cancellation,
 )
@@ -124,7 +125,9 @@ async def mark(
             return NOT_FOUND
         situation, _ = found
         held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
-        refusal = _mark_refusal(held.booking.status, status, undoes)
+        refusal = _mark_refusal(held.booking.status, status, undoes) or attendance_refusal(
+            held.booking.status, BookingStatus(status), situation.class_.start_time, held.now
+        )
         if refusal is not None:
             return refusal
         await staff.set_booking_status(connection, access, booking_id, status)
