@@ -47,7 +47,7 @@ reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the p
 	$(BIN)/python -m tests.reliability $(RECORD)
 
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
-	STUDIOGATE_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
+	SCHEMATHESIS_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
 
 bench: $(VENV)/dev.stamp ## how fast it is, in about six minutes; ARGS="--only reads" for a part of it
 	$(BIN)/python -m bench $(ARGS)

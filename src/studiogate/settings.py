@@ -3,6 +3,7 @@
 import base64
 import binascii
 import contextlib
+import difflib
 import ipaddress
 import os
 import re
@@ -25,7 +26,7 @@ _ADDRESS = r"[^\s@<>]+@[^\s@<>]+"
 
 
 class SettingsError(Exception):
-    """A setting has a wrong value; the text names it."""
+    """A setting has a wrong value or an unknown name; the text names it."""
 
 
 def _rate_limit(value: object) -> object:
@@ -95,6 +96,7 @@ def load(**overrides: object) -> Settings:
 
     All of the environment has to be right, also what an option replaces: the processes that a command starts read it.
     """
+    _refuse_unknown_names()
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         read = Settings()
@@ -103,6 +105,15 @@ def load(**overrides: object) -> Settings:
         fault = error.errors(include_url=False, include_input=False)[0]
         name = PREFIX + str(fault["loc"][0]).upper()
         raise SettingsError(f"{name} has a wrong value: {fault['msg']}") from None
+
+
+def _refuse_unknown_names() -> None:
+    """A misspelled name would otherwise leave its setting at the default without a word."""
+    known = [PREFIX + name.upper() for name in Settings.model_fields]
+    for name in sorted(os.environ):
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            nearest = difflib.get_close_matches(name.upper(), known, 1, 0.0)
+            raise SettingsError(f"{name} is not a setting; the nearest one is {nearest[0]}. Correct or unset it.")
 
 
 def secret_key(settings: Settings) -> bytes:

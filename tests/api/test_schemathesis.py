@@ -1,6 +1,6 @@
 """The service against its own OpenAPI document: schemathesis with all phases and all checks on.
 
-5 cases an operation by default, the same ones each time; ``STUDIOGATE_EXAMPLES=100`` (``make schemathesis``) looks
+5 cases an operation by default, the same ones each time; ``SCHEMATHESIS_EXAMPLES=100`` (``make schemathesis``) looks
 longer, and for new ones.
 """
 
@@ -19,7 +19,7 @@ from tests.api.live import serving
 from tests.conftest import run
 from tests.seed import Studio, issue_key, seed_studio
 
-EXAMPLES = int(os.environ.get("STUDIOGATE_EXAMPLES", "5"))
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "5"))
 # How a parameter's name becomes the kind of a seeded row, where it is not the name itself.
 KINDS = {"class_spot_id": "spot"}
 # The rows of a list, for cursors that are some.

@@ -94,7 +94,7 @@ BOOKING_STATUS = "select status from bookings where id = $1"
 def test_cancel_a_class(keyboard: Keyboard) -> None:
     _, (class_id, held, waiting) = keyboard.studio(full_with_waitlist)
     said = keyboard.type("class", "cancel", class_id)
-    assert (said.status, said.out) == (0, "Cancelled, with 2 bookings; 1 credits returned.\n")
+    assert (said.status, said.out) == (0, "Cancelled, with 2 bookings; 1 credit returned.\n")
     assert [keyboard.look(BOOKING_STATUS, each) for each in (held, waiting)] == ["cancelled", "cancelled"]
     again = keyboard.type("class", "cancel", class_id)
     assert (again.status, again.err) == (1, "error: The class is cancelled and cannot become cancelled.\n")
@@ -109,7 +109,7 @@ def test_cancel_a_class_in_json(keyboard: Keyboard) -> None:
 def test_change_the_capacity(keyboard: Keyboard) -> None:
     _, (class_id, _, waiting) = keyboard.studio(full_with_waitlist)
     said = keyboard.type("class", "capacity", class_id, 3)
-    assert (said.status, said.out) == (0, "The capacity is 3 now; 1 promoted from the waitlist.\n")
+    assert (said.status, said.out) == (0, "The capacity is 3 now; 1 member promoted from the waitlist.\n")
     assert keyboard.look(BOOKING_STATUS, waiting) == "confirmed"
     refused = keyboard.type("class", "capacity", class_id, 1)
     assert refused.status == 1

@@ -21,7 +21,7 @@ from studiogate.flows.bookings import cancelling, promotion
 from studiogate.storage import database, idempotency, pace
 from studiogate.storage.bookings import leaving, locking, making
 
-VARIABLE = "STUDIOGATE_TEST_MUTATION"
+VARIABLE = "TEST_MUTATION"
 Function = Callable[..., Any]
 plan_promotions, release = promotion.plan_promotions, database.Database.release
 matching_secret, look_up = keys._matching, access.Authenticator._look_up

@@ -24,6 +24,7 @@ Result = TypeVar("Result")
 EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 DataFolder = Annotated[Path | None, typer.Option("--data", help="The data folder (STUDIOGATE_DATA_DIR).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DURATION_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 screen = Console(highlight=False)
 complaints = Console(stderr=True, highlight=False)
@@ -69,6 +70,12 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
         await connection.close()
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 booking``, ``2 bookings``, ``1,200 entries``."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
 def print_json(value: object) -> None:
     """Instants are spelled as the interface spells them."""
     typer.echo(json.dumps(value, indent=2, default=_spelled, ensure_ascii=False))
@@ -80,10 +87,10 @@ def _spelled(value: object) -> str:
 
 def duration(text: str) -> timedelta:
     """30m, 24h, 7d."""
-    units = {"m": "minutes", "h": "hours", "d": "days"}
-    if len(text) < 2 or text[-1] not in units or not text[:-1].isdecimal() or len(text) > 6:
+    amount, unit = text[:-1], DURATION_UNITS.get(text[-1:])
+    if unit is None or not (amount.isascii() and amount.isdecimal()) or len(text) > 6:
         raise typer.BadParameter(f"{text!r} is not a duration: write 30m, 24h or 7d.")
-    return timedelta(**{units[text[-1]]: int(text[:-1])})
+    return timedelta(**{unit: int(amount)})
 
 
 def parse_row_id(text: str) -> UUID:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from studiogate import clock
 from studiogate.cli.context import (
+    DURATION_UNITS,
     AsJson,
     DataFolder,
     duration,
@@ -43,9 +44,11 @@ def _instant(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        instant = datetime.fromisoformat(text)
+        instant = clock.now() + duration(text) if text[-1:] in DURATION_UNITS else datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not an ISO 8601 date-time, such as 2027-01-31T00:00:00Z.") from None
+        raise typer.BadParameter(
+            f"{text!r} is neither an ISO 8601 date-time, such as 2027-01-31T00:00:00Z, nor a duration, such as 90d."
+        ) from None
     instant = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
     if instant <= clock.now():
         raise typer.BadParameter(f"{text} has passed.")
@@ -61,7 +64,7 @@ def create(
     location: Annotated[
         list[UUID] | None, typer.Option(parser=parse_row_id, help="Limit to this location; repeat for more.")
     ] = None,
-    expires: Annotated[str | None, typer.Option(help="When the key ends, ISO 8601.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When the key ends: ISO 8601, or a duration such as 90d.")] = None,
     rate_limit: Annotated[int | None, typer.Option(min=1, help="Requests a second; default: the setting.")] = None,
     as_json: AsJson = False,
     data: DataFolder = None,
@@ -134,9 +137,10 @@ def rotate(
     lasting = duration(overlap)
     issued = on_database(data, lambda connection: flow.rotate(connection, credential_id, lasting))
     if as_json:
-        print_json({"id": issued.id, "key": issued.key})
+        print_json({"id": issued.id, "key": issued.key, "old_key_expires_at": issued.old_key_expires_at})
         return
-    screen.print(f"The new key {issued.id}; the old one works for {overlap} more. It is shown only now:\n")
+    until = f"until {issued.old_key_expires_at:%Y-%m-%d %H:%M} UTC" if lasting else "no longer"
+    screen.print(f"The new key {issued.id}; the old one works {until}. It is shown only now:\n", soft_wrap=True)
     typer.echo(issued.key)
 
 

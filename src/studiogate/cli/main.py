@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import typer
+from rich.markup import escape
 
 from studiogate.cli.context import CommandError, complaints
 from studiogate.flows.keys import KeyProblemError
@@ -78,5 +79,5 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     try:
         app()
     except EXPECTED as error:
-        complaints.print(f"[red]error:[/] {error}", soft_wrap=True)
+        complaints.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)

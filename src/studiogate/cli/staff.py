@@ -11,6 +11,7 @@ from studiogate.cli.context import (
     AsJson,
     CommandError,
     DataFolder,
+    counted,
     no_studio,
     no_such,
     on_database,
@@ -67,8 +68,9 @@ async def _access(connection: Connection, slug: str | None, kind: str, row_id: U
 
 def _explain(kind: str, refusal: Refusal) -> str:
     if "booked_count" in refusal.details:
-        booked = refusal.details["booked_count"]
-        return f"{booked} seats are taken: cancel bookings first, or choose a capacity of {booked} or more."
+        booked = int(str(refusal.details["booked_count"]))
+        taken = f"{counted(booked, 'seat')} {'is' if booked == 1 else 'are'} taken"
+        return f"{taken}: cancel bookings first, or choose a capacity of {booked} or more."
     if "undoes" in refusal.details:
         return f"The {kind} is {refusal.details['is']}, not {refusal.details['undoes']}: there is nothing to take back."
     if "possible_from" in refusal.details:
@@ -90,7 +92,10 @@ def cancel_class(
         cancelled = {"bookings_cancelled": done.bookings_cancelled, "credits_returned": done.credits_returned}
         print_json({"id": str(class_id), "status": "cancelled", **cancelled})
         return
-    screen.print(f"Cancelled, with {done.bookings_cancelled} bookings; {done.credits_returned} credits returned.")
+    bookings_cancelled, credits_returned = done.bookings_cancelled, done.credits_returned
+    screen.print(
+        f"Cancelled, with {counted(bookings_cancelled, 'booking')}; {counted(credits_returned, 'credit')} returned."
+    )
 
 
 @classes.command("capacity")
@@ -106,7 +111,7 @@ def change_capacity(
     if as_json:
         print_json({"id": str(class_id), "capacity": done.capacity, "promoted": done.promoted})
         return
-    screen.print(f"The capacity is {done.capacity} now; {done.promoted} promoted from the waitlist.")
+    screen.print(f"The capacity is {done.capacity} now; {counted(done.promoted, 'member')} promoted from the waitlist.")
 
 
 @bookings.command("check-in")

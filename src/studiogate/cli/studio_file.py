@@ -18,6 +18,7 @@ from studiogate.cli.context import (
     CommandError,
     DataFolder,
     complaints,
+    counted,
     no_studio,
     on_database,
     print_json,
@@ -125,7 +126,7 @@ def _print_faults(outcome: Outcome, path: Path) -> None:
         complaints.print(f"{fault.place}: {fault.message}", markup=False, soft_wrap=True)
     if outcome.fault_count > SHOWN:
         complaints.print(f"… and {outcome.fault_count - SHOWN} more")
-    number = "1 fault" if outcome.fault_count == 1 else f"{outcome.fault_count} faults"
+    number = counted(outcome.fault_count, "fault")
     complaints.print(
         f"[red]error:[/] {path} has {number}. Nothing was loaded: mend it and import it again.", soft_wrap=True
     )

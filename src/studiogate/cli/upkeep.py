@@ -6,16 +6,17 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from studiogate import settings as configuration
-from studiogate.cli.context import AsJson, DataFolder, database_of, on_database, print_json, screen
+from studiogate.cli.context import AsJson, DataFolder, counted, database_of, on_database, print_json, screen
 from studiogate.flows import checkup
 from studiogate.flows.checkup import Finding
 from studiogate.storage import database, migrate
 from studiogate.storage.database import Connection, DatabaseUnavailableError
 from studiogate.storage.embedded import EmbeddedPostgresError
 
-MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "fault": "[red]fault[/]"}
+COLOURS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
 
 def run_migrations(
@@ -36,15 +37,27 @@ def run_migrations(
 
 
 def doctor(as_json: AsJson = False, data: DataFolder = None) -> None:
-    """Check database, migrations, clock, disk and every promise that SQL can see; say what to do."""
+    """Check database, migrations, clock, disk and every invariant; say what to do. A fault is exit status 1."""
     findings = _findings(configuration.load(data_dir=data))
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
-        for finding in findings:
-            screen.print(f"{MARKS[finding.level]:20} {finding.subject}: {finding.text}", soft_wrap=True)
+        _print_findings(findings)
     if any(finding.level == "fault" for finding in findings):
         raise typer.Exit(1)
+
+
+def _print_findings(findings: list[Finding]) -> None:
+    """One line per finding, in columns, then a line that counts them."""
+    width = max(len(finding.subject) for finding in findings)
+    for finding in findings:
+        line = Text.assemble(
+            (f"{finding.level:8}", COLOURS[finding.level]), f"{finding.subject:{width}}  {finding.text}"
+        )
+        screen.print(line, soft_wrap=True)
+    faults, warnings = (sum(finding.level == level for finding in findings) for level in ("fault", "warning"))
+    checks = f"{counted(len(findings), 'check')}: {counted(faults, 'fault')}, {counted(warnings, 'warning')}."
+    screen.print(f"\n{checks}" if faults or warnings else f"\n{counted(len(findings), 'check')}: all is well.")
 
 
 def _findings(settings: configuration.Settings) -> list[Finding]:

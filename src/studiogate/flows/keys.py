@@ -31,8 +31,11 @@ class KeyRequest:
 
 @dataclass(frozen=True, slots=True)
 class IssuedKey:
+    """``old_key_expires_at``: when the secret that a rotation replaced stops working; None for a new key."""
+
     id: str
     key: str
+    old_key_expires_at: datetime | None = None
 
 
 async def create(connection: Connection, studio_slug: str, wanted: KeyRequest) -> IssuedKey:
@@ -77,8 +80,9 @@ async def rotate(connection: Connection, credential_id: str, overlap: timedelta)
         if owner["revoked_at"] is not None:
             raise KeyProblemError(f"Key {credential_id} is revoked: make a new one with `studiogate key create`.")
         key = keys.new_key(credential_id, test=owner["test"])
-        await storage.rotate_secret(connection, operator_access(owner["studio_id"]), credential_id, _hash(key), overlap)
-    return IssuedKey(credential_id, key)
+        access = operator_access(owner["studio_id"])
+        old_key_ends = await storage.rotate_secret(connection, access, credential_id, _hash(key), overlap)
+    return IssuedKey(credential_id, key, old_key_ends)
 
 
 async def revoke(connection: Connection, credential_id: str) -> None:

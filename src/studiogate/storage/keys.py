@@ -85,12 +85,19 @@ async def studio_of_credential(connection: Connection, credential_id: str) -> Re
 
 async def rotate_secret(
     connection: Connection, access: Access, credential_id: str, secret: bytes, overlap: timedelta
-) -> None:
-    """Add a secret; the ones before it end after the overlap, or earlier where they would have."""
-    await connection.execute(
+) -> datetime | None:
+    """Add a secret; the ones before it end after the overlap, or earlier where they would have.
+
+    Returns when the last one of those ends: with the key itself, where that comes first.
+    """
+    ends: datetime | None = await connection.fetchval(
         """
-        update credential_secrets set expires_at = least(expires_at, now() + $3)
-        where studio_id = $1 and credential_id = $2""",
+        with ended as (
+            update credential_secrets set expires_at = least(expires_at, now() + $3)
+            where studio_id = $1 and credential_id = $2 returning expires_at
+        )
+        select least(max(e.expires_at), (select c.expires_at from credentials c where c.studio_id = $1 and c.id = $2))
+        from ended e""",
         access.studio_id,
         credential_id,
         overlap,
@@ -101,6 +108,7 @@ async def rotate_secret(
         credential_id,
         secret,
     )
+    return ends
 
 
 async def revoke(connection: Connection, access: Access, credential_id: str) -> bool:
