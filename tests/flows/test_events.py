@@ -210,6 +210,14 @@ async def test_an_expired_waitlist_is_told(log: Log, database_url: str) -> None:
     await housekeeping.expire_waitlists(database)
     await database.close()
     assert [each[0] for each in await log.news()] == ["booking.cancelled", "waitlist.updated"]
+    assert await actors(log, class_id) == ["staff", "staff", "system", "system"]
+
+
+async def actors(log: Log, class_id: UUID) -> list[str]:
+    rows = await log.connection.fetch(
+        "select actor from events where object ->> 'class_id' = $1 order by created_at, id", str(class_id)
+    )
+    return [row["actor"] for row in rows]
 
 
 async def test_what_rolls_back_is_not_told(log: Log) -> None:

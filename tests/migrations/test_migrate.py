@@ -53,7 +53,9 @@ async def test_a_filled_database_keeps_its_rows_and_its_rules(
     rows = {table: await connection.fetch(f"select * from {table} order by id") for table in tables}
     assert all(rows.values())
     await migrate.migrate(connection)
-    assert rows == {table: await connection.fetch(f"select * from {table} order by id") for table in tables}
+    for table, before_it in rows.items():
+        columns = ", ".join(before_it[0].keys())  # later migrations add columns
+        assert before_it == await connection.fetch(f"select {columns} from {table} order by id")
     for change in (
         "update bookings set status = 'paid'",
         "update bookings set credits_taken = 2",

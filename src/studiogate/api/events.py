@@ -12,7 +12,7 @@ from studiogate.api.errors import Answer
 from studiogate.api.execution import Caller, LeanRoute, needs
 from studiogate.api.operations import LISTING, READING, Instant, ListEnvelope, Uuid, Wire, operation
 from studiogate.api.params import LIMIT, Cursor, Limit, PathId, digits
-from studiogate.domain.access import Scope
+from studiogate.domain.access import Actor, Scope
 from studiogate.domain.events import PATTERNS, EventType
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.storage import events as storage
@@ -49,6 +49,14 @@ class EventData(Wire):
     )
 
 
+class EventActor(Wire):
+    type: Actor = Field(
+        description="Who made the change: a `partner` through this API, `staff`, a `visitor` on a hosted page, or the"
+        " `system` because time passed.",
+        examples=["partner"],
+    )
+
+
 class Event(Wire):
     """Something that happened, told once."""
 
@@ -59,6 +67,7 @@ class Event(Wire):
     created_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
     sequence: int = Field(description="Rises without gaps within the studio.", examples=[4711])
     studio_id: Uuid = Field(examples=["6d6f6e64-5c3e-5c19-9b0e-5a1f7a1d2c3b"])
+    actor: EventActor
     data: EventData
 
 

@@ -50,14 +50,27 @@ SCOPE_GRANTS = {
 }
 
 
+class Actor(StrEnum):
+    """Who makes a change, as events name it."""
+
+    PARTNER = "partner"
+    STAFF = "staff"
+    VISITOR = "visitor"
+    SYSTEM = "system"
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One credential's reach: a studio, scopes, and the permitted locations (None: all of them)."""
+    """One credential's reach: a studio, scopes, and the permitted locations (None: all of them).
+
+    ``actor`` is written into every event of a change that is made with this access.
+    """
 
     studio_id: UUID
     credential_id: str
     scopes: frozenset[str]
     location_ids: tuple[UUID, ...] | None
+    actor: Actor = Actor.PARTNER
 
     @property
     def restricted(self) -> bool:
@@ -71,12 +84,18 @@ class Access:
 
 def operator_access(studio_id: UUID) -> Access:
     """The studio's own staff at the keyboard: everything in one studio."""
-    return Access(studio_id, "operator", frozenset(Scope), None)
+    return Access(studio_id, "operator", frozenset(Scope), None, Actor.STAFF)
+
+
+def system_access(studio_id: UUID) -> Access:
+    """Return the access of what happens by itself (housekeeping, deliveries): everything in one studio."""
+    return Access(studio_id, "system", frozenset(Scope), None, Actor.SYSTEM)
 
 
 def visitor_access(studio_id: UUID) -> Access:
     """Somebody on a hosted page: one studio's published forms, to be read and answered."""
-    return Access(studio_id, "visitor", frozenset({Scope.FORMS_READ, Scope.FORM_SUBMISSIONS_WRITE}), None)
+    scopes = frozenset({Scope.FORMS_READ, Scope.FORM_SUBMISSIONS_WRITE})
+    return Access(studio_id, "visitor", scopes, None, Actor.VISITOR)
 
 
 def unknown_scopes(scopes: Iterable[str]) -> list[str]:

@@ -23,7 +23,12 @@ class EventType(StrEnum):
     LEAD_CREATED = "lead.created"
     LEAD_UPDATED = "lead.updated"
     MEMBER_CREATED = "member.created"
+    MEMBER_UPDATED = "member.updated"
+    MEMBERSHIP_CREATED = "membership.created"
+    MEMBERSHIP_UPDATED = "membership.updated"
     PURCHASE_CREATED = "purchase.created"
+    PURCHASE_UPDATED = "purchase.updated"
+    CLASS_CREATED = "class.created"
     CLASS_UPDATED = "class.updated"
     CLASS_CANCELLED = "class.cancelled"
     WEBHOOK_ENDPOINT_DISABLED = "webhook_endpoint.disabled"
@@ -42,7 +47,12 @@ READ_SCOPES: Mapping[EventType, Scope] = MappingProxyType(
         EventType.LEAD_CREATED: Scope.LEADS_READ,
         EventType.LEAD_UPDATED: Scope.LEADS_READ,
         EventType.MEMBER_CREATED: Scope.MEMBERS_READ,
+        EventType.MEMBER_UPDATED: Scope.MEMBERS_READ,
+        EventType.MEMBERSHIP_CREATED: Scope.MEMBERS_READ,
+        EventType.MEMBERSHIP_UPDATED: Scope.MEMBERS_READ,
         EventType.PURCHASE_CREATED: Scope.PURCHASES_READ,
+        EventType.PURCHASE_UPDATED: Scope.PURCHASES_READ,
+        EventType.CLASS_CREATED: Scope.SCHEDULE_READ,
         EventType.CLASS_UPDATED: Scope.SCHEDULE_READ,
         EventType.CLASS_CANCELLED: Scope.SCHEDULE_READ,
         EventType.WEBHOOK_ENDPOINT_DISABLED: Scope.WEBHOOKS_MANAGE,

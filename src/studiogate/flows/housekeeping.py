@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
-from studiogate.domain.access import Access, operator_access
+from studiogate.domain.access import Access, system_access
 from studiogate.domain.bookings import CancellationCause
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.storage import events, housekeeping, idempotency, mails
@@ -42,7 +42,7 @@ async def expire_waitlists(database: Database) -> int:
 
 
 async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) -> int:
-    access = operator_access(studio_id)
+    access = system_access(studio_id)
     async with database.transaction() as connection:
         situation = await locking.lock_class(connection, access, class_id)
         if situation is None or await staff.class_has_started(connection, access, class_id) is None:
@@ -69,13 +69,13 @@ async def fill_free_seats(database: Database) -> int:
 
 async def _fill_free_seats(database: Database, studio_id: UUID, class_id: UUID) -> int:
     async with database.transaction() as connection:
-        return await staff_flow.fill_free_seats(connection, operator_access(studio_id), class_id)
+        return await staff_flow.fill_free_seats(connection, system_access(studio_id), class_id)
 
 
 async def advance_memberships(database: Database) -> int:
     async with database.connection() as connection:
         due = await housekeeping.studios_with_due_memberships(connection)
-    return sum([await _advance_memberships(database, operator_access(studio_id)) for studio_id in due])
+    return sum([await _advance_memberships(database, system_access(studio_id)) for studio_id in due])
 
 
 async def _advance_memberships(database: Database, access: Access) -> int:
@@ -117,7 +117,7 @@ Sweep = Callable[[Connection, Access, int], Awaitable[int]]
 
 async def _forget(database: Database, studio_id: UUID, sweep: Sweep) -> int:
     """In small batches, each its own transaction."""
-    access, forgotten = operator_access(studio_id), 0
+    access, forgotten = system_access(studio_id), 0
     while True:
         async with database.transaction() as connection:
             swept = await sweep(connection, access, BATCH)
@@ -132,7 +132,7 @@ async def forget_mails(database: Database) -> int:
     forgotten = 0
     for studio_id in due:
         async with database.transaction() as connection:
-            forgotten += await mails.forget(connection, operator_access(studio_id), BATCH)
+            forgotten += await mails.forget(connection, system_access(studio_id), BATCH)
     return forgotten
 
 
@@ -143,7 +143,7 @@ async def forget_uploads(database: Database, folder: UploadFolder) -> int:
     forgotten = 0
     for studio_id in due:
         async with database.transaction() as connection:
-            names = await uploads.forget_uploads(connection, operator_access(studio_id), BATCH)
+            names = await uploads.forget_uploads(connection, system_access(studio_id), BATCH)
         for name in names:
             await asyncio.to_thread(folder.remove, studio_id, name)
         forgotten += len(names)
@@ -155,7 +155,7 @@ async def settle_abandoned_files(database: Database, folder: UploadFolder) -> in
     abandoned = await asyncio.to_thread(folder.abandoned)
     for studio_id, names in abandoned.items():
         async with database.connection() as connection:
-            known = await uploads.known_files(connection, operator_access(studio_id), names)
+            known = await uploads.known_files(connection, system_access(studio_id), names)
         for name in names:
             await asyncio.to_thread(folder.keep if name in known else folder.remove, studio_id, name)
     return sum(map(len, abandoned.values()))

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
-from studiogate.storage import events
+from studiogate.storage import event_changes, events
 from studiogate.storage.database import Connection
 from studiogate.storage.events import Change
 
@@ -16,11 +16,12 @@ async def tell(connection: Connection, access: Access, type_: EventType, row_id:
 
 
 @asynccontextmanager
-async def changing(connection: Connection, access: Access, type_: EventType, row_id: UUID) -> AsyncIterator[None]:
-    """Tells the change that is made inside. What partners cannot see (a staff note) is no news to them."""
-    before = await events.as_read(connection, access, type_, row_id)
+async def changing(connection: Connection, access: Access, type_: EventType, *row_ids: UUID) -> AsyncIterator[None]:
+    """Emit one event per row that the block changes, with exactly the fields that changed.
+
+    Must run inside a transaction that has locked the rows. What partners cannot see (a staff note) is announced by
+    nothing. See ``storage.event_changes`` for the parts.
+    """
+    before = await event_changes.snapshot(connection, access, type_, row_ids)
     yield
-    after = await events.as_read(connection, access, type_, row_id)
-    previous = {name: value for name, value in before.items() if after[name] != value and name != "updated_at"}
-    if previous:
-        await events.emit(connection, access, type_, Change(row_id, previous))
+    await event_changes.emit_changes(connection, access, type_, before)

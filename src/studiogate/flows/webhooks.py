@@ -105,6 +105,7 @@ def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:
         "created_at": instant_text(clock.now()),
         "sequence": None,
         "studio_id": str(access.studio_id),
+        "actor": {"type": access.actor.value},
         "data": {"object": json.loads(endpoint), "previous_attributes": {}},
     }
     return json.dumps(envelope, separators=(",", ":"), ensure_ascii=False)

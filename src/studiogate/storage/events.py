@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate import API_VERSION
-from studiogate.domain.access import Access, Scope, operator_access
+from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import DAYS_KEPT, READ_SCOPES, EventType, readable_types, types_of
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
@@ -24,7 +24,7 @@ from studiogate.storage.forms.reading import FORM, SUBMISSION
 from studiogate.storage.ids import new_id
 from studiogate.storage.leads import LEAD
 from studiogate.storage.listing import Filter, OneOf, Resource, read_one, read_page
-from studiogate.storage.members import MEMBER
+from studiogate.storage.members import MEMBER, MEMBERSHIP
 from studiogate.storage.purchases import PURCHASE
 from studiogate.storage.schedule import CLASS
 from studiogate.storage.webhooks.deliveries import fan_out
@@ -58,6 +58,7 @@ SUBJECTS: Mapping[str, _Subject] = {
     ),
     "lead": _Subject(LEAD),
     "member": _Subject(MEMBER),
+    "membership": _Subject(MEMBERSHIP),
     "purchase": _Subject(PURCHASE),
     "class": _Subject(CLASS),
     # An event has one place: of an endpoint for several locations only unrestricted readers hear.
@@ -83,30 +84,31 @@ class Change(NamedTuple):
 as_json = json.JSONEncoder(default=str, separators=(",", ":")).encode
 
 
-INSERT = "insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)"
+INSERT = "insert into events (studio_id, id, actor, type, subject, scopes, place, object, previous_attributes)"
 
 
-def change_told(type_: EventType, changed: str, event_id: str, previous_attributes: str = "'{}'") -> str:
+def change_told(type_: EventType, changed: str, event_id: str, actor: str, previous_attributes: str = "'{}'") -> str:
     """For a statement that makes or changes a row: the part of it that writes the event.
 
-    ``changed`` names the part with the row's id, location and wire form (``object``) afterwards. $1 is the studio.
+    ``changed`` names the part with the row's id, location and wire form (``object``) afterwards. $1 is the studio;
+    ``event_id`` and ``actor`` are the placeholders of the new event's id and of ``access.actor``.
     """
     place = subject_of(type_).place(changed)
     return f"""
         {INSERT}
-        select $1, {event_id}, '{type_.value}', {changed}.id, array['{READ_SCOPES[type_].value}'], {place},
+        select $1, {event_id}, {actor}, '{type_.value}', {changed}.id, array['{READ_SCOPES[type_].value}'], {place},
                {changed}.object, {previous_attributes}
         from {changed}"""
 
 
 @cache
 def _emit(type_: EventType) -> str:
-    """$1 studio, $2 type, $3 its read scope, $4 event ids, $5 row ids, $6 previous attributes."""
+    """$1 studio, $2 type, $3 its read scope, $4 event ids, $5 row ids, $6 previous attributes, $7 the actor."""
     subject = subject_of(type_)
     resource, alias = subject.resource, subject.resource.alias
     return f"""
         {INSERT}
-        select $1, given.event_id, $2, {alias}.id, array_append({subject.also_needs}, $3), {subject.place(alias)},
+        select $1, given.event_id, $7, $2, {alias}.id, array_append({subject.also_needs}, $3), {subject.place(alias)},
                (select row_to_json(w) from (select {resource.columns}) w), given.previous_attributes::json
         from unnest($4::uuid[], $5::uuid[], $6::text[]) with ordinality
                  as given(event_id, row_id, previous_attributes, number)
@@ -126,14 +128,8 @@ async def emit(connection: Connection, access: Access, type_: EventType, *change
         [new_id() for _ in changes],
         [change.row_id for change in changes],
         [as_json(change.previous_attributes) for change in changes],
+        access.actor.value,
     )
-
-
-async def as_read(connection: Connection, access: Access, type_: EventType, row_id: UUID) -> dict[str, Any]:
-    """The resource that events of this type are about, as GET returns it to whoever may see all of it."""
-    wire = await read_one(connection, operator_access(access.studio_id), subject_of(type_).resource, row_id)
-    members: dict[str, Any] = json.loads(wire or "{}")
-    return members
 
 
 EVENT = Resource(
@@ -141,6 +137,7 @@ EVENT = Resource(
     alias="v",
     columns=f"""
         v.id, 'event' as object, v.type, '{API_VERSION}' as api_version, v.created_at, v.sequence, v.studio_id,
+        json_build_object('type', v.actor) as actor,
         json_build_object('object', v.object, 'previous_attributes', v.previous_attributes) as data""",
     order="sequence",
     descending=False,

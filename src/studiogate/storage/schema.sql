@@ -12,6 +12,8 @@ CREATE DOMAIN public.class_status AS text
 CREATE DOMAIN public.credit_count AS integer
 	CONSTRAINT none_or_one CHECK ((VALUE = ANY (ARRAY[0, 1])));
 
+CREATE DOMAIN public.event_actor AS text;
+
 CREATE DOMAIN public.event_sequence AS bigint
 	CONSTRAINT from_one_on CHECK ((VALUE >= 1));
 
@@ -227,6 +229,7 @@ CREATE TABLE public.events (
     object json NOT NULL,
     previous_attributes json NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    actor public.event_actor DEFAULT 'partner'::text NOT NULL,
     CONSTRAINT events_scopes_check CHECK ((cardinality(scopes) > 0))
 );
 
@@ -671,6 +674,9 @@ ALTER TABLE ONLY public.idempotency_keys
 
 ALTER TABLE ONLY public.instructors
     ADD CONSTRAINT instructors_pkey PRIMARY KEY (studio_id, id);
+
+ALTER DOMAIN public.event_actor
+    ADD CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['partner'::text, 'staff'::text, 'visitor'::text, 'system'::text]))) NOT VALID;
 
 ALTER TABLE ONLY public.leads
     ADD CONSTRAINT leads_email_key UNIQUE (studio_id, email);

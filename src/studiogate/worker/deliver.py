@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 
 from studiogate import clock, telemetry
-from studiogate.domain.access import operator_access
+from studiogate.domain.access import system_access
 from studiogate.domain.webhooks.schedule import Attempted, judge
 from studiogate.domain.webhooks.secrets import SealError
 from studiogate.flows import delivering
@@ -88,7 +88,7 @@ class Deliverer:
 
     async def _claim(self, studio_id: UUID) -> None:
         claimed = await delivering.claim(
-            self._database, operator_access(studio_id), self._under_way, PLACES_OF_AN_ENDPOINT, new_id()
+            self._database, system_access(studio_id), self._under_way, PLACES_OF_AN_ENDPOINT, new_id()
         )
         for each in claimed:
             self._under_way[each.endpoint_id] += 1
@@ -105,7 +105,7 @@ class Deliverer:
             self._settling[studio_id] = asyncio.create_task(self._settle(studio_id))
 
     async def _send(self, studio_id: UUID, claimed: Claimed) -> Attempted:
-        access = operator_access(studio_id)
+        access = system_access(studio_id)
         sealed = [claimed.secret, *([claimed.previous_secret] if claimed.previous_secret else [])]
         try:
             purpose = purpose_of(access, claimed.endpoint_id)
@@ -121,7 +121,7 @@ class Deliverer:
         del self._settling[studio_id]
         outcomes = self._outcomes.pop(studio_id)
         try:
-            disabled = await delivering.settle(self._database, operator_access(studio_id), outcomes)
+            disabled = await delivering.settle(self._database, system_access(studio_id), outcomes)
             for endpoint_id in disabled:
                 log.warning("webhook endpoint disabled", studio_id=str(studio_id), endpoint_id=str(endpoint_id))
                 telemetry.WEBHOOK_ENDPOINTS_DISABLED.inc()

@@ -20,7 +20,8 @@ from studiogate.storage.ids import new_id
 
 # $1 studio, $2 booking, $3 class, $4 member, $5 whether a seat is freed, $6 the receipt's id, $7 now, $8 its type, $9
 # late, $10 graced, $11 the fee's purchase, $12 the receipt, $13 the event, $14 the attributes before, $15 to $18 whose
-# idempotency key, with which fingerprint and status its answer is remembered; $19 the membership, $20 the ledger line.
+# idempotency key, with which fingerprint and status its answer is remembered; $19 the actor; $20 the membership, $21
+# the ledger line.
 GONE = (
     """
     gone as (
@@ -39,17 +40,17 @@ RECEIPT = """
 REPAID = """
     repaid as (
         update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
-        where studio_id = $1 and id = $19)"""
+        where studio_id = $1 and id = $20)"""
 SETTLED = """
     settled as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
-        values ($1, $20, $19, $2, {delta}, '{reason}'))"""
+        values ($1, $21, $20, $2, {delta}, '{reason}'))"""
 RETURNED = (RECEIPT.format(forfeited=0, returned=1), REPAID, SETTLED.format(delta=1, reason="returned"))
 FORFEITED = (RECEIPT.format(forfeited=1, returned=0), SETTLED.format(delta=0, reason="forfeited"))
 NO_CREDIT = (RECEIPT.format(forfeited=0, returned=0),)
 TOLD = (
     f"wire as ({written_form('gone')})",
-    f"told as ({change_told(EventType.BOOKING_CANCELLED, 'wire', '$13', '$14::json')})",
+    f"told as ({change_told(EventType.BOOKING_CANCELLED, 'wire', '$13', '$19', '$14::json')})",
 )
 ANSWER = "select convert_to($12::text, 'UTF8')"
 REMEMBERED = f"remembered as ({answer_remembered(ANSWER, '$15', '$16::text', '$17', '$18')})"
@@ -103,6 +104,7 @@ async def record_leaving(
         access.credential_id,
         *(once or (None, None)),
         answer_status,
+        access.actor.value,
     ]
     settles = cancellation.credits_returned or cancellation.credits_forfeited
     if settles:

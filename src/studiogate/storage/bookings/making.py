@@ -19,7 +19,7 @@ from studiogate.storage.ids import new_id
 
 # $1 studio, $2 booking, $3 class, $4 member, $5 now, $6 source, $7 spot, $8 membership, $9 policy, $10 location,
 # $11 and $12 the class's times, $13 the event, $14 to $17 whose idempotency key, with which fingerprint and status its
-# answer is remembered; $18 the waitlist entry, or the ledger line.
+# answer is remembered; $18 the actor; $19 the waitlist entry, or the ledger line.
 MADE = """
     made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
@@ -35,7 +35,7 @@ WAITLISTED = """
     ), entry as (
         insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status,
                                       created_at, updated_at)
-        select $1, $18, made.class_id, made.member_id, made.id, made.location_id, counted.waitlist_count, 'waiting',
+        select $1, $19, made.class_id, made.member_id, made.id, made.location_id, counted.waitlist_count, 'waiting',
                $5, $5
         from made, counted
         returning position)"""
@@ -47,7 +47,7 @@ PAID = (
     """
     ledger as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
-        values ($1, $18, $8, $2, -1, 'booked'))""",
+        values ($1, $19, $8, $2, -1, 'booked'))""",
 )
 ANSWER = "select convert_to(object::text, 'UTF8') from wire"
 
@@ -62,7 +62,7 @@ def _book(outcome: str, *, paid: bool) -> str:
         WAITLISTED if waits else COUNTED,
         *(PAID if paid else ()),
         f"wire as ({written_form('made', 'entry' if waits else NO_ENTRY)})",
-        f"told as ({change_told(EventType.BOOKING_CREATED, 'wire', '$13')})",
+        f"told as ({change_told(EventType.BOOKING_CREATED, 'wire', '$13', '$18')})",
         f"remembered as ({answer_remembered(ANSWER, '$14', '$15::text', '$16', '$17')})",
     ]
     return f"with {', '.join(parts)} select object::text as wire, (select remembered from remembered) from wire"
@@ -103,6 +103,7 @@ async def record_booking(
         access.credential_id,
         *(once or (None, None)),
         answer_status,
+        access.actor.value,
     ]
     if not confirmed or decision.credits_required:
         arguments.append(new_id())

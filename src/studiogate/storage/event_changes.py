@@ -1,0 +1,65 @@
+"""Events with exact ``previous_attributes``: the wire rows before a change, the wire rows after it, and the difference.
+
+This is the way to announce any update whose changed fields are not known beforehand::
+
+    before = await event_changes.snapshot(connection, access, EventType.MEMBER_UPDATED, [member_id])
+    ...  # change the rows
+    await event_changes.emit_changes(connection, access, EventType.MEMBER_UPDATED, before)
+
+Both calls belong to the transaction of the change, and the rows must be locked before the first one; otherwise another
+writer's change could appear in the difference. Rows that look to readers as they did before produce no event, so a
+flow may take a snapshot of everything that it might change. Rows that are new produce none either: emit their
+``.created`` event with ``events.emit``. ``flows.telling.changing`` is the same as a context manager.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
+from studiogate.storage.database import Connection
+from studiogate.storage.events import Change, emit, subject_of
+from studiogate.storage.listing import Resource
+
+Snapshot = Mapping[UUID, Mapping[str, Any]]
+"""The resources by their ids, as GET returns them to a reader that may see all of them."""
+
+# It changes with every write, so it would say nothing.
+NEVER_ANNOUNCED = frozenset({"updated_at"})
+
+
+@cache
+def _rows(resource: Resource) -> str:
+    alias = resource.alias
+    return f"""
+        select {alias}.id, (select row_to_json(w)::text from (select {resource.columns}) w) as wire
+        from {resource.table} {alias} {resource.joins}
+        where {alias}.studio_id = $1 and {alias}.id = any($2::uuid[])"""
+
+
+async def snapshot(connection: Connection, access: Access, type_: EventType, row_ids: Sequence[UUID]) -> Snapshot:
+    """Read the resources that events of this type are about; ids that do not exist are left out."""
+    rows = await connection.fetch(_rows(subject_of(type_).resource), access.studio_id, list(row_ids))
+    wires = {row["id"]: json.loads(row["wire"]) for row in rows}
+    return {row_id: wires[row_id] for row_id in dict.fromkeys(row_ids) if row_id in wires}
+
+
+def previous_attributes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields whose values differ, with the values they had before."""
+    return {
+        name: value
+        for name, value in before.items()
+        if name not in NEVER_ANNOUNCED and (name not in after or after[name] != value)
+    }
+
+
+async def emit_changes(connection: Connection, access: Access, type_: EventType, before: Snapshot) -> list[UUID]:
+    """Emit one event per row of the snapshot that changed since it was taken; return the ids of these rows."""
+    after = await snapshot(connection, access, type_, list(before))
+    differences = {row_id: previous_attributes(before[row_id], now) for row_id, now in after.items()}
+    changes = [Change(row_id, previous) for row_id, previous in differences.items() if previous]
+    await emit(connection, access, type_, *changes)
+    return [change.row_id for change in changes]
