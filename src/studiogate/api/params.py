@@ -13,8 +13,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from pydantic_core import PydanticCustomError
 
 from studiogate.domain.ids import ID_PATTERN, parse_id
+from studiogate.domain.names import MAXIMUM_NAME, name_fault
 from studiogate.domain.paging import DEFAULT_LIMIT, MAXIMUM_LIMIT
-from studiogate.domain.people import normalize_email
+from studiogate.domain.people import MAXIMUM_EMAIL, MAXIMUM_PHONE, normalize_email
 
 _DATE_TIME = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:[0-5]\d)",
@@ -88,23 +89,29 @@ Boolean = Annotated[bool, BeforeValidator(_boolean), WithJsonSchema({"type": "bo
 Text = Annotated[str, AfterValidator(_no_nul)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_no_nul)]
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-
-def _no_controls(value: str) -> str:
-    if _CONTROLS.search(value):
-        raise PydanticCustomError("string_pattern_mismatch", "Input should be a line without control characters")
+def _name(value: str) -> str:
+    fault = name_fault(value)
+    if fault is not None:
+        raise PydanticCustomError("string_pattern_mismatch", "Input should {fault}", {"fault": fault})
     return value
 
 
-# A single line of text, without the spaces around it; a bound is put around it by StringConstraints.
-Line = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_no_controls)]
-Name = Annotated[Line, StringConstraints(max_length=200)]
-NonEmptyName = Annotated[Line, StringConstraints(min_length=1, max_length=200)]
-Phone = Annotated[Line, StringConstraints(min_length=1, max_length=50)]
+# Single lines of text, without the spaces around them. The length is checked before the characters are.
+Name = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAXIMUM_NAME), AfterValidator(_name)]
+NonEmptyName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAXIMUM_NAME), AfterValidator(_name)
+]
+Phone = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAXIMUM_PHONE), AfterValidator(_name)
+]
 
 EmailAddress = Annotated[
-    str, AfterValidator(_no_nul), AfterValidator(_email), WithJsonSchema({"type": "string", "format": "email"})
+    str,
+    StringConstraints(max_length=MAXIMUM_EMAIL),
+    AfterValidator(_no_nul),
+    AfterValidator(_email),
+    WithJsonSchema({"type": "string", "format": "email", "maxLength": MAXIMUM_EMAIL}),
 ]
 
 PathId = Annotated[Id, Path()]

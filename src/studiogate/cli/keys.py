@@ -20,6 +20,7 @@ from studiogate.cli.context import (
     screen,
 )
 from studiogate.domain.access import SCOPE_GRANTS, Scope, unknown_scopes
+from studiogate.domain.names import name_fault
 from studiogate.flows import keys as flow
 from studiogate.storage import keys as storage
 from studiogate.storage import studio as studios
@@ -70,8 +71,9 @@ def create(
     data: DataFolder = None,
 ) -> None:
     """Make a key. It is shown once."""
-    if not name.strip():
-        raise typer.BadParameter("--name must not be empty.")
+    fault = name_fault(name) if name.strip() else "not be empty"
+    if fault is not None:
+        raise typer.BadParameter(f"--name must {fault}.")
     wanted = flow.KeyRequest(name, _scopes(all_scopes, scope), location or None, _instant(expires), rate_limit)
     issued = on_database(data, lambda connection: flow.create(connection, studio, wanted))
     locations = None if wanted.location_ids is None else [str(each) for each in wanted.location_ids]

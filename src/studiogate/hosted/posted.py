@@ -5,20 +5,19 @@ comes back the same from both encodings that browsers have.
     t.KEY     a signature as typed                   u.KEY     a file, from browsers without script
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.names import cleaned_name
 from studiogate.hosted.requests import Pairs
-from studiogate.hosted.steps import EMAIL, MAX_NAME, NAME, Contact, Field, Plan
+from studiogate.hosted.steps import EMAIL, NAME, Contact, Field, Plan
 from studiogate.hosted.typed_signature import signature_of
 
 ADDRESS_LINES = 6
 MAX_FILES = 20
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 Values: TypeAlias = Mapping[str, Sequence[str]]
 
 
@@ -48,7 +47,7 @@ def read_posted(plan: Plan, pairs: Pairs) -> Posted:
         values.setdefault(name, []).append(value)
     posted = Posted(
         email=_one(values, EMAIL),
-        name=_CONTROLS.sub(" ", _one(values, NAME))[:MAX_NAME],
+        name=cleaned_name(_one(values, NAME)),
         action=_one(values, "action") or "send",
         step=_step(_one(values, "step"), len(plan.steps)),
         shown=frozenset(values.get("shown", ())),
@@ -64,8 +63,7 @@ def submitter(contact: Contact, posted: Posted) -> tuple[str, str | None]:
     """The email and the name, from the fields that hold them or from the page's own."""
     email = posted.answers.get(contact.email_key, "") if contact.email_key else posted.email
     own = " ".join(str(posted.answers.get(key, "")) for key in contact.name_keys)
-    name = _CONTROLS.sub(" ", own if contact.name_keys else posted.name).strip()[:MAX_NAME]
-    return str(email), name or None
+    return str(email), cleaned_name(own if contact.name_keys else posted.name) or None
 
 
 def _read(each: Field, values: Values, posted: Posted) -> None:

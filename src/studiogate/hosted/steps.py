@@ -18,7 +18,6 @@ EMAIL = "submitter_email"
 NAME = "submitter_name"
 EMAIL_KEYS = ("email", "email_address", "submitter_email")
 NAME_KEYS = ("submitter_name", "full_name", "name", "first_name", "preferred_name", "last_name")
-MAX_NAME = 200
 
 
 class Contact(NamedTuple):

@@ -16,6 +16,7 @@ from studiogate.domain.access import Scope
 from studiogate.domain.forms.definition import DefinitionFault, definition_faults
 from studiogate.domain.forms.saving import MAX_SLUG, SLUG_PATTERN
 from studiogate.domain.forms.settings import setting_faults
+from studiogate.domain.people import MAXIMUM_EMAIL
 from studiogate.domain.refusals import Code, Fault
 from studiogate.flows.forms import saving as flow
 from studiogate.flows.forms import submitting
@@ -81,7 +82,7 @@ class StudioFormUpdate(Partial):
 
 class FormSubmissionCreate(JudgedByStudio):
     submitter_name: Name | None = Field(None, examples=["Sam Lee"])
-    submitter_email: Annotated[Text, StringConstraints(max_length=1000)] = Field(
+    submitter_email: Annotated[Text, StringConstraints(max_length=MAXIMUM_EMAIL)] = Field(
         json_schema_extra={"format": "email"}, examples=["sam@example.com"]
     )
     data: Answers = Field(

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Collection
 from enum import StrEnum
 
+from studiogate.domain.names import MAXIMUM_NAME
 from studiogate.domain.refusals import Code, Refusal
 
 SLUG_PATTERN = r"^[a-z0-9](-?[a-z0-9])*$"
@@ -27,7 +28,7 @@ ONWARD = {
 
 def slug_of(title: str) -> str:
     """The title in plain letters and digits."""
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    plain = unicodedata.normalize("NFKD", title[:MAXIMUM_NAME]).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     return words[:MAX_SLUG_FROM_TITLE].strip("-") or "form"
 

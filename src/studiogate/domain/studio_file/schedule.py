@@ -38,8 +38,8 @@ LOCATIONS = Section(
     (
         ID,
         required("name", NAME),
-        optional("city", v.text(), ""),
-        optional("state", v.text(), ""),
+        optional("city", v.name(), ""),
+        optional("state", v.name(), ""),
         optional("timezone", v.timezone, _studio_timezone),
         optional("active", v.boolean, True),
         optional("is_primary", v.boolean, False),
@@ -49,7 +49,7 @@ LOCATIONS = Section(
 
 SPOTS = Section(
     "spots",
-    (ID, required("label", v.text(v.MAX_INDEXED, 1)), optional("x", v.number), optional("y", v.number)),
+    (ID, required("label", v.name(v.MAX_INDEXED, 1)), optional("x", v.number), optional("y", v.number)),
     frozenset({"class_id", "available"}),
 )
 

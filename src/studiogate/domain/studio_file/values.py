@@ -18,6 +18,7 @@ from studiogate.domain.bookings.policy_faults import policy_faults
 from studiogate.domain.forms.definition import definition_faults
 from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.ids import parse_id
+from studiogate.domain.names import name_fault
 from studiogate.domain.people import normalize_email, normalize_phone
 from studiogate.domain.studio_file.faults import Loc
 
@@ -66,6 +67,20 @@ def text(most: int = MAX_NAME, least: int = 0) -> Reader:
         if not isinstance(value, str) or not least <= len(value) <= most:
             raise _wrong(f"must be a string of {least} to {most} characters")
         return value
+
+    return read
+
+
+def name(most: int = MAX_NAME, least: int = 0) -> Reader:
+    """A text of one line that is shown as a name."""
+    read_text = text(most, least)
+
+    def read(value: Any, setting: Setting) -> str:
+        given: str = read_text(value, setting)
+        fault = name_fault(given, most)
+        if fault is not None:
+            raise _wrong(f"must {fault}")
+        return given
 
     return read
 
