@@ -12,12 +12,18 @@ async def nothing() -> dict[str, object]:
     raise AssertionError("there is no body to read")
 
 
-@given(st.text(alphabet="ab=&;%+2f0é?/ ", max_size=20))
+@given(st.text(alphabet="ab=&;%+2f0C3A9\n\r?/ ", max_size=20))
 @example("limit=1&limit=2")
 @example("a&b=&=c&&d==e")
 @example("a=%00&b=+")
+@example("a=%C3%A9&b=%C3&c=%0A%3D&d=%\n=")
 def test_every_query_string(text: str) -> None:
-    encoded = text.encode("latin-1")
+    encoded = text.encode()
     scope = {"method": "GET", "path": "/", "headers": [], "query_string": encoded}
-    expected = dict(parse_qsl(encoded.decode("latin-1"), keep_blank_values=True, errors="replace"))
+    expected = dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
     assert Request(scope, nothing).query == expected
+
+
+def test_raw_characters_are_utf_8() -> None:
+    scope = {"method": "GET", "path": "/", "headers": [], "query_string": "a=\u00e9&b=\u00e9%20".encode()}
+    assert Request(scope, nothing).query == {"a": "\u00e9", "b": "\u00e9 "}

@@ -7,8 +7,8 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Protocol
-from urllib.parse import parse_qsl
 
+from studiogate import urlencoded
 from studiogate.domain.refusals import Code, Refusal
 
 MAXIMUM_BODY = 1024 * 1024
@@ -61,11 +61,10 @@ class Request:
         return self._query
 
     def _parse_query(self) -> dict[str, str]:
-        text = self._query_string.decode("latin-1")
-        if text.isascii() and "%" not in text and "+" not in text:
-            # What parse_qsl does with it, without its search for what is not there.
-            return dict(part.partition("=")[::2] for part in text.split("&") if part)
-        return dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
+        if b"%" in self._query_string or b"+" in self._query_string:
+            return dict(urlencoded.pairs(self._query_string))
+        text = self._query_string.decode("utf-8", "replace")
+        return dict(part.partition("=")[::2] for part in text.split("&") if part)
 
     async def json(self) -> Any | Refusal:
         """The body, parsed. Anything that JSON or PostgreSQL would choke on is refused here."""

@@ -4,9 +4,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl
 
-from studiogate import clock
+from studiogate import clock, urlencoded
 from studiogate.multipart import Event, MultipartError, MultipartReader, PartBegins, PartData, PartEnds, boundary_of
 
 # A few signatures of 200 kB and some long texts; files do not count, they are not kept in memory.
@@ -38,7 +37,7 @@ class VisitorRequest:
         self.path: str = scope["path"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         query: bytes = scope["query_string"]
-        self.query: dict[str, str] = dict(parse_qsl(query.decode("latin-1"), errors="replace", max_num_fields=None))
+        self.query: dict[str, str] = {name: value for name, value in urlencoded.pairs(query) if value}
         self.address: str = scope["client"][0] if scope.get("client") else "unknown"
         self._receive = receive
 
@@ -78,7 +77,7 @@ class VisitorRequest:
                 return await _Parts(MultipartReader(boundary), self.chunks()).pairs(take_file)
             if content_type.split(b";")[0].strip().lower() != b"application/x-www-form-urlencoded":
                 raise BodyError(415)
-            return _decoded(await self._text_body())
+            return urlencoded.pairs(await self._text_body(), most=MAX_PAIRS)
         except (MultipartError, ValueError):
             raise BodyError(400) from None
 
@@ -89,11 +88,6 @@ class VisitorRequest:
             if len(body) > MAX_TEXT_BODY:
                 raise BodyError(413)
         return bytes(body)
-
-
-def _decoded(body: bytes) -> Pairs:
-    text = body.decode("latin-1")
-    return parse_qsl(text, keep_blank_values=True, errors="replace", max_num_fields=MAX_PAIRS)
 
 
 class _Parts:
