@@ -18,7 +18,7 @@ from studiogate import settings
 from studiogate.api import sending
 from studiogate.api.app import PartnerApp
 from studiogate.api.requests import MAXIMUM_BODY
-from studiogate.cli import bounded_http
+from studiogate.cli import bounded_http, timed_http
 from studiogate.runtime import Runtime
 from tests.api.direct import Answered, ask
 from tests.api.live import serving
@@ -44,7 +44,7 @@ def server(url: str) -> Iterator[tuple[int, str]]:
 
     key = run(prepare())
     with pytest.MonkeyPatch.context() as patch, serving(url, rate_limit=0) as port:
-        patch.setattr(bounded_http, "HEAD_SECONDS", SECONDS)
+        patch.setattr(timed_http, "HEAD_SECONDS", SECONDS)
         yield port, key
 
 

@@ -1,140 +1,247 @@
-"""uvicorn's HTTP parser with bounds on the request head, with our errors for what is not HTTP, and with a way to send
-an answer in one piece.
+"""uvicorn's HTTP protocol with bounds on what one connection can hold, and with our errors for what is not HTTP.
 
-httptools itself would keep any number of header lines and wait for them for ever; uvicorn would refuse in plain text.
+uvicorn parses all that it reads, so a client that pipelines without reading makes it hold any number of requests;
+httptools keeps any number of header lines. Here the parser is fed in slices that end where a head or a body ends:
+parsing stops at ``MAXIMUM_QUEUED`` requests, and a head is measured exactly, also where it arrives in one packet.
 """
 
 import sys
-from asyncio import TimerHandle, Transport
+from asyncio import Transport
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from studiogate import telemetry
 from studiogate.api.errors import Header, refused
 from studiogate.api.requests import IN_ONE_PIECE
-from studiogate.api.sending import ON_EVERY_BODY, head, spell
+from studiogate.api.sending import ON_EVERY_BODY, head
+from studiogate.cli import timed_http
+from studiogate.cli.single_write import CLOSE, InOneWrite
+from studiogate.cli.timed_http import TimedProtocol
 from studiogate.domain.refusals import Code, Refusal
 
-MAXIMUM_HEAD = 64 * 1024
-HEAD_SECONDS = 10.0
+MAXIMUM_HEAD = 64 * 1024  # request line, header lines and the empty line
+MAXIMUM_QUEUED = 16  # requests that wait for their turn on one connection
+MAXIMUM_AHEAD = 128 * 1024  # bytes of them
+CHUNKED_SLICE = 64  # bytes at least: chunks full of empty lines must not be parsed line by line
+END_OF_HEAD = b"\r\n\r\n"
+UNKNOWN = -1
 # Of a method that the parser does not know, nobody can say what the path would take instead.
 EVERY_METHOD: Header = (b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
 
-CLOSE: Header = (b"connection", b"close")
 
-
-class BoundedProtocol(HttpToolsProtocol):
-    """Counts what arrives before the headers are complete, and ends the connection when that is too much or takes too
-    long. Between requests uvicorn's own keep-alive is in charge.
-    """
+class BoundedProtocol(TimedProtocol):
+    """One connection."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._head_bytes = 0
+        self._unparsed = b""
         self._in_head = True
-        self._ends_a_message = False
-        self._patience: TimerHandle | None = None
+        self._head_bytes = 0
+        self._tail = b""  # the last bytes of an incomplete head
+        self._body_left: int | None = UNKNOWN  # None: it comes in chunks
+        self._body_bytes = 0
+        self._framing_bytes = 0  # of a chunked body, since the last byte of its content
+        self._feeds_body = False
+        self._began_in_body = False  # the slice that ended a chunked body held the beginning of this head
+        self._ahead = 0
+        self._last_of_drain: RequestResponseCycle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn does
         super().connection_made(transport)
-        self._wait_for_head()
+        self.flow = _BoundedFlow(transport, self)
+        self._wait(timed_http.HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._unparsed = b""
+        for cycle, _ in self.pipeline:
+            cycle.disconnected = True
+        self.pipeline.clear()
         super().connection_lost(exc)
+
+    # Slices
+
+    @property
+    def may_read(self) -> bool:
+        return not self._unparsed and self._may_parse
+
+    @property
+    def _may_parse(self) -> bool:
+        if self._parting is not None or self.transport.is_closing():
+            return False
+        queued = len(self.pipeline)
+        return not queued or (queued < MAXIMUM_QUEUED and self._ahead < MAXIMUM_AHEAD)
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        self._unparsed = self._unparsed + data if self._unparsed else data
+        self._parse()
+
+    def _parse(self) -> None:
+        """Feed the parser until all is parsed or enough requests wait; in that case nothing more is read."""
+        data, self._unparsed, start = self._unparsed, b"", 0
+        while start < len(data) and self._may_parse:
+            end = self._end_of_slice(data, start)
+            self._feed(data if end - start == len(data) else memoryview(data)[start:end])
+            start = end
+        if self._parting is not None or self.transport.is_closing():
+            return
+        if start < len(data):
+            self._unparsed = data[start:]
+            self.flow.pause_reading()
+        elif self._in_head:
+            if self._head_bytes:
+                self._wait(timed_http.HEAD_SECONDS)
+            elif not self._answers_are_due:
+                self._wait_for_next()
+
+    def _end_of_slice(self, data: bytes, start: int) -> int:
+        """Where the head or the body that is being parsed ends, or all there is of it."""
+        if self._in_head:
+            if self._tail:
+                split = (self._tail + data[start : start + 3]).find(END_OF_HEAD)
+                if split >= 0:
+                    return start + split + len(END_OF_HEAD) - len(self._tail)
+            end = data.find(END_OF_HEAD, start)
+        else:
+            if self._body_left == UNKNOWN:
+                self._body_left = _length_of_body(self.headers)
+            if self._body_left:
+                return min(len(data), start + self._body_left)
+            if self._body_left == 0:
+                return len(data)
+            end = data.find(END_OF_HEAD, start + CHUNKED_SLICE)
+        return len(data) if end < 0 else end + len(END_OF_HEAD)
+
+    def _feed(self, piece: bytes | memoryview) -> None:
+        if self.pipeline:
+            self._ahead += len(piece)
+        if self._in_head:
+            self._feed_head(piece)
+        else:
+            self._feed_body(piece)
+        self._tail = (self._tail + bytes(piece[-3:]))[-3:] if self._in_head and self._head_bytes else b""
+
+    def _feed_head(self, piece: bytes | memoryview) -> None:
+        self._head_bytes += len(piece)
+        if self._head_bytes > MAXIMUM_HEAD:
+            self.send_400_response("The headers are too large.")
+        else:
+            super().data_received(piece)  # type: ignore[arg-type]  # the parser takes any buffer
+
+    def _feed_body(self, piece: bytes | memoryview) -> None:
+        before = self._body_bytes
+        if self._body_left is not None:
+            self._body_left -= len(piece)
+        self._feeds_body = True
+        super().data_received(piece)  # type: ignore[arg-type]  # the parser takes any buffer
+        self._feeds_body = False
+        # Trailers and chunk extensions: the parser keeps the former as headers.
+        self._framing_bytes = self._framing_bytes + len(piece) if self._body_bytes == before else 0
+        if self._framing_bytes > MAXIMUM_HEAD and self._parting is None:
+            self.send_400_response("The trailers are too large.")
+
+    # What the parser finds
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._expect_head()
+        self._began_in_body = self._feeds_body
+        if self._feeds_body:
+            self._head_bytes = 1
 
     def on_headers_complete(self) -> None:
+        if self._began_in_body and _size(self.url, self.headers) > MAXIMUM_HEAD:
+            raise ValueError("the headers are too large")  # the parser makes it an error of its own
         self._in_head = False
+        self._body_left, self._body_bytes, self._framing_bytes = UNKNOWN, 0, 0
         self._stop_waiting()
         scope, before = self.scope, self.cycle
         super().on_headers_complete()
         if self.cycle is not before:  # the application has not begun: its task has only been made
-            extensions: Any = {IN_ONE_PIECE: _InOnePiece(self.cycle)}
+            extensions: Any = {IN_ONE_PIECE: InOneWrite(self.cycle)}
             scope["extensions"] = extensions
+            if getattr(self.server_state, "draining", False):
+                self._close_after(self.cycle)
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._expect_head()
-        self._ends_a_message = True
-
-    def _expect_head(self) -> None:
-        self._head_bytes = 0
         self._in_head = True
+        self._head_bytes = 0
+        self._stop_waiting()
 
-    def data_received(self, data: bytes) -> None:
-        self._ends_a_message = False
-        super().data_received(data)
-        # What ended a message was its body, but for the beginning of a head that came along with it.
-        if not self._in_head or self._ends_a_message or self.transport.is_closing():
+    def _close_after(self, cycle: RequestResponseCycle) -> None:
+        """While the process drains, clients are sent elsewhere; but what they have pipelined is answered first."""
+        if not cycle.keep_alive:
             return
-        self._head_bytes += len(data)
-        self._wait_for_head()
-        if self._head_bytes > MAXIMUM_HEAD:
-            self.send_400_response("The headers are too large.")
+        if self._last_of_drain is not None and not self._last_of_drain.response_started:
+            self._last_of_drain.keep_alive = True
+        cycle.keep_alive = False
+        self._last_of_drain = cycle
 
-    def _wait_for_head(self) -> None:
-        if self._patience is None:
-            self._patience = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+    def on_response_complete(self) -> None:
+        if self._parting is not None and not self.pipeline and not self.transport.is_closing():
+            self.server_state.total_requests += 1
+            self._part()
+            return
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._watch_writes()
+            return
+        if not self.pipeline:
+            self._ahead = 0
+        if self._unparsed:
+            self._parse()
+        self.flow.resume_reading()
+        if not self._in_head and not self._answers_are_due:
+            self._wait(timed_http.REST_SECONDS)
 
-    def _stop_waiting(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    # What is not HTTP
 
     def send_400_response(self, msg: str) -> None:
-        """In the shape of every other error: whoever sent this may still read the answer as HTTP."""
+        """In the shape of every other error, and after the answers to the requests before it."""
         request_id = telemetry.request_id(None)
         if isinstance(sys.exc_info()[1], httptools.HttpParserInvalidMethodError):
             answer = refused(Refusal(Code.METHOD_NOT_ALLOWED), request_id, EVERY_METHOD)
         else:
             answer = refused(Refusal(Code.INVALID_HTTP, {"problem": msg}), request_id)
-        own = (*answer.headers, (b"x-request-id", request_id.encode()), _length(answer.body), CLOSE)
-        self.transport.write(head(answer.status, own, ON_EVERY_BODY) + b"\r\n" + answer.body)
-        self.transport.close()
+        length = (b"content-length", str(len(answer.body)).encode())
+        own = (*answer.headers, (b"x-request-id", request_id.encode()), length, CLOSE)
+        self._parting = head(answer.status, own, ON_EVERY_BODY) + b"\r\n" + answer.body
+        if not self._in_head and not self._answers_are_due:
+            self._parting = b""  # the rest of a body that has its answer already
+        if not self._in_head and self.pipeline:
+            self.pipeline.popleft()  # its body cannot be read
+        elif not (self._in_head and self._answers_are_due):
+            self._part()
 
 
-def _length(body: bytes) -> Header:
-    return b"content-length", str(len(body)).encode()
+class _BoundedFlow(FlowControl):
+    """Reads on only where the protocol has room for more: applications ask for it without knowing."""
+
+    def __init__(self, transport: Transport, protocol: BoundedProtocol) -> None:
+        super().__init__(transport)
+        self._protocol = protocol
+
+    def resume_reading(self) -> None:
+        if self.read_paused and self._protocol.may_read:
+            super().resume_reading()
 
 
-class _InOnePiece:
-    """The request's body without a wait and a message, where all of it is there by the time it is asked for: nearly
-    always. And the answer's head and body in one write, where uvicorn's ``send`` would take two messages, look at every
-    header and write twice. That leaves the exchange as uvicorn leaves it after the last message, and lets go of it: the
-    exchange holds the scope, which holds this.
-    """
-
-    __slots__ = ("_cycle",)
-
-    def __init__(self, cycle: RequestResponseCycle) -> None:
-        self._cycle: RequestResponseCycle | None = cycle
-
-    def received(self) -> bytes | None:
-        cycle = self._cycle
-        if cycle is None or cycle.more_body or cycle.disconnected:
+def _length_of_body(headers: list[Header]) -> int | None:
+    """By headers that the parser has accepted; None where the body comes in chunks."""
+    for name, value in headers:
+        if name == b"content-length":
+            return int(value)
+        if name == b"transfer-encoding":
             return None
-        body, cycle.body = cycle.body, bytearray()  # the cycle outlives its request: it must not keep what was sent
-        return bytes(body)
+    return 0
 
-    async def send(self, lines: bytes, body: bytes) -> None:
-        cycle, self._cycle = self._cycle, None
-        if cycle is None:
-            raise RuntimeError("the request has been answered")
-        if cycle.flow.write_paused and not cycle.disconnected:
-            await cycle.flow.drain()
-        if cycle.disconnected:
-            return
-        own = cycle.default_headers if cycle.keep_alive else [*cycle.default_headers, CLOSE]
-        cycle.transport.write(b"".join([lines, *spell(own), b"\r\n", body]))
-        cycle.waiting_for_100_continue = False
-        cycle.response_started = cycle.response_complete = True
-        cycle.message_event.set()
-        if not cycle.keep_alive:
-            cycle.transport.close()
-        cycle.on_response()
+
+def _size(url: bytes, headers: list[Header]) -> int:
+    return len(url) + sum(len(name) + len(value) + 4 for name, value in headers)
