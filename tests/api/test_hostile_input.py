@@ -872,8 +872,8 @@ def test_a_slow_body(live: tuple[int, str], monkeypatch: pytest.MonkeyPatch) -> 
     received = exchange(
         port, head("POST", "/bookings/validate", key, JSON_LINE, "Content-Length: 100", CLOSE), b"{", pause=0.1
     )
-    assert statuses(received) == [400]
-    assert b'"code":"invalid_json"' in received
+    assert statuses(received) == [408]
+    assert b'"code":"request_timeout"' in received
     assert_still_serving(port, key)
 
 

@@ -37,7 +37,7 @@ UNAVAILABLE = (
     DiskFullError,
     asyncio.CancelledError,
 )
-BODY_REASONS = {413: Reason.TOO_LARGE}
+BODY_REASONS = {408: Reason.TOO_SLOW, 413: Reason.TOO_LARGE}
 RETRY_AFTER = {429: b"60", 503: b"2"}
 log = structlog.get_logger()
 

@@ -26,6 +26,7 @@ class Reason(StrEnum):
     EXPIRED_LINK = "expired_link"
     TOO_MANY = "too_many"
     BROKEN = "broken"
+    TOO_SLOW = "too_slow"
     TOO_LARGE = "too_large"
     METHOD = "method"
     BUSY = "busy"
@@ -81,6 +82,9 @@ WORDINGS = {
     ),
     Reason.BROKEN: Wording(
         400, "search", "That did not arrive whole", "Please go back and send it again."
+    ),
+    Reason.TOO_SLOW: Wording(
+        408, "clock", "That took too long", "Your connection was too slow or broke off. Go back and send it again."
     ),
     Reason.TOO_LARGE: Wording(
         413, "full", "That is too much at once", "Please go back, shorten your answers and send them again."

@@ -13,7 +13,8 @@ MAX_TEXT_BODY = 2 * 1024 * 1024
 MAX_PAIRS = 2_000
 MAX_BODY = 220 * 1024 * 1024  # with files: twenty of the usual size
 SILENCE_SECONDS = 15.0  # a body whose next bytes take longer has been given up
-BODY_SECONDS = 600.0  # and so has one that drips for ever
+BODY_SECONDS = 600.0  # and so has one that takes longer as a whole
+BODY_RATE = 4096  # bytes per second that it has to keep up, beside its first SILENCE_SECONDS
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -24,7 +25,7 @@ TakeFile: TypeAlias = Callable[[Pairs, str, str, AsyncIterator[bytes]], Awaitabl
 
 
 class BodyError(Exception):
-    """A body that no page of ours sends. ``status`` is 400, 413 or 415."""
+    """A body that no page of ours sends. ``status`` is 400, 408, 413 or 415."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -52,18 +53,19 @@ class VisitorRequest:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives."""
-        more, size, until = True, 0, clock.monotonic() + BODY_SECONDS
+        more, size, started = True, 0, clock.monotonic()
         while more:
+            until = started + min(SILENCE_SECONDS + size / BODY_RATE, BODY_SECONDS)
             try:
-                async with asyncio.timeout(SILENCE_SECONDS):
+                async with asyncio.timeout(max(0.0, min(SILENCE_SECONDS, until - clock.monotonic()))):
                     message = await self._receive()
             except TimeoutError:
-                raise BodyError(400) from None
+                raise BodyError(408) from None
             if message["type"] == "http.disconnect":
                 raise BodyError(400)
             more = message.get("more_body", False)
             size += len(message.get("body", b""))
-            if size > MAX_BODY or clock.monotonic() > until:
+            if size > MAX_BODY:
                 raise BodyError(413)
             if message.get("body"):
                 yield message["body"]

@@ -104,15 +104,21 @@ async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> 
     try:
         refusal = await caller.request.stream(form.largest + ENVELOPE, parts.take)
         if refusal is not None:
-            return refusal
+            return _file_too_large(form, parts) if refusal.code is Code.BODY_TOO_LARGE else refusal
         parts.close()
     except _TooLargeError:
-        return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": form.largest}, "file")
+        return _file_too_large(form, parts)
     except MultipartError as error:
         return flow.invalid(Fault(("body",), "multipart", f"Not a multipart/form-data body: {error}"))
     if parts.faults:
         return flow.invalid(*parts.faults)
     return await flow.judge(form, parts.field_key or "", parts.filename or "", file)
+
+
+def _file_too_large(form: FormForUpload, parts: "_Parts") -> Refusal:
+    """With the limit of the field where its key arrived before the file, else the largest of any field."""
+    field = form.fields.get(parts.field_key or "")
+    return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": flow.size_limit(field) if field else form.largest}, "file")
 
 
 async def _recorded(
