@@ -6,7 +6,8 @@ import pytest
 
 from studiogate.cli.demo.forms import form_rows
 from studiogate.cli.demo.seed import Seed
-from studiogate.domain.forms.definition import RuleOp, definition_faults
+from studiogate.domain.forms.definition import RuleOp
+from studiogate.domain.forms.rule_checks import definition_faults
 
 
 def field(key: str = "a", kind: str = "text", **more: Any) -> dict[str, Any]:

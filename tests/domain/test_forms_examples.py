@@ -12,7 +12,8 @@ from studiogate.cli.demo.forms import form_rows
 from studiogate.cli.demo.seed import Seed
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import judge
-from studiogate.domain.forms.definition import FieldType, RuleOp, definition_faults
+from studiogate.domain.forms.definition import FieldType, RuleOp
+from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.settings import FormSettings, read_settings, setting_faults
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "leads-and-forms.md").read_text()

@@ -43,7 +43,7 @@ def test_colours_as_studios_write_them(written: str | None, digits: str) -> None
 def test_a_typed_signature_is_one_that_forms_take(name: str) -> None:
     signature = signature_of(name)
     assert signature is not None
-    assert CHECKS["signature"]({}, signature, Setting()) is None
+    assert CHECKS["signature"]({}, Setting())(signature) is None
     assert signature_of("  \n ") is None
 
 

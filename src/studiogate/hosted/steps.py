@@ -30,6 +30,8 @@ class Contact(NamedTuple):
 class Plan(NamedTuple):
     steps: Sequence[Sequence[Field]]
     contact: Contact
+    # The step of each field by its key.
+    places: Mapping[str, int]
 
     @property
     def fields(self) -> list[Field]:
@@ -37,8 +39,7 @@ class Plan(NamedTuple):
 
     def step_of(self, key: str) -> int:
         """The step that asks for a field; what the page asks itself it asks in the first."""
-        places = {str(field.get("key")): index for index, step in enumerate(self.steps) for field in step}
-        return places.get(key, 0)
+        return self.places.get(key, 0)
 
     def visible_steps(self, answers: Answers) -> list[int]:
         """The steps with anything to see; the first one always."""
@@ -64,7 +65,9 @@ def plan(fields: Sequence[Field]) -> Plan:
     groups: dict[int, list[Field]] = {}
     for field in sorted(first.values(), key=lambda each: _whole(each.get("order"))):
         groups.setdefault(_whole(field.get("step_index")), []).append(field)
-    return Plan([groups[index] for index in sorted(groups)] or [[]], _contact(list(first.values())))
+    steps = [groups[index] for index in sorted(groups)] or [[]]
+    places = {str(field.get("key")): index for index, step in enumerate(steps) for field in step}
+    return Plan(steps, _contact(list(first.values())), places)
 
 
 def answered(plan_: Plan, answers: Answers) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def _choices(field: Field, answer: Any) -> list[Choice]:
         return [Choice(str(each), str(each), answer == str(each)) for each in range(1, max_rating(field) + 1)]
     values = option_values(field.get("options"))
     labels = {each["value"]: each.get("label") for each in field.get("options") or () if _is_labelled(each)}
-    given = answer if isinstance(answer, list) else [answer]
+    given = set(answer) if isinstance(answer, list) else {answer}
     return [Choice(each, _text(labels.get(each)) or each, each in given) for each in dict.fromkeys(values)]
 
 

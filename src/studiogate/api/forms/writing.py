@@ -13,7 +13,8 @@ from studiogate.api.operations import READING, WRITING, operation
 from studiogate.api.params import Name, NonEmptyName, PathId, Text
 from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, Partial, write
 from studiogate.domain.access import Scope
-from studiogate.domain.forms.definition import DefinitionFault, definition_faults
+from studiogate.domain.forms.definition import DefinitionFault
+from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.saving import MAX_SLUG, SLUG_PATTERN
 from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.people import MAXIMUM_EMAIL

@@ -1,4 +1,7 @@
-"""What an answer to each type of field must be. A check gives the fault in words, or None."""
+"""What an answer to each type of field must be. A check gives the fault in words, or None.
+
+Each checks the length of a value first: nothing of any length is normalized, matched or converted.
+"""
 
 import base64
 import binascii
@@ -7,15 +10,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeAlias
 
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.images import png_size
 from studiogate.domain.forms.values import as_date, as_decimal
-from studiogate.domain.people import normalize_email, normalize_phone
+from studiogate.domain.ids import parse_id
+from studiogate.domain.people import MAXIMUM_EMAIL, normalize_email, normalize_phone
 
 MAX_LINE = 5_000
 MAX_TEXT = 50_000
+MAX_PHONE = 50
 MAX_ADDRESS_LINES = 10
 MAX_SIGNATURE = 200_000
 MAX_SIGNATURE_SIDE = 10_000
@@ -35,7 +41,9 @@ class Setting:
 
 
 Field: TypeAlias = Mapping[str, Any]
-AnswerCheck: TypeAlias = Callable[[Field, str, Setting], str | None]
+ValueCheck: TypeAlias = Callable[[str], str | None]
+# Made once per field: what it is compared with (options, bounds) is read from the definition once.
+AnswerCheck: TypeAlias = Callable[[Field, Setting], ValueCheck]
 
 
 def option_values(options: object) -> list[str]:
@@ -50,26 +58,32 @@ def max_rating(field_: Field) -> int:
     return given if isinstance(given, int) and not isinstance(given, bool) else DEFAULT_MAX_RATING
 
 
-def _line(_field: Field, value: str, _setting: Setting) -> str | None:
-    if len(value) > MAX_LINE:
-        return f"must be at most {MAX_LINE} characters"
-    return "must be a single line without control characters" if _CONTROLS_IN_A_LINE.search(value) else None
+def _line(_field: Field, _setting: Setting) -> ValueCheck:
+    return partial(_text_fault, MAX_LINE, _CONTROLS_IN_A_LINE, "must be a single line without control characters")
 
 
-def _text(_field: Field, value: str, _setting: Setting) -> str | None:
-    if len(value) > MAX_TEXT:
-        return f"must be at most {MAX_TEXT} characters"
-    return "must be without control characters" if _CONTROLS_IN_A_TEXT.search(value) else None
+def _text(_field: Field, _setting: Setting) -> ValueCheck:
+    return partial(_text_fault, MAX_TEXT, _CONTROLS_IN_A_TEXT, "must be without control characters")
 
 
-def _number(field_: Field, value: str, _setting: Setting) -> str | None:
-    number = as_decimal(value)
-    if number is None:
-        return "must be a number"
+def _text_fault(most: int, controls: re.Pattern[str], message: str, value: str) -> str | None:
+    if len(value) > most:
+        return f"must be at most {most} characters"
+    return message if controls.search(value) else None
+
+
+def _number(field_: Field, _setting: Setting) -> ValueCheck:
     least, most = _bound(field_.get("min")), _bound(field_.get("max"))
-    if least is not None and number < least:
-        return f"must be at least {least}"
-    return f"must be at most {most}" if most is not None and number > most else None
+
+    def check(value: str) -> str | None:
+        number = as_decimal(value)
+        if number is None:
+            return "must be a number"
+        if least is not None and number < least:
+            return f"must be at least {least}"
+        return f"must be at most {most}" if most is not None and number > most else None
+
+    return check
 
 
 def _bound(value: object) -> Decimal | None:
@@ -77,34 +91,51 @@ def _bound(value: object) -> Decimal | None:
     return Decimal(repr(value)) if number else None
 
 
-def _email(_field: Field, value: str, _setting: Setting) -> str | None:
-    return None if normalize_email(value) else "must be a valid email address"
+def _email(_field: Field, _setting: Setting) -> ValueCheck:
+    return lambda value: None if is_email(value) else "must be a valid email address"
 
 
-def _phone(_field: Field, value: str, setting: Setting) -> str | None:
-    fits = len(value) <= MAX_LINE and normalize_phone(value, setting.country)
-    return None if fits else "must be a valid phone number"
+def is_email(value: str) -> bool:
+    """Return whether a text is an email address; one that is too long is not even normalized."""
+    return len(value) <= MAXIMUM_EMAIL and normalize_email(value) is not None
 
 
-def _date(_field: Field, value: str, _setting: Setting) -> str | None:
-    return None if as_date(value) else "must be a date, YYYY-MM-DD"
+def _phone(_field: Field, setting: Setting) -> ValueCheck:
+    def check(value: str) -> str | None:
+        fits = len(value) <= MAX_PHONE and normalize_phone(value, setting.country)
+        return None if fits else "must be a valid phone number"
+
+    return check
 
 
-def _option(field_: Field, value: str, _setting: Setting) -> str | None:
-    return None if value in option_values(field_.get("options")) else "must be one of the options"
+def _date(_field: Field, _setting: Setting) -> ValueCheck:
+    return lambda value: None if as_date(value) else "must be a date, YYYY-MM-DD"
 
 
-def _box(_field: Field, value: str, _setting: Setting) -> str | None:
-    return None if value in ("true", "false") else 'must be "true" or "false"'
+def _option(field_: Field, _setting: Setting) -> ValueCheck:
+    values = frozenset(option_values(field_.get("options")))
+    return lambda value: None if value in values else "must be one of the options"
 
 
-def _rating(field_: Field, value: str, _setting: Setting) -> str | None:
+def _box(_field: Field, _setting: Setting) -> ValueCheck:
+    return lambda value: None if value in ("true", "false") else 'must be "true" or "false"'
+
+
+def _rating(field_: Field, _setting: Setting) -> ValueCheck:
     most = max_rating(field_)
-    fits = value.isascii() and value.isdigit() and len(value) <= 2 and 1 <= int(value) <= most
-    return None if fits else f"must be a whole number from 1 to {most}"
+
+    def check(value: str) -> str | None:
+        fits = len(value) <= 2 and value.isascii() and value.isdigit() and 1 <= int(value) <= most
+        return None if fits else f"must be a whole number from 1 to {most}"
+
+    return check
 
 
-def _signature(_field: Field, value: str, _setting: Setting) -> str | None:
+def _signature(_field: Field, _setting: Setting) -> ValueCheck:
+    return _signature_fault
+
+
+def _signature_fault(value: str) -> str | None:
     if len(value) > MAX_SIGNATURE:
         return f"must be at most {MAX_SIGNATURE // 1000} kB"
     return None if _is_png_url(value) else "must be a PNG image as a data URL"
@@ -121,9 +152,13 @@ def _is_png_url(value: str) -> bool:
     return size is not None and max(size) <= MAX_SIGNATURE_SIDE
 
 
-def _upload(field_: Field, value: str, setting: Setting) -> str | None:
-    fits = setting.uploads.get(value.lower()) == field_.get("key")
-    return None if fits else "must be the id of a file that was uploaded for this field"
+def _upload(field_: Field, setting: Setting) -> ValueCheck:
+    def check(value: str) -> str | None:
+        id_ = parse_id(value)
+        fits = id_ is not None and setting.uploads.get(id_) == field_.get("key")
+        return None if fits else "must be the id of a file that was uploaded for this field"
+
+    return check
 
 
 CHECKS: Mapping[str, AnswerCheck] = {

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
-from studiogate.domain.forms.definition import Check, DefinitionFault, boolean, text
+from studiogate.domain.forms.answer_checks import is_email
+from studiogate.domain.forms.definition import Check, DefinitionFault, boolean, short_text, text
+from studiogate.domain.forms.redirect_urls import MAX_URL, encoded_url
 from studiogate.domain.forms.values import as_instant
 from studiogate.domain.people import normalize_email
 
 MAX_NOTIFICATION_EMAILS = 20
-MAX_URL = 2000
 MAX_SUBMISSIONS = 2**31 - 1
 
 
@@ -65,27 +65,14 @@ def read_settings(settings: Mapping[str, Any]) -> FormSettings:
 def _emails(value: object) -> str | None:
     if not isinstance(value, list) or len(value) > MAX_NOTIFICATION_EMAILS:
         return f"must be an array of at most {MAX_NOTIFICATION_EMAILS} email addresses"
-    good = all(isinstance(each, str) and normalize_email(each) is not None for each in value)
+    good = all(isinstance(each, str) and is_email(each) for each in value)
     return None if good else "must hold valid email addresses only"
 
 
 def _https_url(value: object) -> str | None:
-    return None if isinstance(value, str) and _is_https(value) else "must be an https URL"
-
-
-def _is_https(url: str) -> bool:
-    # Browsers drop tabs and line ends and read a backslash as a slash: with any of them it is not what it seems.
-    if len(url) > MAX_URL or any(character <= " " or character in '\\"<>\x7f' for character in url):
-        return False
-    try:
-        parts = urlsplit(url)
-        return parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc and _port_fits(parts.port)
-    except ValueError:
-        return False
-
-
-def _port_fits(port: int | None) -> bool:
-    return port is None or port > 0
+    if isinstance(value, str) and encoded_url(value) is not None:
+        return None
+    return f"must be an https URL of at most {MAX_URL} characters with a valid host and without a user name"
 
 
 def _instant(value: object) -> str | None:
@@ -105,7 +92,7 @@ _CHECKS: Mapping[str, Check] = {
     "send_confirmation_email": boolean,
     "confirmation_message": text,
     "redirect_url": _https_url,
-    "submit_label": text,
+    "submit_label": short_text,
     "allow_multiple": boolean,
     "opens_at": _instant,
     "closes_at": _instant,
@@ -126,6 +113,7 @@ def _addresses(value: list[str]) -> tuple[str, ...]:
 
 _READERS: Mapping[str, Reader] = {
     "notification_emails": _addresses,
+    "redirect_url": encoded_url,
     "opens_at": as_instant,
     "closes_at": as_instant,
 }

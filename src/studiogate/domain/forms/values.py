@@ -10,12 +10,20 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 
 
+# Longer than anything below, spaces around it included: what is longer is not even trimmed.
+MAX_VALUE = 200
+
+
 def as_decimal(text: str) -> Decimal | None:
+    if len(text) > MAX_VALUE:
+        return None
     text = text.strip()
     return Decimal(text) if _DECIMAL.fullmatch(text) else None
 
 
 def as_date(text: str) -> date | None:
+    if len(text) > MAX_VALUE:
+        return None
     text = text.strip()
     if not _DATE.fullmatch(text):
         return None
@@ -27,7 +35,7 @@ def as_date(text: str) -> date | None:
 
 def as_instant(text: str) -> datetime | None:
     """A date-time with an offset, in UTC. The database keeps microseconds; a finer fraction is cut."""
-    if not _DATE_TIME.fullmatch(text):
+    if len(text) > MAX_VALUE or not _DATE_TIME.fullmatch(text):
         return None
     try:
         return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper())).astimezone(UTC)

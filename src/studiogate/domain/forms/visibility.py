@@ -6,6 +6,8 @@ total: any answers and any rules, also ones that could never have been saved, gi
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from datetime import date
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -21,34 +23,71 @@ Comparable: TypeAlias = str | Decimal | date
 BOXES = (FieldType.CHECKBOX, FieldType.CONSENT)
 NUMERIC = (FieldType.NUMBER, FieldType.RATING)
 UNTICKED = "false"
+MAX_SEARCHED_CHARACTERS = 10_000_000
 
 
 def visible_keys(fields: Sequence[Field], answers: Answers) -> frozenset[str]:
-    """The keys of the fields that a person with these answers sees. Section breaks are fields too."""
+    """Return the keys of the fields that a person with these answers sees. Section breaks are fields too.
+
+    Takes time linear in the size of fields and answers: an answer is read once, however many rules ask about it.
+    """
     by_key = {str(field.get("key")): field for field in reversed(fields)}
-    known: dict[str, bool] = {}
+    state = _State(by_key, answers)
     for key in by_key:
-        _settle(key, by_key, answers, known)
-    return frozenset(key for key, visible in known.items() if visible)
+        _settle(key, state)
+    return frozenset(key for key, visible in state.known.items() if visible)
 
 
-def _settle(key: str, by_key: Mapping[str, Field], answers: Answers, known: dict[str, bool]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The values of an answer, in order and as a set."""
+
+    values: Sequence[Comparable] = ()
+    distinct: frozenset[Comparable] = frozenset()
+
+
+@dataclass(slots=True)
+class _State:
+    """What has been found out so far about one form with its answers."""
+
+    by_key: Mapping[str, Field]
+    answers: Answers
+    known: dict[str, bool] = dataclass_field(default_factory=dict)
+    given: dict[str, _Given] = dataclass_field(default_factory=dict)
+    # How many more characters are searched for texts; no form that can be saved uses them up.
+    searchable: int = MAX_SEARCHED_CHARACTERS
+
+    def given_to(self, key: str) -> _Given:
+        """Return the values of the answer to a visible field; none of a hidden field's count."""
+        if not self.known.get(key, False):
+            return _NOTHING
+        if key not in self.given:
+            kind = self.by_key.get(key, {}).get("type")
+            values = [_comparable(text, kind) for text in given_values(kind, self.answers.get(key))]
+            self.given[key] = _Given(values, frozenset(values))
+        return self.given[key]
+
+
+_NOTHING = _Given()
+
+
+def _settle(key: str, state: _State) -> None:
     """Walk from rule to rule until something is known, then decide on the way back. Fields on a cycle are hidden."""
     way: list[str] = []
     place: dict[str, int] = {}
-    while key in by_key and key not in known:
+    while key in state.by_key and key not in state.known:
         if key in place:
-            known |= dict.fromkeys(way[place[key] :], False)
+            state.known |= dict.fromkeys(way[place[key] :], False)
             break
         place[key] = len(way)
         way.append(key)
-        asked = asked_key(by_key[key])
+        asked = asked_key(state.by_key[key])
         if asked is None:
             break
         key = asked
     for each in reversed(way):
-        if each not in known:
-            known[each] = _visible(by_key[each], by_key, answers, known)
+        if each not in state.known:
+            state.known[each] = _visible(state.by_key[each], state)
 
 
 def asked_key(field: Field) -> str | None:
@@ -57,24 +96,17 @@ def asked_key(field: Field) -> str | None:
     return str(rule.get("field_key")) if isinstance(rule, Mapping) else None
 
 
-def _visible(field: Field, by_key: Mapping[str, Field], answers: Answers, known: Mapping[str, bool]) -> bool:
+def _visible(field: Field, state: _State) -> bool:
+    """Return whether a field's rule holds for the answer to the field that it asks about."""
     asked = asked_key(field)
     if asked is None:
         return True
-    target = by_key.get(asked, {})
-    answer = answers.get(asked) if known.get(asked, False) else None
-    return holds(field["display_when"], target, answer)
-
-
-def holds(rule: Mapping[str, Any], target: Field, answer: object) -> bool:
-    """Whether a rule holds for the answer to the field it asks about."""
-    kind = target.get("type")
+    rule, kind = field["display_when"], state.by_key.get(asked, {}).get("type")
     test = _TESTS.get(str(rule.get("op")))
     if test is None or kind == FieldType.SECTION_BREAK:
         return False
-    given = [_comparable(text, kind) for text in given_values(kind, answer)]
     wanted = [_comparable(text, kind) for text in _without_unticked(kind, rule_texts(rule.get("value")))]
-    return test(given, wanted)
+    return test(state.given_to(asked), wanted, state)
 
 
 def given_values(kind: object, answer: object) -> list[str]:
@@ -112,34 +144,41 @@ def _first_of(parsed: Comparable | None, text: str) -> Comparable:
     return text if parsed is None else parsed
 
 
-Test: TypeAlias = Callable[[list[Comparable], list[Comparable]], bool]
+Test: TypeAlias = Callable[[_Given, list[Comparable], _State], bool]
 
 
-def _equals(given: list[Comparable], wanted: list[Comparable]) -> bool:
-    return set(given) == set(wanted)
+def _equals(given: _Given, wanted: list[Comparable], _state: _State) -> bool:
+    return given.distinct == set(wanted)
 
 
-def _in(given: list[Comparable], wanted: list[Comparable]) -> bool:
-    return not set(given).isdisjoint(wanted)
+def _in(given: _Given, wanted: list[Comparable], _state: _State) -> bool:
+    return not given.distinct.isdisjoint(wanted)
 
 
-def _contains(given: list[Comparable], wanted: list[Comparable]) -> bool:
+def _contains(given: _Given, wanted: list[Comparable], state: _State) -> bool:
     """Each wanted value is one of several given ones, or a part of a single text."""
-    return bool(given and wanted) and all(_has(given, each) for each in wanted)
+    return bool(given.values and wanted) and all(_has(given, each, state) for each in wanted)
 
 
-def _has(given: list[Comparable], wanted: Comparable) -> bool:
-    if wanted in given:
+def _has(given: _Given, wanted: Comparable, state: _State) -> bool:
+    if wanted in given.distinct:
         return True
-    single = given[0]
-    return len(given) == 1 and isinstance(single, str) and isinstance(wanted, str) and wanted in single
+    single = given.values[0]
+    if len(given.values) != 1 or not isinstance(single, str) or not isinstance(wanted, str):
+        return False
+    state.searchable -= len(single)
+    return state.searchable >= 0 and wanted in single
+
+
+def _not(test: Test) -> Test:
+    return lambda given, wanted, state: not test(given, wanted, state)
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Test:
-    def test(given: list[Comparable], wanted: list[Comparable]) -> bool:
-        if len(given) != 1 or len(wanted) != 1:
+    def test(given: _Given, wanted: list[Comparable], _state: _State) -> bool:
+        if len(given.values) != 1 or len(wanted) != 1:
             return False
-        pair = _in_order(given[0], wanted[0])
+        pair = _in_order(given.values[0], wanted[0])
         return pair is not None and compare(*pair)
 
     return test
@@ -156,15 +195,15 @@ def _in_order(one: Comparable, other: Comparable) -> tuple[Comparable, Comparabl
 
 _TESTS: Mapping[str, Test] = {
     RuleOp.EQUALS: _equals,
-    RuleOp.NOT_EQUALS: lambda given, wanted: not _equals(given, wanted),
+    RuleOp.NOT_EQUALS: _not(_equals),
     RuleOp.IN: _in,
-    RuleOp.NOT_IN: lambda given, wanted: not _in(given, wanted),
+    RuleOp.NOT_IN: _not(_in),
     RuleOp.CONTAINS: _contains,
-    RuleOp.NOT_CONTAINS: lambda given, wanted: not _contains(given, wanted),
+    RuleOp.NOT_CONTAINS: _not(_contains),
     RuleOp.GT: _ordered(lambda one, other: one > other),
     RuleOp.GTE: _ordered(lambda one, other: one >= other),
     RuleOp.LT: _ordered(lambda one, other: one < other),
     RuleOp.LTE: _ordered(lambda one, other: one <= other),
-    RuleOp.IS_EMPTY: lambda given, _wanted: not given,
-    RuleOp.IS_NOT_EMPTY: lambda given, _wanted: bool(given),
+    RuleOp.IS_EMPTY: lambda given, _wanted, _state: not given.values,
+    RuleOp.IS_NOT_EMPTY: lambda given, _wanted, _state: bool(given.values),
 }

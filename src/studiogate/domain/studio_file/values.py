@@ -15,7 +15,7 @@ import phonenumbers
 
 from studiogate.domain.bookings.money import currency_decimals, is_currency
 from studiogate.domain.bookings.policy_faults import policy_faults
-from studiogate.domain.forms.definition import definition_faults
+from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.ids import parse_id
 from studiogate.domain.names import name_fault

@@ -1,0 +1,54 @@
+"""Whom a form exists for, and whether it takes a submission now."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from studiogate.domain.access import Access, Scope
+from studiogate.domain.forms.saving import FormStatus
+from studiogate.domain.forms.settings import FormSettings
+from studiogate.domain.refusals import Code, Refusal
+
+
+class NotAccepting(StrEnum):
+    """Why a form takes no submission: ``details.reason`` of ``form_not_accepting_submissions``."""
+
+    NOT_PUBLISHED = "not_published"
+    NOT_OPEN_YET = "not_open_yet"
+    CLOSED = "closed"
+    FULL = "full"
+    ALREADY_SUBMITTED = "already_submitted"
+
+
+def manages_forms(access: Access) -> bool:
+    """Return whether this access sees forms that are not published, and settings that are for the studio only."""
+    return Scope.FORMS_WRITE in access.scopes
+
+
+def exists_for(access: Access, status: str) -> bool:
+    """Return whether a form in this state exists for this access."""
+    return status == FormStatus.PUBLISHED or manages_forms(access)
+
+
+def closed_reason(status: str, settings: FormSettings, now: datetime) -> NotAccepting | None:
+    """Return why the form takes nothing from anybody at this time, apart from being full; None if it does."""
+    if status != FormStatus.PUBLISHED:
+        return NotAccepting.NOT_PUBLISHED
+    if settings.opens_at is not None and now < settings.opens_at:
+        return NotAccepting.NOT_OPEN_YET
+    return None if settings.open_at(now) else NotAccepting.CLOSED
+
+
+def counts_matter(settings: FormSettings) -> bool:
+    """Return whether earlier submissions decide about a new one."""
+    return not settings.allow_multiple or settings.max_submissions is not None
+
+
+def count_reason(settings: FormSettings, by_email: int, in_all: int) -> NotAccepting | None:
+    """Return why the form takes no further submission after this many, by this email and in all."""
+    if by_email and not settings.allow_multiple:
+        return NotAccepting.ALREADY_SUBMITTED
+    return None if settings.has_room_after(in_all) else NotAccepting.FULL
+
+
+def not_accepting(reason: NotAccepting) -> Refusal:
+    return Refusal(Code.FORM_NOT_ACCEPTING_SUBMISSIONS, {"reason": reason.value})

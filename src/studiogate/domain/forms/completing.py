@@ -1,0 +1,95 @@
+"""The form in which definitions are kept and answered: every tabulated field present, settings in one notation.
+
+``completed_fields`` and ``canonical_settings`` change nothing that is complete and canonical already, so a form that
+was read can be written back without becoming another one.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.forms.redirect_urls import encoded_url
+from studiogate.domain.forms.values import as_instant
+
+MAX_DEFINITION = 256 * 1024
+
+# The fields of a FormField that need not be given, with their values when they are not. Null where there is no default.
+FIELD_DEFAULTS: Mapping[str, Any] = {
+    "required": False,
+    "placeholder": None,
+    "options": None,
+    "options_layout": None,
+    "order": 0,
+    "help_text": None,
+    "display_when": None,
+    "step_index": None,
+    "signature_purpose": None,
+    "consent_policy_slug": None,
+    "consent_policy_version": None,
+    "consent_label": None,
+    "accept": None,
+    "max_file_size": None,
+    "multiple": None,
+    "max_rating": None,
+    "min": None,
+    "max": None,
+}
+INSTANTS = ("opens_at", "closes_at")
+
+
+def completed_fields(fields: Sequence[Any]) -> list[Any]:
+    """Return the fields in their own order of members, with what is missing added behind."""
+    return [_completed(each) if isinstance(each, Mapping) else each for each in fields]
+
+
+def _completed(field: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: FIELD_DEFAULTS.get(name) if value is None else value for name, value in field.items()}
+    missing = {name: value for name, value in FIELD_DEFAULTS.items() if name not in given}
+    completed = given | missing
+    rule = completed["display_when"]
+    if isinstance(rule, Mapping) and "value" not in rule:
+        completed["display_when"] = {**rule, "value": None}
+    return completed
+
+
+def canonical_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that have been checked with instants in UTC and the redirect_url encoded."""
+    return {name: _canonical(name, value) if isinstance(value, str) else value for name, value in settings.items()}
+
+
+def _canonical(name: str, value: str) -> str:
+    if name == "redirect_url":
+        return encoded_url(value) or value
+    instant = as_instant(value) if name in INSTANTS else None
+    return value if instant is None else instant_text(instant)
+
+
+def definition_size(fields: Sequence[Any], settings: Mapping[str, Any]) -> int:
+    """Return the bytes of a definition as JSON. Members with their default do not count: answers add them."""
+    given = [_without_defaults(each) if isinstance(each, Mapping) else each for each in fields]
+    return len(as_text(given).encode()) + len(as_text(settings).encode())
+
+
+def _without_defaults(field: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in field.items() if not _is_default(name, value)}
+    rule = given.get("display_when")
+    if isinstance(rule, Mapping) and rule.get("value", True) is None:
+        given["display_when"] = {name: value for name, value in rule.items() if name != "value"}
+    return given
+
+
+def _is_default(name: str, value: object) -> bool:
+    if name not in FIELD_DEFAULTS:
+        return False
+    return value is None or (type(value) is type(FIELD_DEFAULTS[name]) and value == FIELD_DEFAULTS[name])
+
+
+def as_text(value: object, *, sort_keys: bool = False) -> str:
+    """Return a value as JSON, the way definitions are stored."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
+
+
+def same_json(one: object, other: object) -> bool:
+    """Return whether two values are the same JSON, whatever the order of their members. To Python, 1 equals true."""
+    return one is other or as_text(one, sort_keys=True) == as_text(other, sort_keys=True)

@@ -1,0 +1,120 @@
+"""What the rules of a form (``display_when``) must be when the form is saved, and the check of a whole definition."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from studiogate.domain.forms.definition import (
+    MAX_OPTION,
+    WITH_OPTIONS,
+    DefinitionFault,
+    FieldType,
+    RuleOp,
+    field_faults,
+    one_of,
+)
+
+MAX_RULE_VALUES = 200
+# Each of these is looked for in a text of up to 50,000 characters whenever answers are judged.
+MAX_SEARCHES = 200
+
+_SEARCHING = (RuleOp.CONTAINS, RuleOp.NOT_CONTAINS)
+_TOO_MANY_SEARCHES = f"adds to more than {MAX_SEARCHES} texts that the form's rules look for in answers"
+_op = one_of([str(each) for each in RuleOp])
+
+
+def definition_faults(fields: object) -> list[DefinitionFault]:
+    """Return every fault with its place inside ``fields``: ``((2, "display_when", "op"), "must be one of …")``."""
+    faults = field_faults(fields)
+    if not isinstance(fields, Sequence) or any(loc == () for loc, _ in faults):
+        return faults
+    objects = {index: field for index, field in enumerate(fields) if isinstance(field, Mapping)}
+    return faults + _rule_faults(objects)
+
+
+def _rule_faults(fields: Mapping[int, Mapping[str, Any]]) -> list[DefinitionFault]:
+    types = {field["key"]: field.get("type") for field in fields.values() if isinstance(field.get("key"), str)}
+    rules = {index: field["display_when"] for index, field in fields.items() if field.get("display_when") is not None}
+    faults = [
+        ((index, "display_when", *loc), message)
+        for index, rule in rules.items()
+        for loc, message in _faults_of_rule(rule, types)
+    ]
+    keys = {index: field.get("key") for index, field in fields.items()}
+    cyclic = _keys_on_cycles(_followed(keys, rules))
+    faults += [
+        ((index, "display_when"), "depends on itself")
+        for index in rules
+        if isinstance(keys[index], str) and keys[index] in cyclic
+    ]
+    return faults + _search_faults(rules, types)
+
+
+def _faults_of_rule(rule: object, types: Mapping[str, Any]) -> list[DefinitionFault]:
+    if not isinstance(rule, Mapping):
+        return [((), "must be an object with field_key, op and value")]
+    faults: list[DefinitionFault] = []
+    asked = rule.get("field_key")
+    if not isinstance(asked, str) or asked not in types:
+        faults.append((("field_key",), "must be the key of a field of this form"))
+    elif types[asked] == FieldType.SECTION_BREAK:
+        faults.append((("field_key",), "is a section_break, which has no answer"))
+    message = _op(rule.get("op"))
+    if message:
+        faults.append((("op",), message))
+    return faults + _value_faults(rule.get("value"))
+
+
+def _value_faults(value: object) -> list[DefinitionFault]:
+    values = _values(value)
+    if len(values) > MAX_RULE_VALUES:
+        return [(("value",), f"must have at most {MAX_RULE_VALUES} values")]
+    if any(isinstance(each, str) and len(each) > MAX_OPTION for each in values):
+        return [(("value",), f"must have texts of at most {MAX_OPTION} characters")]
+    return []
+
+
+def _values(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _followed(keys: Mapping[int, Any], rules: Mapping[int, Any]) -> dict[str, str]:
+    """Return the field that each field's rule asks about, by their keys."""
+    asked = {
+        keys[index]: rule.get("field_key")
+        for index, rule in rules.items()
+        if isinstance(rule, Mapping) and isinstance(keys[index], str)
+    }
+    return {key: other for key, other in asked.items() if isinstance(other, str)}
+
+
+def _keys_on_cycles(followed: Mapping[str, str]) -> set[str]:
+    """Return the keys from which the rules lead back to themselves.
+
+    A field asks about at most one other, so from each field there is one path. A path stops at a key that an earlier
+    one passed, so every key is passed once.
+    """
+    passed: set[str] = set()
+    cyclic: set[str] = set()
+    for start in followed:
+        path: dict[str, int] = {}
+        key = start
+        while key in followed and key not in passed and key not in path:
+            path[key] = len(path)
+            key = followed[key]
+        if key in path:
+            cyclic.update(list(path)[path[key] :])
+        passed.update(path)
+    return cyclic
+
+
+def _search_faults(rules: Mapping[int, Any], types: Mapping[str, Any]) -> list[DefinitionFault]:
+    searches = 0
+    for index, rule in rules.items():
+        if not isinstance(rule, Mapping) or rule.get("op") not in _SEARCHING:
+            continue
+        asked = rule.get("field_key")
+        if isinstance(asked, str) and types.get(asked) not in WITH_OPTIONS:
+            searches += len(_values(rule.get("value")))
+        if searches > MAX_SEARCHES:
+            return [((index, "display_when", "value"), _TOO_MANY_SEARCHES)]
+    return []
