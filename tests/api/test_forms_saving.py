@@ -20,12 +20,38 @@ FIELDS: list[dict[str, Any]] = [
     {"key": "goals", "label": "Goals", "type": "textarea", "required": True, "colour": {"kept": [1]}},
     {"key": "n", "label": "N", "type": "number", "min": 1, "max": 2.5, "order": 3},
 ]
+# The tabulated fields of a FormField that need not be given (specification 2.15), with their defaults.
+OPTIONAL: dict[str, Any] = {
+    "required": False,
+    "placeholder": None,
+    "options": None,
+    "options_layout": None,
+    "order": 0,
+    "help_text": None,
+    "display_when": None,
+    "step_index": None,
+    "signature_purpose": None,
+    "consent_policy_slug": None,
+    "consent_policy_version": None,
+    "consent_label": None,
+    "accept": None,
+    "max_file_size": None,
+    "multiple": None,
+    "max_rating": None,
+    "min": None,
+    "max": None,
+}
 
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
     async for door in open_door(new_database(), rate_limit=0):
         yield await partner_of(door)
+
+
+def completed(*fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """The fields as they are answered: what is missing is added behind what was given."""
+    return [each | {name: value for name, value in OPTIONAL.items() if name not in each} for each in fields]
 
 
 async def create(partner: Partner, **body: Any) -> dict[str, Any]:
@@ -42,8 +68,9 @@ async def test_a_new_form_is_kept_as_it_was_given(partner: Partner) -> None:
     settings = {"confirmation_message": "Thanks", "theme": {"own": True}}
     form = await create(partner, title="  Intake Ünïcode! ", description="D", fields=FIELDS, settings=settings)
     assert (form["title"], form["slug"], form["description"]) == ("Intake Ünïcode!", "intake-unicode", "D")
-    assert (form["fields"], form["settings"]) == (FIELDS, settings)
-    assert [list(field) for field in form["fields"]] == [list(field) for field in FIELDS], "member order is kept"
+    assert (form["fields"], form["settings"]) == (completed(*FIELDS), settings)
+    kept = [list(field)[: len(given)] for field, given in zip(form["fields"], FIELDS, strict=True)]
+    assert kept == [list(field) for field in FIELDS], "the order of what was given is kept"
     assert (form["status"], form["version"], form["object"]) == ("draft", 1, "form")
     assert form == await partner.get(f"/forms/{form['id']}")
 
@@ -123,14 +150,18 @@ async def test_put_replaces_what_is_given_and_leaves_the_rest(partner: Partner) 
     assert told.status == 200
     assert told.json() == {**form, "settings": {"b": 3}, "version": 2}
     told = await put(partner, form["id"], {"description": None, "fields": FIELDS[:1]})
-    assert (told.json()["description"], told.json()["fields"], told.json()["version"]) == (None, FIELDS[:1], 3)
+    assert (told.json()["description"], told.json()["fields"], told.json()["version"]) == (
+        None,
+        completed(*FIELDS[:1]),
+        3,
+    )
     versions = await partner.door.connection.fetch(
         "select version, fields from form_versions where form_id = $1 order by version", form["id"]
     )
     assert [(row["version"], json.loads(row["fields"])) for row in versions] == [
-        (1, FIELDS),
-        (2, FIELDS),
-        (3, FIELDS[:1]),
+        (1, completed(*FIELDS)),
+        (2, completed(*FIELDS)),
+        (3, completed(*FIELDS[:1])),
     ]
 
 
@@ -348,7 +379,8 @@ async def test_settings_that_are_fine(partner: Partner) -> None:
         "anything": {"else": None},
         "unset": None,
     }
-    assert (await create(partner, settings=settings))["settings"] == settings
+    in_utc = {"opens_at": "2026-01-01T00:00:00+00:00", "closes_at": "2026-12-31T22:59:59+00:00"}
+    assert (await create(partner, settings=settings))["settings"] == settings | in_utc
 
 
 async def test_all_faults_come_at_once(partner: Partner) -> None:
@@ -385,5 +417,5 @@ async def test_markup_is_kept_as_text(partner: Partner) -> None:
         field("b", "select", options=[text, {"value": "x", "label": text}]),
     ]
     form = await create(partner, title=text, description=text, fields=fields, settings={"confirmation_message": text})
-    assert (form["title"], form["description"], form["fields"]) == (text, text, fields)
+    assert (form["title"], form["description"], form["fields"]) == (text, text, completed(*fields))
     assert form["slug"] == "script-alert-1-script-7-7"

@@ -20,6 +20,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
+from studiogate.domain.json_values import same_json
 from studiogate.storage.database import Connection
 from studiogate.storage.events import Change, emit, subject_of
 from studiogate.storage.listing import Resource
@@ -52,7 +53,7 @@ def previous_attributes(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     return {
         name: value
         for name, value in before.items()
-        if name not in NEVER_ANNOUNCED and (name not in after or after[name] != value)
+        if name not in NEVER_ANNOUNCED and (name not in after or not same_json(after[name], value))
     }
 
 

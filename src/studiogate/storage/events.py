@@ -40,7 +40,7 @@ class _Subject:
     """The resource that events of a kind are about."""
 
     resource: Resource
-    # What a reader needs besides the read scope, as SQL over the resource's row.
+    # What a reader needs besides the read scope, as SQL over the resource's row and ``given``, what is announced of it.
     also_needs: str = "'{}'::text[]"
     # Where a reader has to be permitted, as SQL over the resource's row; without it the resource's own location.
     located: str | None = None
@@ -53,8 +53,11 @@ class _Subject:
 SUBJECTS: Mapping[str, _Subject] = {
     "booking": _Subject(BOOKING),
     "waitlist": _Subject(WAITLIST_ENTRY),
+    # Whoever saw a published form also hears that it is withdrawn; that event has the content as it was published.
     "form": _Subject(
-        FORM, f"case when f.status = 'published' then '{{}}'::text[] else array['{Scope.FORMS_WRITE.value}'] end"
+        FORM,
+        f"""case when 'published' in (f.status, given.previous_attributes::json ->> 'status') then '{{}}'::text[]
+            else array['{Scope.FORMS_WRITE.value}'] end""",
     ),
     "lead": _Subject(LEAD),
     "member": _Subject(MEMBER),

@@ -289,6 +289,7 @@ CREATE TABLE public.forms (
     version integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    completed_version integer,
     CONSTRAINT forms_fields_check CHECK ((json_typeof(fields) = 'array'::text)),
     CONSTRAINT forms_settings_check CHECK ((json_typeof(settings) = 'object'::text)),
     CONSTRAINT forms_slug_check CHECK ((slug ~ '^[a-z0-9](-?[a-z0-9])*$'::text)),

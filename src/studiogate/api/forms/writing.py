@@ -13,6 +13,7 @@ from studiogate.api.operations import READING, WRITING, operation
 from studiogate.api.params import Name, NonEmptyName, PathId, Text
 from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, Partial, write
 from studiogate.domain.access import Scope
+from studiogate.domain.forms.completing import DEFINITION_TOO_LARGE, MAX_DEFINITION, definition_size
 from studiogate.domain.forms.definition import DefinitionFault
 from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.saving import MAX_SLUG, SLUG_PATTERN
@@ -108,10 +109,15 @@ def content_faults(body: Any) -> list[Fault]:
     if not isinstance(body, dict):
         return []
     faults: list[Fault] = []
-    if isinstance(body.get("fields"), list):
-        faults += _placed("fields", definition_faults(body["fields"]))
-    if isinstance(body.get("settings"), dict):
-        faults += _placed("settings", setting_faults(body["settings"]))
+    fields, settings = body.get("fields"), body.get("settings")
+    if isinstance(fields, list):
+        faults += _placed("fields", definition_faults(fields))
+    if isinstance(settings, dict):
+        faults += _placed("settings", setting_faults(settings))
+    given = (fields if isinstance(fields, list) else [], settings if isinstance(settings, dict) else {})
+    if not faults and definition_size(*given) > MAX_DEFINITION:
+        place = "fields" if given[0] else "settings"
+        faults.append(Fault(("body", place), "form_definition", DEFINITION_TOO_LARGE))
     return faults
 
 

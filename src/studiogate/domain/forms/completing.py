@@ -4,15 +4,16 @@
 was read can be written back without becoming another one.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.forms.redirect_urls import encoded_url
 from studiogate.domain.forms.values import as_instant
+from studiogate.domain.json_values import json_text
 
 MAX_DEFINITION = 256 * 1024
+DEFINITION_TOO_LARGE = f"Fields and settings must have at most {MAX_DEFINITION} bytes together, as JSON"
 
 # The fields of a FormField that need not be given, with their values when they are not. Null where there is no default.
 FIELD_DEFAULTS: Mapping[str, Any] = {
@@ -68,7 +69,7 @@ def _canonical(name: str, value: str) -> str:
 def definition_size(fields: Sequence[Any], settings: Mapping[str, Any]) -> int:
     """Return the bytes of a definition as JSON. Members with their default do not count: answers add them."""
     given = [_without_defaults(each) if isinstance(each, Mapping) else each for each in fields]
-    return len(as_text(given).encode()) + len(as_text(settings).encode())
+    return len(json_text(given).encode()) + len(json_text(settings).encode())
 
 
 def _without_defaults(field: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,13 +84,3 @@ def _is_default(name: str, value: object) -> bool:
     if name not in FIELD_DEFAULTS:
         return False
     return value is None or (type(value) is type(FIELD_DEFAULTS[name]) and value == FIELD_DEFAULTS[name])
-
-
-def as_text(value: object, *, sort_keys: bool = False) -> str:
-    """Return a value as JSON, the way definitions are stored."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
-
-
-def same_json(one: object, other: object) -> bool:
-    """Return whether two values are the same JSON, whatever the order of their members. To Python, 1 equals true."""
-    return one is other or as_text(one, sort_keys=True) == as_text(other, sort_keys=True)

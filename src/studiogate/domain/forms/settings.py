@@ -13,6 +13,8 @@ from studiogate.domain.people import normalize_email
 
 MAX_NOTIFICATION_EMAILS = 20
 MAX_SUBMISSIONS = 2**31 - 1
+# The studio's own business: shown to keys that manage forms, and never part of an event.
+STUDIO_ONLY = ("notification_emails",)
 
 
 @dataclass(frozen=True, slots=True)

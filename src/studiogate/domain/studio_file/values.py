@@ -15,6 +15,7 @@ import phonenumbers
 
 from studiogate.domain.bookings.money import currency_decimals, is_currency
 from studiogate.domain.bookings.policy_faults import policy_faults
+from studiogate.domain.forms.completing import canonical_settings, completed_fields
 from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.ids import parse_id
@@ -240,14 +241,14 @@ def form_fields(value: Any, _setting: Setting) -> str:
     faults = definition_faults(value)
     if faults:
         raise WrongValueError(*faults)
-    return _written(value)
+    return _written(completed_fields(value))
 
 
 def form_settings(value: Any, _setting: Setting) -> str:
     faults = setting_faults(value)
     if faults:
         raise WrongValueError(*faults)
-    return _written(value)
+    return _written(canonical_settings(value))
 
 
 def _written(value: Any) -> str:

@@ -2,14 +2,22 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
+from studiogate.domain.forms.completing import (
+    DEFINITION_TOO_LARGE,
+    MAX_DEFINITION,
+    canonical_settings,
+    completed_fields,
+    definition_size,
+)
 from studiogate.domain.forms.saving import FormStatus, free_slug, slug_of, transition_refusal
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.json_values import same_json
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows.telling import changing, tell
 from studiogate.storage.database import Connection, TransactionConflictError
 from studiogate.storage.forms import reading
@@ -36,7 +44,7 @@ async def create(connection: Connection, access: Access, wanted: WantedForm) -> 
     """A new form, whose definition has been checked. The caller holds the transaction."""
     slug = wanted.slug or await _slug_from(connection, access, wanted.title)
     content = FormContent(wanted.title, slug, wanted.description, wanted.fields, wanted.settings, wanted.status)
-    wire = await storage.insert_form(connection, access, content)
+    wire = await storage.insert_form(connection, access, _canonical(content))
     if wire is None and wanted.slug is None:
         raise TransactionConflictError("another form took the slug at the same moment")
     if wire is None:
@@ -51,18 +59,49 @@ async def _slug_from(connection: Connection, access: Access, title: str) -> str:
 
 
 async def update(connection: Connection, access: Access, form_id: str, given: Mapping[str, Any]) -> str | Refusal:
-    """A given member replaces the old one whole, an absent one stays. The caller holds the transaction."""
-    before = await storage.lock_content(connection, access, form_id)
-    if before is None:
+    """Replace each given field whole and keep the absent ones. Must run inside a transaction."""
+    stored = await storage.lock_form(connection, access, form_id)
+    if stored is None:
         return NOT_FOUND
-    after = replace(before, **given)
-    refusal = await _refusal(connection, access, form_id, before, after)
+    before, after = _canonical(stored.content), _canonical(replace(stored.content, **given))
+    refusal = _size_refusal(given, after) or await _refusal(connection, access, form_id, before, after)
     if refusal is not None:
         return refusal
-    if after == before:
+    if same_json(asdict(after), asdict(before)):
         return await reading.read_form(connection, access, form_id) or NOT_FOUND
-    async with changing(connection, access, EventType.FORM_UPDATED, UUID(form_id)):
-        return await storage.update_form(connection, access, form_id, after)
+    for content in _steps(before, after):
+        async with changing(connection, access, EventType.FORM_UPDATED, UUID(form_id)):
+            wire = await storage.update_form(connection, access, form_id, content, stored.version + 1)
+    await storage.keep_version(connection, access, form_id)
+    return wire
+
+
+def _canonical(content: FormContent) -> FormContent:
+    fields, settings = completed_fields(content.fields), canonical_settings(content.settings)
+    return replace(content, fields=fields, settings=settings)
+
+
+def _steps(before: FormContent, after: FormContent) -> list[FormContent]:
+    """Return the states that a change goes through, each announced by its own event.
+
+    Readers without forms:write see what a form is while it is published, so an event that they get must not hold
+    what it was before or is after that. Publishing is announced after the changes of the draft, withdrawing before.
+    """
+    if before.status == after.status or FormStatus.PUBLISHED not in (before.status, after.status):
+        return [after]
+    published = after.status == FormStatus.PUBLISHED
+    between = replace(after, status=before.status) if published else replace(before, status=after.status)
+    only_the_status = same_json(asdict(between), asdict(before if published else after))
+    return [after] if only_the_status else [between, after]
+
+
+def _size_refusal(given: Mapping[str, Any], after: FormContent) -> Refusal | None:
+    """An older form that is larger can still be renamed or archived: only a given definition is measured."""
+    names = [name for name in ("fields", "settings") if name in given]
+    if not names or definition_size(after.fields, after.settings) <= MAX_DEFINITION:
+        return None
+    fault = Fault(("body", names[0]), "form_definition", DEFINITION_TOO_LARGE)
+    return Refusal(Code.VALIDATION_ERROR, param=names[0], faults=[fault])
 
 
 async def _refusal(

@@ -3,22 +3,23 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
 
 from studiogate.domain.access import Access
+from studiogate.domain.json_values import json_text
 from studiogate.storage.database import Connection, TransactionConflictError
-from studiogate.storage.forms.reading import FORM
+from studiogate.storage.forms.reading import MANAGED_FORM
 from studiogate.storage.ids import new_id
 
-WIRE = f"select row_to_json(w)::text from (select {FORM.columns} from saved f) w"
+WIRE = f"select row_to_json(w)::text from (select {MANAGED_FORM.columns} from saved f) w"
 
 INSERT = f"""
     with saved as (
-        insert into forms (studio_id, id, title, slug, description, fields, settings, status)
-        values ($1, $2, $3, $4, $5, $6, $7, $8)
+        insert into forms (studio_id, id, title, slug, description, fields, settings, status, completed_version)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, 1)
         on conflict (studio_id, slug) do nothing returning *
     ), kept as (
         insert into form_versions (studio_id, form_id, version, fields)
@@ -27,19 +28,20 @@ INSERT = f"""
     {WIRE}"""
 
 LOCK = """
-    select title, slug, description, fields, settings, status from forms
+    select title, slug, description, fields, settings, status, version from forms
     where studio_id = $1 and id = $2 for no key update"""
 
 UPDATE = f"""
     with saved as (
         update forms set title = $3, slug = $4, description = $5, fields = $6, settings = $7, status = $8,
-                         version = version + 1
+                         version = $9, completed_version = $9
         where studio_id = $1 and id = $2 returning *
-    ), kept as (
-        insert into form_versions (studio_id, form_id, version, fields)
-        select studio_id, id, version, fields from saved
     )
     {WIRE}"""
+
+KEEP_VERSION = """
+    insert into form_versions (studio_id, form_id, version, fields)
+    select studio_id, id, version, fields from forms where studio_id = $1 and id = $2"""
 
 HAS_SUBMISSIONS = "select exists (select from form_submissions where studio_id = $1 and form_id = $2)"
 
@@ -50,7 +52,7 @@ TAKEN = """
 
 @dataclass(frozen=True, slots=True)
 class FormContent:
-    """All of a form that can be written."""
+    """All of a form that can be written, complete and canonical."""
 
     title: str
     slug: str
@@ -61,12 +63,13 @@ class FormContent:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        fields, settings = _written(self.fields), _written(dict(self.settings))
+        fields, settings = json_text(self.fields), json_text(dict(self.settings))
         return self.title, self.slug, self.description, fields, settings, self.status
 
 
-def _written(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+class StoredForm(NamedTuple):
+    content: FormContent
+    version: int
 
 
 async def insert_form(connection: Connection, access: Access, content: FormContent) -> str | None:
@@ -75,25 +78,31 @@ async def insert_form(connection: Connection, access: Access, content: FormConte
     return wire
 
 
-async def lock_content(connection: Connection, access: Access, form_id: str) -> FormContent | None:
+async def lock_form(connection: Connection, access: Access, form_id: str) -> StoredForm | None:
     row = await connection.fetchrow(LOCK, access.studio_id, form_id)
     if row is None:
         return None
     fields, settings = json.loads(row["fields"]), json.loads(row["settings"])
-    return FormContent(row["title"], row["slug"], row["description"], fields, settings, row["status"])
+    content = FormContent(row["title"], row["slug"], row["description"], fields, settings, row["status"])
+    return StoredForm(content, row["version"])
 
 
 async def has_submissions(connection: Connection, access: Access, form_id: str) -> bool:
     return bool(await connection.fetchval(HAS_SUBMISSIONS, access.studio_id, form_id))
 
 
-async def update_form(connection: Connection, access: Access, form_id: str, content: FormContent) -> str:
-    """The form's next version in wire form. Whoever takes the slug at the same moment makes us look again."""
+async def update_form(connection: Connection, access: Access, form_id: str, content: FormContent, version: int) -> str:
+    """Write all of a form and return it in wire form. Whoever takes the slug at the same moment makes us look again."""
     try:
-        wire: str = await connection.fetchval(UPDATE, access.studio_id, form_id, *content.columns)
+        wire: str = await connection.fetchval(UPDATE, access.studio_id, form_id, *content.columns, version)
     except asyncpg.UniqueViolationError as error:
         raise TransactionConflictError(str(error)) from error
     return wire
+
+
+async def keep_version(connection: Connection, access: Access, form_id: str) -> None:
+    """Keep the fields of the form's version for its submissions."""
+    await connection.execute(KEEP_VERSION, access.studio_id, form_id)
 
 
 async def taken_slugs(connection: Connection, access: Access, slug: str, except_form: str | UUID | None) -> set[str]:

@@ -17,6 +17,10 @@ NEW_FORM_VERSIONS = """
     select $1, f.id, f.version, f.fields from forms f where f.studio_id = $1 and f.id in (select id from change_forms)
     on conflict do nothing"""
 
+# The file's reader has completed their definitions.
+COMPLETED_FORMS = """
+    update forms set completed_version = version where studio_id = $1 and id in (select id from change_forms)"""
+
 
 class ConflictError(Exception):
     """Somebody else wrote, between our checks and our writing, what this import cannot go together with."""
@@ -81,7 +85,7 @@ async def apply(connection: Connection, access: Access, table: Table) -> None:
 def _statements(table: Table) -> list[str]:
     vacating = [_vacate(table, column, value) for column, value in table.vacated.items()]
     limits = [statement for each in table.limits for statement in _replace(table, each)]
-    versions = [NEW_FORM_VERSIONS] if table.name == "forms" else []
+    versions = [COMPLETED_FORMS, NEW_FORM_VERSIONS] if table.name == "forms" else []
     claiming = [_claim(table)] if table.keys else []
     return [*vacating, _update(table), *claiming, _insert(table), *limits, *versions]
 
