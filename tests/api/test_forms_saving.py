@@ -11,6 +11,7 @@ import pytest
 from studiogate.domain.forms.saving import slug_of
 from tests.api.asgi import Told, ask, assert_refused
 from tests.api.conftest import open_door
+from tests.api.form_fields import completed
 from tests.api.people import Partner, locs, partner_of
 from tests.seed import issue_key
 
@@ -20,38 +21,12 @@ FIELDS: list[dict[str, Any]] = [
     {"key": "goals", "label": "Goals", "type": "textarea", "required": True, "colour": {"kept": [1]}},
     {"key": "n", "label": "N", "type": "number", "min": 1, "max": 2.5, "order": 3},
 ]
-# The tabulated fields of a FormField that need not be given (specification 2.15), with their defaults.
-OPTIONAL: dict[str, Any] = {
-    "required": False,
-    "placeholder": None,
-    "options": None,
-    "options_layout": None,
-    "order": 0,
-    "help_text": None,
-    "display_when": None,
-    "step_index": None,
-    "signature_purpose": None,
-    "consent_policy_slug": None,
-    "consent_policy_version": None,
-    "consent_label": None,
-    "accept": None,
-    "max_file_size": None,
-    "multiple": None,
-    "max_rating": None,
-    "min": None,
-    "max": None,
-}
 
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
     async for door in open_door(new_database(), rate_limit=0):
         yield await partner_of(door)
-
-
-def completed(*fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """The fields as they are answered: what is missing is added behind what was given."""
-    return [each | {name: value for name, value in OPTIONAL.items() if name not in each} for each in fields]
 
 
 async def create(partner: Partner, **body: Any) -> dict[str, Any]:

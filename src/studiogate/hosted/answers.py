@@ -17,4 +17,4 @@ def as_json(status: int, value: Any, *headers: Header) -> Answer:
 
 
 def see_other(location: str) -> Answer:
-    return Answer(303, b"", ((b"location", location.encode("ascii", "ignore")),))
+    return Answer(303, b"", ((b"location", location.encode("ascii")),))

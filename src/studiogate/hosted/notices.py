@@ -6,6 +6,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from studiogate.domain.access import Access
+from studiogate.domain.forms.acceptance import NotAccepting, closed_reason, count_reason, counts_matter
 from studiogate.storage.database import Connection
 from studiogate.storage.forms import submitting
 from studiogate.storage.forms.hosted import PageForm, PageStudio
@@ -129,14 +130,17 @@ def _moment(moment: datetime | None, studio: PageStudio) -> str:
 
 async def reason_against(connection: Connection, access: Access, form: PageForm, email: str | None) -> Reason | None:
     """Why the form takes nothing now (from this email, where it is known); None where it does."""
-    settings = form.settings
-    if form.status != "published":
-        return Reason.ARCHIVED
-    if not settings.open_at(form.now):
-        return Reason.NOT_YET if settings.opens_at and form.now < settings.opens_at else Reason.CLOSED
-    if settings.allow_multiple and settings.max_submissions is None:
-        return None
-    by_email, in_all = await submitting.count_submissions(connection, access, form.id, email or "")
-    if by_email and not settings.allow_multiple:
-        return Reason.ALREADY
-    return None if settings.has_room_after(in_all) else Reason.FULL
+    reason = closed_reason(form.status, form.settings, form.now)
+    if reason is None and counts_matter(form.settings):
+        by_email, in_all = await submitting.count_submissions(connection, access, form.id, email or "")
+        reason = count_reason(form.settings, by_email, in_all)
+    return None if reason is None else _REASONS[reason]
+
+
+_REASONS = {
+    NotAccepting.NOT_PUBLISHED: Reason.ARCHIVED,
+    NotAccepting.NOT_OPEN_YET: Reason.NOT_YET,
+    NotAccepting.CLOSED: Reason.CLOSED,
+    NotAccepting.FULL: Reason.FULL,
+    NotAccepting.ALREADY_SUBMITTED: Reason.ALREADY,
+}

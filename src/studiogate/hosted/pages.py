@@ -4,10 +4,10 @@ import gzip
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from studiogate.domain.forms.redirect_urls import origin_of
 from studiogate.domain.forms.settings import FormSettings
 from studiogate.hosted import assets
 from studiogate.hosted.answers import Answer, as_json
@@ -37,16 +37,11 @@ def warm() -> None:
 
 def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
     """The content security policy. Browsers hold a form's redirects against form-action, so its goal is named."""
-    goal = f" {_origin(redirect_url)}" if redirect_url else ""
+    goal = f" {origin_of(redirect_url)}" if redirect_url else ""
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         f"form-action 'self'{goal}; base-uri 'none'; frame-ancestors {'*' if embedded else chr(39) + 'none' + chr(39)}"
     ).encode()
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"https://{parts.netloc.encode('idna').decode() if not parts.netloc.isascii() else parts.netloc}"
 
 
 def form_page(request: VisitorRequest, opened: Opened, status: int = 200, **values: Any) -> Answer:

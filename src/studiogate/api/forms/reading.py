@@ -43,8 +43,8 @@ class ConditionalRule(BaseModel):
     value: Any = Field(None, examples=["yes"])
 
 
-class FormField(BaseModel):
-    """Further members are kept as they were given."""
+class FormFieldInput(BaseModel):
+    """What a field may have when a form is saved. Further fields are kept as they were given."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -71,6 +71,13 @@ class FormField(BaseModel):
     max: float | None = None
 
 
+class FormField(FormFieldInput):
+    """A field with all that it can have: with its default or null where the form does not say. Further fields are
+    kept as they were given."""
+
+    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=True)
+
+
 class Form(Wire):
     id: Uuid = Field(examples=["b0a64d1c-9c1b-5c8f-b0a6-f2f1a0c49f3b"])
     object: Literal["form"] = "form"
@@ -78,7 +85,10 @@ class Form(Wire):
     slug: str = Field(examples=["new-client-intake"])
     description: str | None = Field(examples=[None])
     fields: list[FormField]
-    settings: dict[str, Any] = Field(examples=[{"confirmation_message": "Thank you!"}])
+    settings: dict[str, Any] = Field(
+        description="Times are in UTC. `notification_emails` is shown to keys with `forms:write` only.",
+        examples=[{"confirmation_message": "Thank you!"}],
+    )
     status: Literal["draft", "published", "archived"] = Field(examples=["published"])
     version: int = Field(description="Rises by 1 with every change.", examples=[1])
 
@@ -136,7 +146,7 @@ async def list_submissions(
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
-    """Newest first, also of forms that are archived by now."""
+    """Newest first, also of forms that are archived by now. A draft is 404 to a key without `forms:write`."""
     page = PageRequest(cursor, limit)
     return listed(caller, await caller.read(storage.list_submissions, page, form_id, updated_after))
 

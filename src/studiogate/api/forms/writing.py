@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import Field, StringConstraints, WithJsonSchema
+from pydantic import Field, SkipValidation, StringConstraints, WithJsonSchema
 
 from studiogate.api.errors import Answer
 from studiogate.api.execution import Caller, Judged, JudgedByStudio, LeanRoute, needs
-from studiogate.api.forms.reading import Form, FormSubmission
+from studiogate.api.forms.reading import Form, FormFieldInput, FormSubmission
 from studiogate.api.operations import READING, WRITING, operation
 from studiogate.api.params import Name, NonEmptyName, PathId, Text
 from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, Partial, write
 from studiogate.domain.access import Scope
 from studiogate.domain.forms.completing import DEFINITION_TOO_LARGE, MAX_DEFINITION, definition_size
-from studiogate.domain.forms.definition import DefinitionFault
+from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS, DefinitionFault
 from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.saving import MAX_SLUG, SLUG_PATTERN
 from studiogate.domain.forms.settings import setting_faults
@@ -38,11 +38,19 @@ FIELDS = [
     },
 ]
 SETTINGS = {"confirmation_message": "Thank you!", "create_lead": True}
+FIELDS_TEXT = (
+    f"At most {MAX_FIELDS} fields with {MAX_OPTIONS} options each. Fields and settings together have at most "
+    f"{MAX_DEFINITION // 1024} KiB."
+)
+SETTINGS_TEXT = (
+    "`opens_at` and `closes_at` are answered in UTC. The `redirect_url` is an https URL; it is answered with its host "
+    "in IDNA form and percent-encoded. Other keys are kept."
+)
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=MAX_SLUG)]
 Description = Annotated[Text, StringConstraints(max_length=10_000)]
 Status = Literal["draft", "published", "archived"]
-# Judged by the domain and kept as given, member order and extras included; pydantic would tidy them up.
-Fields = Annotated[list[Any], WithJsonSchema({"type": "array", "items": {"$ref": "#/components/schemas/FormField"}})]
+# Judged by the domain and kept as given, their order and extras included; pydantic would tidy them up.
+Fields = list[Annotated[FormFieldInput, SkipValidation]]
 Settings = dict[str, Any]
 _ANSWER = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 Answers = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": _ANSWER})]
@@ -52,8 +60,8 @@ class PartnerFormCreate(Judged):
     title: NonEmptyName = Field(examples=["New client intake"])
     slug: Slug | None = Field(None, description="Else made from the title.", examples=["new-client-intake"])
     description: Description | None = None
-    fields: Fields = Field([], examples=[FIELDS])
-    settings: Settings = Field({}, examples=[SETTINGS])
+    fields: Fields = Field([], description=FIELDS_TEXT, examples=[FIELDS])
+    settings: Settings = Field({}, description=SETTINGS_TEXT, examples=[SETTINGS])
     status: Status = "draft"
 
     @classmethod
@@ -65,13 +73,13 @@ class PartnerFormCreate(Judged):
 
 
 class StudioFormUpdate(Partial):
-    """At least one member. An absent one stays, a given one replaces the old one whole."""
+    """At least one field. An absent one stays, a given one replaces the old one whole."""
 
     title: NonEmptyName = Field(default_factory=str, examples=["New client intake"])
     slug: Slug = Field(default_factory=str, examples=["new-client-intake"])
     description: Description | None = None
-    fields: Fields = Field(default_factory=list, examples=[FIELDS])
-    settings: Settings = Field(default_factory=dict, examples=[SETTINGS])
+    fields: Fields = Field(default_factory=list, description=FIELDS_TEXT, examples=[FIELDS])
+    settings: Settings = Field(default_factory=dict, description=SETTINGS_TEXT, examples=[SETTINGS])
     status: Status = Field(default_factory=lambda: "draft", examples=["published"])
 
     @classmethod

@@ -7,6 +7,14 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
+from studiogate.domain.forms.acceptance import (
+    NotAccepting,
+    closed_reason,
+    count_reason,
+    counts_matter,
+    exists_for,
+    not_accepting,
+)
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import Judgement, judge, named_uploads
 from studiogate.domain.ids import parse_id
@@ -21,7 +29,6 @@ from studiogate.storage.forms.submitting import FormSituation, NewSubmission
 from studiogate.storage.ids import new_id
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
-NOT_ACCEPTING = Refusal(Code.FORM_NOT_ACCEPTING_SUBMISSIONS)
 BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be a valid email address")
 
 
@@ -39,7 +46,7 @@ async def submit(
     connection: Connection, access: Access, form_id: str | UUID, wanted: WantedSubmission, *, mails: bool
 ) -> str | Refusal:
     """Take a submission, or say everything that is wrong with it. The caller holds the transaction."""
-    form = await storage.lock_form(connection, access, form_id)
+    form = _as_seen_by(access, await storage.lock_form(connection, access, form_id))
     email = normalize_email(wanted.submitter_email)
     if form is None:
         return NOT_FOUND if email else _invalid([BAD_EMAIL])
@@ -47,8 +54,9 @@ async def submit(
     faults = judgement.faults if email else [BAD_EMAIL, *judgement.faults]
     if faults or email is None:
         return _invalid(faults)
-    if not await _accepts(connection, access, form, email):
-        return NOT_ACCEPTING
+    reason = await _reason_against(connection, access, form, email)
+    if reason is not None:
+        return not_accepting(reason)
     made = await _with_person(connection, access, form, wanted, email, judgement)
     wire = await storage.record(connection, access, made)
     await tell(connection, access, EventType.FORM_SUBMITTED, made.id)
@@ -71,13 +79,6 @@ async def submit_from_page(
     return await conflicts.repeated(transaction)
 
 
-async def takes_submissions(
-    connection: Connection, access: Access, form: FormSituation, email: str | None = None
-) -> bool:
-    """Whether the form takes one now (from this email, where it is known). Nothing is locked: it can change."""
-    return await _accepts(connection, access, form, email or "")
-
-
 async def answer_faults(
     connection: Connection, access: Access, form_id: str | None, email: object, data: object
 ) -> list[Fault]:
@@ -85,7 +86,7 @@ async def answer_faults(
     faults = [BAD_EMAIL] if isinstance(email, str) and normalize_email(email) is None else []
     if form_id is None or not isinstance(data, Mapping):
         return faults
-    form = await storage.find_form(connection, access, form_id)
+    form = _as_seen_by(access, await storage.find_form(connection, access, form_id))
     if form is None:
         return faults
     judgement = await _judge(connection, access, form, data)
@@ -102,14 +103,20 @@ async def _judge(connection: Connection, access: Access, form: FormSituation, an
     return judge(form.fields, answers, Setting(form.country, uploads))
 
 
-async def _accepts(connection: Connection, access: Access, form: FormSituation, email: str) -> bool:
-    settings = form.settings
-    if form.status != "published" or not settings.open_at(form.now):
-        return False
-    if settings.allow_multiple and settings.max_submissions is None:
-        return True
+def _as_seen_by(access: Access, form: FormSituation | None) -> FormSituation | None:
+    """Return None for a form that does not exist for this access: not even its faults tell of its fields."""
+    return form if form is not None and exists_for(access, form.status) else None
+
+
+async def _reason_against(
+    connection: Connection, access: Access, form: FormSituation, email: str
+) -> NotAccepting | None:
+    """Return why the form takes no submission from this email now; None if it does."""
+    reason = closed_reason(form.status, form.settings, form.now)
+    if reason is not None or not counts_matter(form.settings):
+        return reason
     by_email, in_all = await storage.count_submissions(connection, access, form.id, email)
-    return settings.has_room_after(in_all) and (settings.allow_multiple or by_email == 0)
+    return count_reason(form.settings, by_email, in_all)
 
 
 async def _with_person(

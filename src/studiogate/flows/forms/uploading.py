@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.forms.acceptance import NotAccepting, closed_reason, exists_for, not_accepting
 from studiogate.domain.forms.content import accepted, examine, plain_filename
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.refusals import Code, Fault, Refusal
@@ -18,7 +19,6 @@ from studiogate.storage.forms.uploads import NewUpload
 from studiogate.storage.uploads import IncomingFile
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
-NOT_ACCEPTING = Refusal(Code.FORM_NOT_ACCEPTING_SUBMISSIONS)
 DEFAULT_MAX_SIZE = 10 * 1024 * 1024
 FILE, FIELD_KEY = ("body", "file"), ("body", "field_key")
 NO_SUCH_FIELD = Fault(FIELD_KEY, "unknown_field", "This form has no file_upload field with this key")
@@ -26,11 +26,11 @@ NO_SUCH_FIELD = Fault(FIELD_KEY, "unknown_field", "This form has no file_upload 
 
 @dataclass(frozen=True, slots=True)
 class FormForUpload:
-    """The file fields of a form by their keys, and whether it takes submissions now."""
+    """The file fields of a form by their keys, and why it takes no submissions now; None if it does."""
 
     form_id: UUID
     fields: Mapping[str, Mapping[str, Any]]
-    accepting: bool
+    closed: NotAccepting | None
 
     @property
     def largest(self) -> int:
@@ -46,16 +46,15 @@ def size_limit(field: Mapping[str, Any]) -> int:
 async def form_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
     """The form, before a byte of the file is read."""
     form = await submitting.find_form(connection, access, form_id)
-    if form is None:
+    if form is None or not exists_for(access, form.status):
         return NOT_FOUND
-    accepting = form.status == "published" and form.settings.open_at(form.now)
-    return FormForUpload(form.id, _file_fields(form), accepting)
+    return FormForUpload(form.id, _file_fields(form), closed_reason(form.status, form.settings, form.now))
 
 
 async def open_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
     """The form, where it takes submissions now."""
     form = await form_for_uploads(connection, access, form_id)
-    return form if isinstance(form, Refusal) or form.accepting else NOT_ACCEPTING
+    return form if isinstance(form, Refusal) or form.closed is None else not_accepting(form.closed)
 
 
 def _file_fields(form: FormSituation) -> dict[str, Mapping[str, Any]]:
@@ -91,7 +90,9 @@ def invalid(*faults: Fault) -> Refusal:
 
 async def record(connection: Connection, access: Access, form: FormForUpload, upload: NewUpload) -> str | Refusal:
     """The row. The caller holds the transaction, and moves the file to its place after the commit."""
-    return await storage.insert_upload(connection, access, upload) if form.accepting else NOT_ACCEPTING
+    if form.closed is not None:
+        return not_accepting(form.closed)
+    return await storage.insert_upload(connection, access, upload)
 
 
 async def record_from_page(database: Database, access: Access, upload: NewUpload) -> str:

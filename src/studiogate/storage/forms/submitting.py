@@ -92,7 +92,7 @@ def _situation(row: Any) -> FormSituation | None:
         row["status"],
         row["version"],
         row["title"],
-        json.loads(row["fields"]),
+        [each for each in json.loads(row["fields"]) if isinstance(each, dict)],
         read_settings(json.loads(row["settings"])),
         row["country"],
         row["now"],
