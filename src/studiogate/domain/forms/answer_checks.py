@@ -17,11 +17,10 @@ from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.images import png_size
 from studiogate.domain.forms.values import as_date, as_decimal
 from studiogate.domain.ids import parse_id
-from studiogate.domain.people import MAXIMUM_EMAIL, normalize_email, normalize_phone
+from studiogate.domain.people import MAXIMUM_EMAIL, MAXIMUM_PHONE, normalize_email, normalize_phone
 
 MAX_LINE = 5_000
 MAX_TEXT = 50_000
-MAX_PHONE = 50
 MAX_ADDRESS_LINES = 10
 MAX_SIGNATURE = 200_000
 MAX_SIGNATURE_SIDE = 10_000
@@ -102,7 +101,7 @@ def is_email(value: str) -> bool:
 
 def _phone(_field: Field, setting: Setting) -> ValueCheck:
     def check(value: str) -> str | None:
-        fits = len(value) <= MAX_PHONE and normalize_phone(value, setting.country)
+        fits = len(value) <= MAXIMUM_PHONE and normalize_phone(value, setting.country)
         return None if fits else "must be a valid phone number"
 
     return check
