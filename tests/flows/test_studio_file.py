@@ -65,7 +65,7 @@ async def test_an_export_has_every_member_of_the_file(connection: Connection) ->
         assert set(row) <= set(mine), section
     assert set(demo["products"][0]["prices"][0]) == set(written["products"][0]["prices"][0])
     assert set(demo["rooms"][0]["spots"][0]) == set(written["rooms"][0]["spots"][0])
-    assert list(written["forms"][0]["fields"][1]) == ["type", "label", "key"]
+    assert list(written["forms"][0]["fields"][1])[:3] == ["type", "label", "key"]
 
 
 async def test_sections_in_any_order(connection: Connection) -> None:
