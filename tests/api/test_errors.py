@@ -49,7 +49,21 @@ async def some(shared_door: Door, studios: list[Studio], key: str) -> Keys:
 
 def test_every_code_has_a_status_and_a_message() -> None:
     assert set(STATUS) == set(Code) == set(MESSAGES)
-    assert {status for _kind, status in STATUS.values()} <= {400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503}
+    assert {status for _kind, status in STATUS.values()} <= {
+        400,
+        401,
+        403,
+        404,
+        405,
+        408,
+        409,
+        413,
+        415,
+        422,
+        429,
+        500,
+        503,
+    }
 
 
 @pytest.mark.parametrize("code", [code for code in Code if code is not Code.VALIDATION_ERROR])

@@ -83,6 +83,9 @@ class Ours:
             # What no type can tell is ours alone.
             for beyond_types in ("_own_faults", "_judge", "_faults_between"):
                 monkeypatch.setattr(route, beyond_types, None)
+        # FastAPI takes unknown parameters; what we say about unknown names is tested in test_unknown_names.py.
+        monkeypatch.setattr(execution, "unknown_parameters", lambda _given, _known: [])
+        monkeypatch.setattr(execution, "with_nearest", lambda faults, _noun, _known: faults)
         monkeypatch.setattr(execution, "_faulty", self._refused)
 
     async def _note(self, **values: Any) -> Answer:

@@ -470,10 +470,16 @@ async def test_international_domains(shared_door: Door, studios: list[Studio], k
     ],
     ids=shown,
 )
-async def test_unknown_names_are_ignored(shared_door: Door, key: str, query: str) -> None:
+async def test_unknown_names_are_faults(shared_door: Door, key: str, query: str) -> None:
+    """A typo must not return everything. Separators alone name nothing."""
     told = await ask(shared_door.app, "GET", "/classes?" + query, key=key)
-    assert told.status == 200
-    assert len(told.json()["data"]) == 3
+    if query == "&&&&":
+        assert (told.status, len(told.json()["data"])) == (200, 3)
+        return
+    faults = told.json()["detail"]
+    assert (told.status, {fault["loc"][0] for fault in faults}) == (422, {"query"})
+    assert {fault["type"] for fault in faults} == {"too_many_faults" if query.count("&") > 1000 else "extra_forbidden"}
+    assert len(told.body) < 10_000
 
 
 @pytest.mark.parametrize(

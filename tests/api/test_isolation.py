@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 GETS = [route for route in ROUTES if "GET" in (route.methods or ())]
 BY_PATH = {route.path: route for route in GETS}
 LISTS = [route for route in GETS if any(field.name == "cursor" for field in route.dependant.query_params)]
-ID_FILTERS = ("location_id", "class_id", "member_id")
+ID_FILTERS = ("location_id", "class_id", "member_id", "class_type_id", "instructor_id")
 ONE_OF_A_LIST = (
     "status",
     "starts_after",
@@ -346,7 +346,7 @@ async def test_the_crawl_finds_a_wrong_studio(world: World, monkeypatch: pytest.
         return await read(caller._replace(access=access), function, *arguments)
 
     monkeypatch.setattr(Caller, "read", astray)
-    for route in GETS:
+    for route in [each for each in GETS if each.path != "/key"]:  # which reads by the credential's own id only
         found, _ = await crawl(world, world.holders["north"], [route])
         assert found, f"{route.path} answered with another studio's data and the crawl did not see it"
 
@@ -526,15 +526,16 @@ async def test_writes_to_what_is_hidden_find_nothing(world: World, name: str) ->
     wanted += [{"class_id": own_class, "member_id": each} for each in [uuid4(), *hidden(world, holder, "member")]]
     south = world.studios[1 if holder.studio is not world.studios[1] else 2]
     wanted.append({"class_id": south.first("class"), "member_id": south.first("member")})
-    answers = set()
+    answers, cancelled = set(), set()
     for path, body in itertools.product(("/bookings", "/bookings/validate"), wanted):
         text = {member: str(value) for member, value in body.items()}
         answers.add(await _write(world, holder, "POST", path, text))
     kinds = ("booking", "waitlisted_booking", "cancelled_booking")
     for each in [uuid4(), *(row_id for kind in kinds for row_id in hidden(world, holder, kind))]:
-        answers.add(await _write(world, holder, "DELETE", f"/bookings/{each}"))
-    assert len(answers) == 1
-    assert answers.pop().code == "not_found"
+        cancelled.add(await _write(world, holder, "DELETE", f"/bookings/{each}"))
+    for same in (answers, cancelled):
+        assert len(same) == 1
+        assert same.pop().code == "not_found"
     assert await _counts(world) == before
 
 

@@ -546,10 +546,13 @@ async def test_products_are_active_unless_asked(shelf: Shelf) -> None:
         assert (await shelf.get("/products", {"active": wrong})).status == 422
 
 
-async def test_inactive_instructors_are_nowhere(shelf: Shelf) -> None:
+async def test_inactive_instructors_are_read_but_not_listed(shelf: Shelf) -> None:
     active, idle = (str(each) for each in shelf.studio.ids["instructor"])
     assert await shelf.ids("/instructors") == [active]
-    assert (await shelf.get(f"/instructors/{idle}")).status == 404
+    assert (await shelf.get(f"/instructors/{idle}")).json()["active"] is False
+    assert (await shelf.get(f"/instructors/{active}")).json()["active"] is True
+    foreign = await shelf.get(f"/instructors/{uuid4()}")
+    assert (foreign.status, foreign.json()["error"]["param"]) == (404, "instructor_id")
 
 
 async def test_drafts_only_when_asked_for(shelf: Shelf) -> None:

@@ -13,7 +13,7 @@ from studiogate.api.execution import LeanRoute
 class Row(NamedTuple):
     method: str
     path: str
-    scope: str
+    scope: str | None
     success: int = 200
 
 
@@ -59,6 +59,7 @@ SPECIFICATION = {
     Row("GET", "/purchases/{purchase_id}", "purchases:read"),
 }
 ADDITIONS = {
+    Row("GET", "/key", None),
     Row("GET", "/classes/{class_id}/spots", "schedule:read"),
     Row("POST", "/bookings/validate", "bookings:read"),
     Row("GET", "/bookings/{booking_id}/cancellation", "bookings:read"),

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from studiogate.api.errors import Answer, refused
+from studiogate.api.errors import Answer
 from studiogate.api.execution import Caller
 from studiogate.domain.paging import Page
 from studiogate.domain.refusals import Code, Refusal
@@ -11,7 +11,7 @@ from studiogate.domain.refusals import Code, Refusal
 def found(caller: Caller, wire: str | None) -> Answer:
     """The resource, 304 where the caller already has it, or not_found."""
     if wire is None:
-        return refused(Refusal(Code.NOT_FOUND), caller.request_id)
+        return caller.refuse(Refusal(Code.NOT_FOUND))
     body = wire.encode()
     etag = b'W/"' + hashlib.blake2b(body, digest_size=12).hexdigest().encode() + b'"'
     known = caller.request.headers.get(b"if-none-match")
@@ -22,7 +22,7 @@ def found(caller: Caller, wire: str | None) -> Answer:
 
 def listed(caller: Caller, page: Page | Refusal) -> Answer:
     if isinstance(page, Refusal):
-        return refused(page, caller.request_id)
+        return caller.refuse(page)
     return Answer(200, page.as_json().encode())
 
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import structlog
 
 from studiogate import clock, telemetry
-from studiogate.api import PREFIX, catalog, events, leads, members, purchases, schedule, studio
+from studiogate.api import PREFIX, catalog, events, keys, leads, members, purchases, schedule, studio
 from studiogate.api.access import Authenticator
 from studiogate.api.bookings import reading as bookings
 from studiogate.api.bookings import writing as booking_writes
 from studiogate.api.dispatch import Match, RouteTree
-from studiogate.api.errors import Answer, Header, refused
+from studiogate.api.errors import Answer, Header, refused, with_absolute_doc_url
 from studiogate.api.execution import Caller, LeanRoute
 from studiogate.api.forms import reading as forms
 from studiogate.api.forms import uploads as form_uploads
@@ -25,6 +25,7 @@ from studiogate.api.requests import Receive, Request, Scope, Send
 from studiogate.api.sending import send_answer
 from studiogate.api.webhooks import deliveries as webhook_deliveries
 from studiogate.api.webhooks import endpoints as webhook_endpoints
+from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, owner_of, request_limit
@@ -32,6 +33,7 @@ from studiogate.runtime import Runtime
 from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 
 WORDS = (
+    keys,
     studio,
     schedule,
     catalog,
@@ -49,6 +51,7 @@ WORDS = (
 )
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
+KEY_EXPIRES = b"x-service-key-expires"
 log = structlog.get_logger()
 
 
@@ -76,6 +79,7 @@ class PartnerApp:
         self.authenticator = Authenticator(runtime.database)
         self._buckets = buckets or Buckets()
         self._default_limit = runtime.settings.rate_limit
+        self._public_url = runtime.settings.public_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -93,6 +97,8 @@ class PartnerApp:
         except Exception:
             log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
             answer = refused(Refusal(Code.INTERNAL_ERROR), exchange.request_id)
+        if answer.status >= 400 and self._public_url is not None:
+            answer = with_absolute_doc_url(answer, self._public_url)
         own = (*exchange.headers, (b"x-request-id", exchange.request_id.encode()))
         await send_answer(request, answer, own, send)
         _record(exchange, answer)
@@ -142,6 +148,8 @@ class PartnerApp:
         if isinstance(credential, Refusal):
             return self._unauthenticated(exchange, credential)
         exchange.credential_id = credential.access.credential_id
+        if credential.secret_expires_at is not None:
+            exchange.headers.append((KEY_EXPIRES, instant_text(credential.secret_expires_at).encode()))
         if self._default_limit == 0:
             return credential
         limit = request_limit(credential.rate_limit or self._default_limit)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from studiogate.api.faults import worded
 from studiogate.domain.refusals import Code, Refusal, RefusalType
 
 Header = tuple[bytes, bytes]
@@ -107,6 +108,13 @@ def refused(refusal: Refusal, request_id: str, *headers: Header) -> Answer:
     return Answer(STATUS[refusal.code][1], body, (*headers, *_headers_of(refusal.code, headers)))
 
 
+def with_absolute_doc_url(answer: Answer, public_url: str) -> Answer:
+    """The answer with its ``doc_url`` below the service's public address; a quote inside a JSON text is escaped, so
+    nothing else can match."""
+    start = f'"doc_url":"{public_url.rstrip("/")}/'.encode()
+    return answer._replace(body=answer.body.replace(b'"doc_url":"/', start, 1))
+
+
 def _around_the_id(refusal: Refusal) -> tuple[bytes, bytes]:
     """A refusal that says nothing of its own is spelled once: under overload most answers are one of these."""
     spelled = _SPELLED.get(refusal.code)
@@ -123,20 +131,21 @@ _SPELLED: dict[Code, tuple[bytes, bytes]] = {}
 def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:
     """All faults at once, without the input: it holds people's emails and phones."""
     if len(faults) > MAXIMUM_FAULTS:
-        faults = too_many_faults(len(faults))
-    detail = [{"loc": _brief(fault["loc"]), "msg": fault["msg"], "type": fault["type"]} for fault in faults]
+        faults = too_many_faults(len(faults), str(faults[0]["loc"][0]))
+    detail = [{"loc": _brief(fault["loc"]), "msg": worded(fault), "type": fault["type"]} for fault in faults]
     param = _parameter(detail[0]["loc"]) if detail else None
     error = error_object(Refusal(Code.VALIDATION_ERROR, param=param), request_id)
     return Answer(422, _json({"detail": detail, "error": error}))
 
 
 def _parameter(loc: Sequence[str | int]) -> str | None:
-    """The parameter or member at fault; a place in an array is none."""
+    """The parameter or field at fault; a place in an array is none."""
     return next((each for each in reversed(loc) if isinstance(each, str)), None)
 
 
-def too_many_faults(count: int) -> list[dict[str, Any]]:
-    return [{"type": "too_many_faults", "loc": ("body",), "msg": f"Input has {count} faults, too many to list"}]
+def too_many_faults(count: int, part: str = "body") -> list[dict[str, Any]]:
+    """The one fault that stands for more than can be listed; ``part`` is the part of the request."""
+    return [{"type": "too_many_faults", "loc": (part,), "msg": f"Input has {count} faults, too many to list"}]
 
 
 def _brief(loc: Sequence[str | int]) -> list[str | int]:

@@ -75,11 +75,11 @@ class EventList(ListEnvelope):
     data: list[Event]
 
 
-@routes.get("/events", **operation("List events", EventList, *LISTING))
+@routes.get("/events", **operation("List events", EventList, *LISTING, order="`sequence`, oldest first"))
 async def list_events(
     caller: Reader, pattern: TypeFilter = None, cursor: Cursor = None, limit: Limit = LIMIT, wait: Wait = 0
 ) -> Answer:
-    """In the order of their sequence, oldest first, 30 days back.
+    """What happened in the last 30 days.
 
     To follow the log, send the `id` of the last event that you have seen as `cursor`, with `wait`: the answer comes
     as soon as there is something new.

@@ -7,6 +7,7 @@ called directly: access first, then parameters, then the endpoint.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from fastapi import Security
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from studiogate import API_VERSION
 from studiogate.api.errors import MAXIMUM_FAULTS, Answer, invalid, refused, too_many_faults
+from studiogate.api.faults import unknown_parameters, with_nearest
 from studiogate.api.params import is_cursor_fault
 from studiogate.api.requests import Request
 from studiogate.domain.access import Access, Scope
@@ -39,6 +41,11 @@ def needs(scope: Scope) -> Any:
     return Security(SERVICE_KEY, scopes=[scope.value])
 
 
+def needs_any_key() -> Any:
+    """For the few operations that every valid key may use."""
+    return Security(SERVICE_KEY, scopes=[])
+
+
 class Caller(NamedTuple):
     """Who calls, and what an endpoint needs to serve them."""
 
@@ -46,6 +53,14 @@ class Caller(NamedTuple):
     runtime: Runtime
     request: Request
     request_id: str
+    # The name of the path's only parameter, which is at fault where nothing is found.
+    path_parameter: str | None = None
+
+    def refuse(self, refusal: Refusal) -> Answer:
+        """The answer to a refusal; a 404 names the parameter whose resource was not found."""
+        if refusal.code is Code.NOT_FOUND and refusal.param is None and self.path_parameter is not None:
+            refusal = replace(refusal, param=self.path_parameter)
+        return refused(refusal, self.request_id)
 
     async def read(self, function: Callable[..., Awaitable[Result]], *arguments: Any) -> Result:
         """Read through a storage function, on a connection of its own."""
@@ -131,19 +146,23 @@ class LeanRoute(APIRoute):
         super().__init__(path, endpoint, **options)
         plan: Dependant = self.dependant
         scopes = [scope for each in plan.dependencies for scope in each.own_oauth_scopes or []]
-        if len(scopes) != 1:
-            raise TypeError(f"{endpoint.__name__} must name exactly one scope in its signature")
-        self.scope = Scope(scopes[0])
+        if len(plan.dependencies) != 1 or len(scopes) > 1:
+            raise TypeError(f"{endpoint.__name__} must name exactly one scope in its signature, or any key")
+        # None: every valid key may.
+        self.scope = Scope(scopes[0]) if scopes else None
         self._caller_name = plan.dependencies[0].name or "caller"
         # By their place in the path, whatever their order in the signature.
         in_path = sorted(plan.path_params, key=lambda field: self.path_format.index("{" + field.alias + "}"))
         self._path_parameters = [_Parameter(field, "path") for field in in_path]
         self._query_parameters = [_Parameter(field, "query") for field in plan.query_params]
+        self._known_query = [each.alias for each in self._query_parameters]
+        self._path_parameter = in_path[0].alias if len(in_path) == 1 else None
         self._header_parameters = [_Parameter(field, "header") for field in plan.header_params]
         optional = [each for each in (*self._query_parameters, *self._header_parameters) if not each.required]
         self._defaults = {each.name: each.default for each in optional}
         self._body = plan.body_params[0] if plan.body_params else None
         model: Any = self._body.field_info.annotation if self._body else None
+        self._known_fields = list(getattr(model, "model_fields", {}))
         judged = isinstance(model, type) and issubclass(model, Judged)
         self._own_faults: Callable[[Any], list[Fault]] | None = model.own_faults if judged else None
         self._judge: type[JudgedByStudio] | None = None
@@ -156,6 +175,7 @@ class LeanRoute(APIRoute):
 
     async def execute(self, caller: Caller, path_values: Sequence[str]) -> Answer:
         """Scope, body, parameters, endpoint, in the contract's order."""
+        caller = caller._replace(path_parameter=self._path_parameter)
         refusal = self._scope_refusal(caller) or _unsupported_version(caller.request)
         if refusal is not None:
             return refused(refusal, caller.request_id)
@@ -172,7 +192,7 @@ class LeanRoute(APIRoute):
         return answer
 
     def _scope_refusal(self, caller: Caller) -> Refusal | None:
-        refusal = caller.access.refusal_without(self.scope)
+        refusal = None if self.scope is None else caller.access.refusal_without(self.scope)
         if refusal is None and self._also_needs is not None and self._also_needs[1](caller.request):
             return caller.access.refusal_without(self._also_needs[0])
         return refusal
@@ -182,8 +202,10 @@ class LeanRoute(APIRoute):
     ) -> None:
         for parameter, value in zip(self._path_parameters, path_values, strict=True):
             parameter.read(value, values, faults)
+        query = request.query
+        if query:
+            faults += unknown_parameters(query, self._known_query)
         if self._query_parameters:
-            query = request.query
             for parameter in [each for each in self._query_parameters if each.alias in query or each.required]:
                 if parameter.alias in query:
                     parameter.read(query[parameter.alias], values, faults)
@@ -210,7 +232,7 @@ class LeanRoute(APIRoute):
             if error.error_count() > MAXIMUM_FAULTS:
                 faults += too_many_faults(error.error_count())
             else:
-                faults += field.validate(parsed, loc=("body",))[1]
+                faults += with_nearest(field.validate(parsed, loc=("body",))[1], "field", self._known_fields)
         if self._own_faults is not None:
             faults += [fault._asdict() for fault in self._own_faults(parsed)]
         if faults and self._judge is not None:

@@ -15,6 +15,8 @@ EXAMPLE_REQUEST_ID = "req_0192f0c1a2b37c4d8e5f60718293a4b5"
 
 # How a route hands its codes to the OpenAPI document; the document itself does not show it.
 CODES = "x-codes"
+ORDER = "x-order"
+NEWEST_FIRST = "`created_at` and `id`, newest first"
 
 # Every operation can answer with these.
 EVERYWHERE = (
@@ -84,10 +86,15 @@ class ValidationFailure(BaseModel):
     error: ErrorObject
 
 
-def operation(summary: str, answer: type[BaseModel] | None, *codes: Code, **options: Any) -> dict[str, Any]:
-    """The keyword arguments of a route: what it does, what it answers (None: no body), what it refuses.
+def operation(
+    summary: str, answer: type[BaseModel] | None, *codes: Code, order: str = NEWEST_FIRST, **options: Any
+) -> dict[str, Any]:
+    """The keyword arguments of a route: what it does, what it answers (None: no body), what it refuses, and the order
+    of a list.
 
     Responses are not declared here: FastAPI would compile a validator for each status of each route at start.
     """
     extra = {CODES: [code.value for code in Code if code in {*EVERYWHERE, *codes}], **options.pop("openapi_extra", {})}
+    if answer is not None and issubclass(answer, ListEnvelope):
+        extra[ORDER] = order
     return {"summary": summary, "response_model": answer, "openapi_extra": extra, **options}

@@ -28,6 +28,7 @@ from studiogate.storage import schedule as storage
 Reader = Annotated[Caller, needs(Scope.SCHEDULE_READ)]
 ClassStatus = Literal["scheduled", "in_progress", "completed", "cancelled"]
 LocationFilter = Annotated[Id | None, Query(description="Only at this permitted location; any other is 404.")]
+IdFilter = Annotated[Id | None, Query()]
 routes = APIRouter(route_class=LeanRoute, tags=["schedule"])
 
 
@@ -65,6 +66,7 @@ class Instructor(Wire):
     name: str = Field(examples=["Amara Osei"])
     tagline: str = Field(examples=["Strong, slow, steady."])
     tags: list[str] = Field(examples=[["reformer", "prenatal"]])
+    active: bool = Field(description="Only active ones are listed; each can be read by its id.", examples=[True])
 
 
 class InstructorList(ListEnvelope):
@@ -146,8 +148,9 @@ async def list_instructors(caller: Reader, cursor: Cursor = None, limit: Limit =
     return listed(caller, await caller.read(storage.list_instructors, PageRequest(cursor, limit)))
 
 
-@routes.get("/instructors/{instructor_id}", **operation("Read an active instructor", Instructor, *READING))
+@routes.get("/instructors/{instructor_id}", **operation("Read an instructor", Instructor, *READING))
 async def read_instructor(caller: Reader, instructor_id: PathId) -> Answer:
+    """Also one who is no longer active: past classes keep naming them."""
     return found(caller, await caller.read(storage.read_instructor, instructor_id))
 
 
@@ -158,20 +161,35 @@ def _window_faults(values: Mapping[str, Any]) -> list[Fault]:
     return [Fault(("query", "starts_after"), "value_error", "Input should not be after starts_before")]
 
 
-@routes.get("/classes", **operation("List classes with live availability", ClassList, *LISTING, *READING))
+@routes.get(
+    "/classes",
+    **operation(
+        "List classes with live availability",
+        ClassList,
+        *LISTING,
+        *READING,
+        order="`start_time` and `id`, earliest first",
+    ),
+)
 @faults_between(_window_faults)
 async def list_classes(
     caller: Reader,
     starts_after: Annotated[DateTime | None, Query(description="Inclusive.")] = None,
     starts_before: Annotated[DateTime | None, Query(description="Exclusive.")] = None,
     location_id: LocationFilter = None,
+    class_type_id: IdFilter = None,
+    instructor_id: IdFilter = None,
     status: Annotated[ClassStatus | None, Query()] = None,
     updated_after: UpdatedAfter = None,
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
-    """By start time, earliest first. Availability is for display: the booking write checks it again."""
-    wanted = storage.ClassFilters(starts_after, starts_before, location_id, status, updated_after)
+    """Availability is for display: the booking write checks it again. Filters combine; an unknown class type or
+    instructor gives an empty list.
+    """
+    wanted = storage.ClassFilters(
+        starts_after, starts_before, location_id, status, updated_after, class_type_id, instructor_id
+    )
     return listed(caller, await caller.read(storage.list_classes, PageRequest(cursor, limit), wanted))
 
 
@@ -182,7 +200,10 @@ async def read_class(caller: Reader, class_id: PathId) -> Answer:
 
 
 @routes.get(
-    "/classes/{class_id}/spots", **operation("List a class's spots, free and taken", ClassSpotList, *LISTING, *READING)
+    "/classes/{class_id}/spots",
+    **operation(
+        "List a class's spots, free and taken", ClassSpotList, *LISTING, *READING, order="`y`, `x` and `label`"
+    ),
 )
 async def list_spots(
     caller: Reader, class_id: PathId, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Header
 from pydantic import BaseModel, ConfigDict
 
-from studiogate.api.errors import STATUS, Answer, refused
+from studiogate.api.errors import STATUS, Answer
 from studiogate.api.execution import Caller, Judged, JudgedByStudio
 from studiogate.api.params import Text
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
@@ -42,14 +42,14 @@ REPLAYED = (b"idempotent-replayed", b"true")
 
 
 class Partial(Judged):
-    """A body of which at least one member is given, and an absent one leaves what is there."""
+    """A body of which at least one field is given, and an absent one leaves what is there."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     @classmethod
     def own_faults(cls, body: Any) -> list[Fault]:
         empty = isinstance(body, dict) and not body
-        return [Fault(("body",), "too_short", "Body should have at least one member")] if empty else []
+        return [Fault(("body",), "too_short", "Body should have at least one field")] if empty else []
 
 
 class WithPhone(JudgedByStudio):
@@ -85,7 +85,7 @@ async def write(
         if isinstance(outcome, str):
             body = outcome.encode()
             return Reply(status, body if sealer is None else sealer.seal(body, _purpose(caller)))
-        answer = refused(outcome, caller.request_id)
+        answer = caller.refuse(outcome)
         return Reply(answer.status, answer.body, kept=STATUS[outcome.code][0] is RefusalType.BOOKING)
 
     identity = Once(key, _fingerprint(caller, parameters)) if key is not None else None

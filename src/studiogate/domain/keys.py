@@ -11,7 +11,7 @@ import secrets
 import string
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -48,6 +48,8 @@ class Credential:
     expires_at: datetime | None
     revoked_at: datetime | None
     rate_limit: int | None
+    # When the secret that was presented ends; None where no rotation has replaced it.
+    secret_expires_at: datetime | None = None
 
 
 def _base62(number: int, length: int) -> str:
@@ -94,7 +96,10 @@ def check(credential: Credential | None, presented: PresentedKey, now: datetime)
         return Refusal(Code.REVOKED_API_KEY)
     if _past(credential.expires_at, now) or _past(secret.expires_at, now):
         return Refusal(Code.EXPIRED_API_KEY)
-    return credential
+    if secret.expires_at is None:
+        return credential
+    ends = [instant for instant in (secret.expires_at, credential.expires_at) if instant is not None]
+    return replace(credential, secret_expires_at=min(ends))
 
 
 def _matching(kept: Iterable[Secret], presented_hash: bytes) -> Secret | None:

@@ -36,6 +36,19 @@ async def find_credential(connection: Connection, credential_id: str) -> Credent
     return Credential(access, secrets, row["expires_at"], row["revoked_at"], row["rate_limit"])
 
 
+KEY = """
+    select row_to_json(w)::text from (
+        select c.id, 'service_key' as object, c.name, c.scopes, c.location_ids, s.test, c.expires_at
+        from credentials c join studios s on s.studio_id = c.studio_id
+        where c.studio_id = $1 and c.id = $2) w"""
+
+
+async def read_key(connection: Connection, access: Access) -> str | None:
+    """The caller's own key as partners see it."""
+    wire: str | None = await connection.fetchval(KEY, access.studio_id, access.credential_id)
+    return wire
+
+
 async def record_use(connection: Connection, used_at: Mapping[str, datetime]) -> None:
     """Note the last use of many credentials in one statement."""
     await connection.execute(

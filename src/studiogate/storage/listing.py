@@ -64,10 +64,14 @@ class OneOf(NamedTuple):
 
 
 class Parent(NamedTuple):
-    """A row that must exist, or the answer is not_found; the condition has {} for its id."""
+    """A row that must exist, or the answer is not_found; the condition has {} for its id.
+
+    ``param`` is the query parameter that names it; None where the path does.
+    """
 
     exists: str
     id: Any
+    param: str | None = None
 
 
 async def read_one(
@@ -120,7 +124,7 @@ async def read_page(
         tuple([each.exists for each in parents]) if parents else (),
     )
     row = await connection.fetchrow(_page(shape), *values)
-    return _outcome(row, page)
+    return _outcome(row, page, parents)
 
 
 def _with_permitted(access: Access, resource: Resource, one_of: Sequence[OneOf]) -> list[OneOf]:
@@ -130,11 +134,11 @@ def _with_permitted(access: Access, resource: Resource, one_of: Sequence[OneOf])
     return ranges
 
 
-def _outcome(row: Any, page: PageRequest) -> Page | Refusal:
+def _outcome(row: Any, page: PageRequest, parents: Sequence[Parent]) -> Page | Refusal:
     if not row["cursor_known"]:
         return Refusal(Code.INVALID_CURSOR, param="cursor")
     if not row["parents_known"]:
-        return Refusal(Code.NOT_FOUND)
+        return Refusal(Code.NOT_FOUND, param=next((each.param for each in parents), None))
     has_more = row["found"] > page.limit
     return Page(row["rows"] or "", has_more, row["last_id"] if has_more else None)
 

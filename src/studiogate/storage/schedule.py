@@ -28,7 +28,7 @@ CLASS_TYPE = Resource(
 INSTRUCTOR = Resource(
     table="instructors",
     alias="i",
-    columns="i.id, 'instructor' as object, i.name, i.tagline, i.tags",
+    columns="i.id, 'instructor' as object, i.name, i.tagline, i.tags, i.active",
 )
 ACTIVE_INSTRUCTOR = Filter("i.active")
 
@@ -87,7 +87,9 @@ CLASS_STATUS_FILTERS = {
 # The spots of a class are those of its room, where the class lets members choose.
 SPOT = Resource(
     table="""(
-        select k.id as class_id, k.location_id, p.* from classes k
+        select k.id as class_id, k.location_id, p.*,
+               row_number() over (partition by p.studio_id, k.id order by p.y, p.x, p.label, p.id) as place
+        from classes k
         join room_spots p on p.studio_id = k.studio_id and p.room_id = k.room_id
         where k.spot_selection_mode is not null)""",
     alias="p",
@@ -95,6 +97,8 @@ SPOT = Resource(
         p.id, 'class_spot' as object, p.class_id, p.label, p.x, p.y, not exists (
             select from bookings b where b.studio_id = p.studio_id and b.class_id = p.class_id
             and b.class_spot_id = p.id and b.status <> 'cancelled') as available""",
+    order="place",
+    descending=False,
     permitted="p.location_id = any({})",
 )
 CLASS_EXISTS = "select from classes c where c.studio_id = $1 and c.id = {}"
@@ -107,6 +111,8 @@ class ClassFilters(NamedTuple):
     location_id: str | None = None
     status: str | None = None
     updated_after: datetime | None = None
+    class_type_id: str | None = None
+    instructor_id: str | None = None
 
 
 async def list_rooms(
@@ -121,7 +127,7 @@ def _at_location(access: Access, location_id: str | None) -> tuple[Sequence[OneO
     if location_id is None:
         return (), ()
     exists = PERMITTED_LOCATION_EXISTS if access.restricted else LOCATION_EXISTS
-    return (OneOf("location_id", (location_id,)),), (Parent(exists, location_id),)
+    return (OneOf("location_id", (location_id,)),), (Parent(exists, location_id, "location_id"),)
 
 
 async def read_room(connection: Connection, access: Access, room_id: str) -> str | None:
@@ -141,7 +147,8 @@ async def list_instructors(connection: Connection, access: Access, page: PageReq
 
 
 async def read_instructor(connection: Connection, access: Access, instructor_id: str) -> str | None:
-    return await read_one(connection, access, INSTRUCTOR, instructor_id, ACTIVE_INSTRUCTOR)
+    """Inactive ones too: past classes keep naming them."""
+    return await read_one(connection, access, INSTRUCTOR, instructor_id)
 
 
 async def list_classes(
@@ -154,7 +161,9 @@ async def list_classes(
         filters.append(Filter("c.start_time < {}", wanted.starts_before))
     if wanted.status is not None:
         filters.append(CLASS_STATUS_FILTERS[wanted.status])
-    one_of, parents = _at_location(access, wanted.location_id)
+    at_location, parents = _at_location(access, wanted.location_id)
+    named = {"class_type_id": wanted.class_type_id, "instructor_id": wanted.instructor_id}
+    one_of = [*at_location, *(OneOf(column, (row_id,)) for column, row_id in named.items() if row_id is not None)]
     return await read_page(
         connection,
         access,

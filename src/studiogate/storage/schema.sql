@@ -786,6 +786,10 @@ CREATE INDEX classes_changed ON public.classes USING btree (studio_id, updated_a
 
 CREATE INDEX classes_list ON public.classes USING btree (studio_id, start_time, id);
 
+CREATE INDEX classes_of_instructor ON public.classes USING btree (studio_id, instructor_id, start_time, id);
+
+CREATE INDEX classes_of_type ON public.classes USING btree (studio_id, class_type_id, start_time, id);
+
 CREATE INDEX classes_with_waitlist ON public.classes USING btree (studio_id, start_time, id) WHERE ((waitlist_count)::integer > 0);
 
 CREATE INDEX credit_ledger_of_membership ON public.credit_ledger USING btree (studio_id, membership_id, created_at);

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from studiogate.api.answers import found
 from studiogate.api.bookings.reading import Booking
-from studiogate.api.errors import Answer, refused
+from studiogate.api.errors import Answer
 from studiogate.api.execution import Caller, LeanRoute, needs
 from studiogate.api.operations import READING, WRITING, Instant, Money, Uuid, Wire, operation
 from studiogate.api.params import Id, PathId, Text
@@ -147,7 +147,7 @@ async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer
     """The same rules without any effect and without a key. The answer can change until you book."""
     validation = await caller.read(flow.validate, body.wanted())
     if isinstance(validation, Refusal):
-        return refused(validation, caller.request_id)
+        return caller.refuse(validation)
     return Answer(200, json.dumps(validation, separators=(",", ":")).encode())
 
 
@@ -201,7 +201,7 @@ async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
     """The receipt that cancelling at this moment would give; nothing happens."""
     preview = await caller.read(cancelling.preview, booking_id)
     if isinstance(preview, Refusal):
-        return refused(preview, caller.request_id)
+        return caller.refuse(preview)
     return found(caller, preview)
 
 

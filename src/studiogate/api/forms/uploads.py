@@ -86,12 +86,12 @@ async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: Opt
     look = flow.open_for_uploads if idempotency_key is None else flow.form_for_uploads
     form = await caller.read(look, form_id)
     if isinstance(form, Refusal):
-        return refused(form, caller.request_id)
+        return caller.refuse(form)
     folder = UploadFolder(caller.runtime.settings.data_dir)
     with IncomingFile(folder, caller.access.studio_id) as file:
         upload = await _received(caller, form, file)
         if isinstance(upload, Refusal):
-            return refused(upload, caller.request_id)
+            return caller.refuse(upload)
         return await _recorded(caller, idempotency_key, form, upload, folder, file)
 
 

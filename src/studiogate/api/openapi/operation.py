@@ -7,7 +7,7 @@ from typing import Any
 from studiogate.api.execution import LeanRoute
 from studiogate.api.openapi import parameters, responses
 from studiogate.api.openapi.examples import Schema, example_of
-from studiogate.api.operations import CODES, ListEnvelope
+from studiogate.api.operations import CODES, ORDER, ListEnvelope
 from studiogate.domain.access import SCOPE_GRANTS
 from studiogate.domain.refusals import Code
 
@@ -28,11 +28,12 @@ def complete(operation: Operation, method: str, route: LeanRoute, schemas: Mappi
     if cacheable:
         answers["304"] = {"description": "You have the current state.", "headers": responses.headers("ETag")}
     _give_request_example(operation, schemas)
+    description = _description(operation, route, idempotent=idempotent)
     return {
         **operation,
         "operationId": route.name,
-        "description": _description(operation, route, idempotent=idempotent),
-        "x-required-scope": route.scope.value,
+        "description": description,
+        "x-required-scope": None if route.scope is None else route.scope.value,
         "parameters": [*own, *parameters.request_headers(cacheable=cacheable)],
         "responses": {**answers, **responses.refusals(codes)},
     }
@@ -45,10 +46,14 @@ def _is_list(route: LeanRoute) -> bool:
 def _description(operation: Operation, route: LeanRoute, *, idempotent: bool) -> str:
     paragraphs = [operation.get("description", "")]
     if _is_list(route):
+        paragraphs.append(f"Ordered by {operation.pop(ORDER)}.")
         paragraphs.append("While `has_more` is true, send `next_cursor` as `cursor` for the next page.")
     if idempotent:
         paragraphs.append("Repeat the same `Idempotency-Key` to retry safely: the first result is kept for 24 hours.")
-    paragraphs.append(f"Needs the scope `{route.scope.value}` ({SCOPE_GRANTS[route.scope]}).")
+    if route.scope is None:
+        paragraphs.append("Every valid key may; no scope is needed.")
+    else:
+        paragraphs.append(f"Needs the scope `{route.scope.value}` ({SCOPE_GRANTS[route.scope]}).")
     return "\n\n".join(filter(None, paragraphs))
 
 

@@ -23,6 +23,9 @@ HEADERS: Mapping[str, dict[str, Any]] = {
     "API-Version": _header("The version that answered.", API_VERSION, always=True),
     "RateLimit-Policy": _header("The limit: `q` requests in `w` seconds.", '"requests";q=2000;w=2'),
     "RateLimit": _header("What is left: `r` requests now, all of them in `t` seconds.", '"requests";r=1999;t=1'),
+    "X-Service-Key-Expires": _header(
+        "Only while a rotation overlaps, and only to the old secret: when it ends.", "2026-11-16T08:00:00+00:00"
+    ),
     "ETag": _header("Send it back as `If-None-Match`.", 'W/"5d41402abc4b2a76b9719d91"', always=True),
     "Retry-After": _header("Seconds to wait before the next try.", 1),
     "WWW-Authenticate": _header("How to authenticate.", AUTHENTICATE[1].decode(), always=True),
@@ -44,7 +47,7 @@ _PHRASES = {
     "500": "Internal server error",
     "503": "Service unavailable",
 }
-_ALWAYS = ("X-Request-Id", "API-Version", "RateLimit-Policy", "RateLimit")
+_ALWAYS = ("X-Request-Id", "API-Version", "RateLimit-Policy", "RateLimit", "X-Service-Key-Expires")
 
 
 def headers(*further: str) -> dict[str, dict[str, str]]:

@@ -1,6 +1,7 @@
 """The words of the house, as partners read them."""
 
 TAGS = {
+    "keys": "The key that you send.",
     "studio": "The studio itself, its timezone and its locations.",
     "schedule": "Rooms, class types, instructors, and classes with live availability and spots.",
     "catalog": "What the studio sells, with prices.",

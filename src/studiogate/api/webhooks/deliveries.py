@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from studiogate.api.answers import listed
-from studiogate.api.errors import Answer, refused
+from studiogate.api.errors import Answer
 from studiogate.api.execution import Caller, LeanRoute
 from studiogate.api.operations import LISTING, READING, WRITING, operation
 from studiogate.api.params import LIMIT, Cursor, Limit, PathId
@@ -47,7 +47,7 @@ async def list_webhook_deliveries(
 ) -> Answer:
     """With every attempt: when, how long, what the endpoint answered."""
     if not await caller.read(endpoints.is_visible, endpoint_id):
-        return refused(Refusal(Code.NOT_FOUND), caller.request_id)
+        return caller.refuse(Refusal(Code.NOT_FOUND))
     return listed(caller, await caller.read(deliveries.list_deliveries, PageRequest(cursor, limit), endpoint_id))
 
 

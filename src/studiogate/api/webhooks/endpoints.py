@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from studiogate.api.answers import found, listed
-from studiogate.api.errors import Answer, invalid, refused
+from studiogate.api.errors import Answer, invalid
 from studiogate.api.execution import Caller, LeanRoute
 from studiogate.api.operations import LISTING, READING, WRITING, operation
 from studiogate.api.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
@@ -101,7 +101,7 @@ async def update_webhook_endpoint(
 )
 async def delete_webhook_endpoint(caller: Manager, endpoint_id: PathId) -> Answer:
     refusal = await caller.read(flow.delete, endpoint_id)
-    return Answer(204, b"") if refusal is None else refused(refusal, caller.request_id)
+    return Answer(204, b"") if refusal is None else caller.refuse(refusal)
 
 
 @routes.post(

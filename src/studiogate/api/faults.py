@@ -1,0 +1,70 @@
+"""What a 422 says about each fault: our words for pydantic's, and the nearest known name for an unknown one."""
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+UNKNOWN = "extra_forbidden"
+# Comparing costs more than linear time in the length, and the name is the caller's own text.
+LONGEST_COMPARED = 40
+MOST_COMPARED = 20
+NEAR_ENOUGH = 0.5
+_TEXTS = {
+    "dict_type": "Input should be a JSON object",
+    "model_type": "Input should be a JSON object",
+    "model_attributes_type": "Input should be a JSON object",
+    "list_type": "Input should be a JSON array",
+}
+
+
+def worded(fault: Mapping[str, Any]) -> str:
+    """Return the message of a fault in terms of characters, entries and fields."""
+    kind = fault["type"]
+    if kind in ("too_short", "too_long") and "ctx" in fault:
+        return _length(kind, fault)
+    return _TEXTS.get(kind) or str(fault["msg"])
+
+
+def _length(kind: str, fault: Mapping[str, Any]) -> str:
+    at_least, bound = ("at least", "min_length") if kind == "too_short" else ("at most", "max_length")
+    count = fault["ctx"][bound]
+    one, several = ("character", "characters") if isinstance(fault.get("input"), str) else ("entry", "entries")
+    return f"Input should have {at_least} {count} {one if count == 1 else several}"
+
+
+def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> list[dict[str, Any]]:
+    """One fault per query parameter that the operation does not know."""
+    strangers = [name for name in given if name not in known]
+    faults = [{"type": UNKNOWN, "loc": ("query", name), "msg": ""} for name in strangers]
+    return with_nearest(faults, "parameter", known)
+
+
+def with_nearest(faults: Iterable[dict[str, Any]], noun: str, known: Collection[str]) -> list[dict[str, Any]]:
+    """The faults, those about an unknown name with the known one that comes nearest; for the first few of them."""
+    named, result = 0, []
+    for fault in faults:
+        if fault["type"] == UNKNOWN and len(fault["loc"]) == 2:
+            named += 1
+            hint = _hint(str(fault["loc"][1]), known) if named <= MOST_COMPARED else ""
+            fault = {**fault, "msg": f"Unknown {noun}{hint}"}
+        result.append(fault)
+    return result
+
+
+def _hint(name: str, known: Collection[str]) -> str:
+    near = nearest(name, known)
+    if near is not None:
+        return f": did you mean {near}?"
+    return f": known are {', '.join(known)}" if known else ": none is known here"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like this one, whatever its case, hyphens and underscores; None where none is."""
+    wanted = _folded(name[:LONGEST_COMPARED])
+    likeness = {each: difflib.SequenceMatcher(None, wanted, _folded(each), autojunk=False).ratio() for each in known}
+    best = max(likeness, key=likeness.__getitem__, default=None)
+    return best if best is not None and likeness[best] >= NEAR_ENOUGH else None
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")

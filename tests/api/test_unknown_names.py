@@ -1,0 +1,196 @@
+"""A name that no operation knows is a fault, and the answer names the nearest one that it knows."""
+
+import sys
+from types import CodeType
+from typing import Any
+
+import pytest
+
+from studiogate.api import faults
+from studiogate.api.app import ROUTES
+from studiogate.api.errors import MAXIMUM_FAULTS
+from studiogate.api.execution import LeanRoute
+from studiogate.api.faults import LONGEST_COMPARED, MOST_COMPARED, nearest, unknown_parameters, worded
+from tests.api.conftest import Door
+from tests.api.direct import Answered, ask
+from tests.seed import Studio
+
+pytestmark = pytest.mark.anyio
+ID = "0f6f1c11-8f5b-4f0e-8a43-5e0c7a3e0d6d"
+
+
+def message(answer: Answered, *loc: str) -> str:
+    assert answer.status == 422, answer.body
+    (found,) = [each["msg"] for each in answer.json()["detail"] if each["loc"] == list(loc)]
+    return str(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "meant"),
+    [
+        ("/classes", "instructor", "instructor_id"),
+        ("/classes", "start_after", "starts_after"),
+        ("/classes", "Limit", "limit"),
+        ("/classes", "classTypeId", "class_type_id"),
+        ("/bookings", "memberId", "member_id"),
+        ("/leads", "mail", "email"),
+        ("/events", "types", "type"),
+        ("/products", "is_active", "active"),
+        ("/forms", "include_draft", "include_drafts"),
+    ],
+)
+async def test_a_mistyped_parameter(shared_door: Door, key: str, path: str, name: str, meant: str) -> None:
+    answer = await ask(shared_door.app, "GET", path, key, query={name: "1"})
+    assert message(answer, "query", name) == f"Unknown parameter: did you mean {meant}?"
+    assert answer.json()["error"]["param"] == name
+
+
+async def test_where_none_is_near_the_known_ones_are_named(shared_door: Door, key: str) -> None:
+    answer = await ask(shared_door.app, "GET", "/rooms", key, query={"zzz": ""})
+    assert message(answer, "query", "zzz") == "Unknown parameter: known are location_id, cursor, limit"
+    answer = await ask(shared_door.app, "GET", "/studio", key, query={"zzz": ""})
+    assert message(answer, "query", "zzz") == "Unknown parameter: none is known here"
+
+
+EVERY = [(route, method) for route in ROUTES for method in route.methods or ()]
+
+
+@pytest.mark.parametrize(("route", "method"), EVERY, ids=[f"{method} {route.path}" for route, method in EVERY])
+async def test_every_operation_refuses_unknown_parameters(
+    shared_door: Door, key: str, route: LeanRoute, method: str
+) -> None:
+    path = "/".join(ID if each.startswith("{") else each for each in route.path.split("/"))
+    body: dict[str, Any] | None = {"zzz": 1} if route.body_field is not None else None
+    headers = {"Idempotency-Key": "unknown-names"}
+    answer = await ask(shared_door.app, method, path, key, query={"zzz": "1"}, body=body, headers=headers)
+    assert message(answer, "query", "zzz").startswith("Unknown parameter: ")
+    if body is not None:
+        assert message(answer, "body", "zzz").startswith("Unknown field: ")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name", "meant"),
+    [
+        ("POST", "/bookings", "joinWaitlist", "join_waitlist"),
+        ("POST", "/leads", "firstname", "first_name"),
+        ("PATCH", f"/leads/{ID}", "note", "notes"),
+        ("POST", "/members", "e-mail", "email"),
+        ("POST", "/forms", "Title", "title"),
+        ("PUT", f"/forms/{ID}", "setting", "settings"),
+        ("POST", f"/forms/{ID}/submissions", "email", "submitter_email"),
+        ("POST", "/webhook-endpoints", "events", "event_types"),
+        ("POST", f"/webhook-endpoints/{ID}/replay", "type", "types"),
+    ],
+)
+async def test_a_mistyped_field(shared_door: Door, key: str, method: str, path: str, name: str, meant: str) -> None:
+    headers = {"Idempotency-Key": "unknown-names"}
+    answer = await ask(shared_door.app, method, path, key, body={name: "x"}, headers=headers)
+    assert message(answer, "body", name) == f"Unknown field: did you mean {meant}?"
+
+
+async def test_extras_are_kept_where_the_contract_says_so(shared_door: Door, key: str, studios: list[Studio]) -> None:
+    field = {"key": "a", "label": "A", "type": "text", "colour": "red"}
+    form = {"title": "Extras", "fields": [field], "settings": {"colour": "red"}}
+    made = await ask(shared_door.app, "POST", "/forms", key, body=form)
+    assert made.status == 201, made.body
+    assert made.json()["fields"][0]["colour"] == made.json()["settings"]["colour"] == "red"
+    lead = {"email": "extras@example.com", "metadata": {"colour": {"of": "hair"}}}
+    assert (await ask(shared_door.app, "POST", "/leads", key, body=lead)).status == 201
+
+
+@pytest.mark.parametrize(("route", "method"), EVERY, ids=[f"{method} {route.path}" for route, method in EVERY])
+async def test_an_empty_parameter_is_a_fault(shared_door: Door, key: str, route: LeanRoute, method: str) -> None:
+    path = "/".join(ID if each.startswith("{") else each for each in route.path.split("/"))
+    for name in [field.alias for field in route.dependant.query_params]:
+        headers = {"Idempotency-Key": "empty-parameters"}
+        answer = await ask(shared_door.app, method, path, key, query={name: ""}, headers=headers)
+        expected = (400, "invalid_cursor") if name == "cursor" else (422, "validation_error")
+        assert (answer.status, answer.code) == expected, name
+
+
+# The bound: what a caller sends decides how many names there are and how long they are.
+
+
+def steps(call: Any) -> int:
+    """How many bytecodes of ours and of difflib a call runs."""
+    counted = 0
+
+    def trace(frame: Any, event: str, _argument: Any) -> Any:
+        nonlocal counted
+        code: CodeType = frame.f_code
+        if code.co_filename not in (faults.__file__, faults.difflib.__file__):
+            return None
+        frame.f_trace_opcodes = True
+        counted += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return counted
+
+
+def test_long_names_cost_no_more_than_short_ones() -> None:
+    known = ["class_type_id", "instructor_id", "starts_after", "starts_before"]
+    short, long = "ab" * (LONGEST_COMPARED // 2), "ab" * 30_000
+    assert steps(lambda: nearest(long, known)) == steps(lambda: nearest(short, known))
+
+
+def test_only_the_first_unknown_names_are_compared() -> None:
+    known = ["class_type_id", "instructor_id"]
+    few = unknown_parameters([f"instructor{number}" for number in range(MOST_COMPARED)], known)
+    many = unknown_parameters([f"instructor{number}" for number in range(10 * MOST_COMPARED)], known)
+    assert all("did you mean" in each["msg"] for each in few)
+    assert [each["msg"] for each in many[MOST_COMPARED:]] == ["Unknown parameter"] * (9 * MOST_COMPARED)
+
+
+async def test_more_faults_than_can_be_listed_are_one(shared_door: Door, key: str) -> None:
+    names = {f"n{number}": "1" for number in range(MAXIMUM_FAULTS + 1)}
+    answer = await ask(shared_door.app, "GET", "/classes", key, query=names)
+    (fault,) = answer.json()["detail"]
+    assert (answer.status, fault["type"], fault["loc"]) == (422, "too_many_faults", ["query"])
+    assert str(len(names)) in fault["msg"]
+    answer = await ask(shared_door.app, "POST", "/leads", key, body=names)
+    (fault,) = answer.json()["detail"]
+    assert (answer.status, fault["type"], fault["loc"]) == (422, "too_many_faults", ["body"])
+    del names["n0"], names["n1"]
+    answer = await ask(shared_door.app, "GET", "/classes", key, query=names)
+    assert len(answer.json()["detail"]) == MAXIMUM_FAULTS - 1
+
+
+# Words
+
+
+async def test_texts_speak_of_characters_and_fields(shared_door: Door, key: str) -> None:
+    """pydantic counts characters as items behind some types, and calls objects dictionaries."""
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "/bookings", {"headers": {"Idempotency-Key": "short"}, "body": {}}),
+        ("POST", "/leads", {"headers": {"Idempotency-Key": "x" * 121}, "body": {"email": "a@b.example"}}),
+        ("DELETE", f"/bookings/{ID}", {"query": {"reason": "x" * 501}, "headers": {"Idempotency-Key": "12345678"}}),
+        ("POST", "/leads", {"body": {"email": "a@b.example", "metadata": [], "first_name": "x" * 201}}),
+        ("POST", "/leads", {"body": []}),
+        ("PATCH", f"/leads/{ID}", {"body": {}}),
+        ("PUT", f"/forms/{ID}", {"body": {}}),
+        ("PUT", f"/forms/{ID}", {"body": {"fields": {}}}),
+        ("POST", "/webhook-endpoints", {"body": {"url": "https://a.example", "event_types": []}}),
+        ("POST", "/webhook-endpoints", {"body": {"url": "https://a.example", "event_types": ["*"] * 51}}),
+    ]
+    texts = []
+    for method, path, options in asked:
+        answer = await ask(shared_door.app, method, path, key, **options)
+        assert answer.status == 422, (path, answer.body)
+        texts += [each["msg"] for each in answer.json()["detail"]]
+    for text in texts:
+        for word in ("item", "member", "dictionary", "list", "Extra inputs", "Value should"):
+            assert word not in text.replace("waitlist", "").replace("member_id", ""), text
+    assert "Input should have at least 8 characters" in texts
+    assert "Input should have at most 120 characters" in texts
+    assert "Input should have at least 1 entry" in texts
+    assert "Body should have at least one field" in texts
+
+
+def test_other_texts_stay() -> None:
+    assert worded({"type": "missing", "msg": "Field required", "loc": ()}) == "Field required"
