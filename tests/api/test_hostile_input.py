@@ -81,7 +81,7 @@ async def test_what_is_not_an_id(shared_door: Door, key: str, text: str) -> None
 async def test_escapes_that_are_no_text(shared_door: Door, key: str, raw: str) -> None:
     assert_refused(await ask(shared_door.app, "GET", f"/classes/{raw}", key=key), "validation_error")
     assert_refused(await ask(shared_door.app, "GET", f"/bookings?class_id={raw}", key=key), "validation_error")
-    assert (await ask(shared_door.app, "GET", f"/bookings?{raw}={raw}", key=key)).status == 200
+    assert_refused(await ask(shared_door.app, "GET", f"/bookings?{raw}={raw}", key=key), "validation_error")
 
 
 @pytest.mark.parametrize("raw", ["a%2Fb", f"{ID}%2Fspots%2Fx", "%2F", "%2F%2F", "..%2F..%2Fetc%2Fpasswd"])
