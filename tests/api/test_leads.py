@@ -43,6 +43,14 @@ async def create(partner: Partner, email: str, **more: Any) -> dict[str, Any]:
     return result
 
 
+async def patiently(partner: Partner, body: dict[str, Any]) -> Told:
+    """Ask again where a busy machine sheds load: the answer says that this is safe."""
+    while True:
+        told = await partner.post("/leads", body)
+        if told.status != 503:
+            return told
+
+
 async def patch(partner: Partner, lead_id: str, body: dict[str, Any], *headers: tuple[str, str]) -> Told:
     return await partner.send("PATCH", f"/leads/{lead_id}", json.dumps(body).encode(), *headers)
 
@@ -102,8 +110,7 @@ async def test_an_international_domain_is_kept_in_ascii(partner: Partner) -> Non
 
 async def test_32_at_once_in_8_spellings_make_one_lead(partner: Partner) -> None:
     wanted = [
-        partner.post("/leads", {"email": SPELLINGS[number % 8], "metadata": {f"n{number}": number}})
-        for number in range(32)
+        patiently(partner, {"email": SPELLINGS[number % 8], "metadata": {f"n{number}": number}}) for number in range(32)
     ]
     told = await asyncio.gather(*wanted)
     assert {each.status for each in told} == {201}, [each.body for each in told if each.status != 201]
@@ -201,14 +208,14 @@ async def test_an_unknown_lead(partner: Partner) -> None:
 
 
 async def test_metadata_has_bounds(partner: Partner) -> None:
-    made = await create(partner, "bounds@example.com", metadata={"a": "x" * 60_000})
-    assert locs(await partner.post("/leads", {"email": "b2@example.com", "metadata": {"a": "x" * 70_000}})) == [
+    made = await create(partner, "bounds@example.com", metadata={"a": "x" * 15_000})
+    assert locs(await partner.post("/leads", {"email": "b2@example.com", "metadata": {"a": "x" * 17_000}})) == [
         ["body", "metadata"]
     ]
-    told = await partner.post("/leads", {"email": "bounds@example.com", "metadata": {"b": "x" * 60_000}})
+    told = await partner.post("/leads", {"email": "bounds@example.com", "metadata": {"b": "x" * 15_000}})
     assert locs(told) == [["body", "metadata"]]
-    assert locs(await patch(partner, made["id"], {"metadata": {"b": "x" * 60_000}})) == [["body", "metadata"]]
-    replaced = await patch(partner, made["id"], {"metadata": {"a": None, "b": "x" * 60_000}})
+    assert locs(await patch(partner, made["id"], {"metadata": {"b": "x" * 15_000}})) == [["body", "metadata"]]
+    replaced = await patch(partner, made["id"], {"metadata": {"a": None, "b": "x" * 15_000}})
     assert replaced.status == 200
     deep: Any = "x"
     for _ in range(40):

@@ -32,7 +32,7 @@ async def test_a_new_member(partner: Partner) -> None:
     member = told.json()
     assert (member["name"], member["email"], member["role"]) == ("Jo Ri", "jo@example.com", "member")
     assert member == await partner.get(f"/members/{member['id']}")
-    assert "phone" not in member
+    assert member["phone"] == "+12125550199"
     assert await partner.value("select phone from members where id = $1", member["id"]) == "+12125550199"
 
 

@@ -135,7 +135,7 @@ async def test_at_most_twenty_a_studio_also_at_once(door: Door, manager: str) ->
     statuses = [each.status_code for each in answers]
     assert (statuses.count(201), statuses.count(409)) == (20, 4)
     refusal = next(each.json()["error"] for each in answers if each.status_code == 409)
-    assert (refusal["code"], refusal["details"]) == ("invalid_transition", {"maximum_endpoints": 20})
+    assert (refusal["code"], refusal["details"]) == ("limit_reached", {"limit": "webhook_endpoints", "maximum": 20})
 
 
 async def test_a_repeated_creation_answers_with_the_same_secret_kept_sealed(door: Door, manager: str) -> None:

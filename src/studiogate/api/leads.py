@@ -24,6 +24,7 @@ from studiogate.api.writes import IDEMPOTENT, OptionalIdempotencyKey, Partial, W
 from studiogate.domain.access import Scope
 from studiogate.domain.leads import LeadContact, with_campaign
 from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Code
 from studiogate.flows import leads as flow
 from studiogate.storage import leads as storage
 
@@ -38,6 +39,7 @@ def _nothing() -> Any:
     return None
 
 
+UPDATING = (*WRITING, *READING, *IDEMPOTENT, Code.INVALID_TRANSITION, Code.LIMIT_REACHED)
 routes = APIRouter(route_class=LeanRoute, tags=["leads"])
 
 
@@ -45,11 +47,18 @@ class Lead(Wire):
     id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
     object: Literal["lead"] = "lead"
     email: Email = Field(description="Normalized, one lead an email and studio.", examples=["sam@example.com"])
-    first_name: str = Field(examples=["Sam"])
+    first_name: str = Field(description="Empty where it is not known.", examples=["Sam"])
+    last_name: str = Field(description="Empty where it is not known.", examples=["Lee"])
+    phone: str | None = Field(description="E.164.", examples=["+12125550100"])
     source: str | None = Field(examples=["partner_api"])
-    status: Literal["new", "contacted", "qualified", "unqualified", "converted", "lost"] = Field(examples=["new"])
+    status: Literal["new", "contacted", "qualified", "unqualified", "converted", "lost"] = Field(
+        description="`converted`: a member has this email. Set by the system, and final.", examples=["new"]
+    )
     lifecycle_stage: Literal["lead", "trial", "member", "former_member"] | None = Field(examples=["lead"])
-    metadata: dict[str, Any] = Field(examples=[{"utm": {"utm_source": "newsletter"}}])
+    metadata: dict[str, Any] = Field(
+        description="At most 16 KiB as stored, without the system's own `form_submissions`.",
+        examples=[{"utm": {"utm_source": "newsletter"}}],
+    )
     created_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
     updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
 
@@ -93,16 +102,18 @@ class LeadUpdate(Partial, WithPhone):
     last_name: Name = Field(default_factory=str, examples=["Lee"])
     phone: Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
     status: WritableStatus = Field(
-        default_factory=_nothing, description="`converted` is set by the system only.", examples=["qualified"]
+        default_factory=_nothing,
+        description="`converted` is set by the system only; a converted lead keeps it.",
+        examples=["qualified"],
     )
     notes: Notes = Field(
         default_factory=str,
-        description="Appended to the staff's notes, which are never returned.",
+        description="Appended to the staff's notes, which are never returned and may have 64 KiB in all.",
         examples=["Asked about mornings."],
     )
     metadata: dict[str, Any] = Field(
         default_factory=dict,
-        description="Merged member by member; null deletes one.",
+        description="Merged key by key; null deletes a key. The result may have 16 KiB as stored.",
         examples=[{"interest": "reformer", "old": None}],
     )
 
@@ -135,7 +146,7 @@ async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
 )
 async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """One lead an email: `created` tells whether this request made it. Of a lead that exists, only empty fields are
-    filled; `metadata` merges, and what you send wins.
+    filled; `metadata` merges, and what you send wins. A lead whose email is a member's is `converted` at once.
     """
     contact = body.contact()
     return await write(
@@ -147,7 +158,7 @@ async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: Optiona
     )
 
 
-@routes.patch("/leads/{lead_id}", **operation("Update a lead", MutationResult, *WRITING, *READING, *IDEMPOTENT))
+@routes.patch("/leads/{lead_id}", **operation("Update a lead", MutationResult, *UPDATING))
 async def update_lead(
     caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
@@ -163,7 +174,7 @@ async def update_lead(
 
 @routes.post(
     "/leads/{lead_id}/update",
-    **operation("Update a lead, for clients without PATCH", MutationResult, *WRITING, *READING, *IDEMPOTENT),
+    **operation("Update a lead, for clients without PATCH", MutationResult, *UPDATING),
 )
 async def update_lead_by_post(
     caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None

@@ -43,6 +43,7 @@ class Member(Wire):
     first_name: str = Field(examples=["Jordan"])
     last_name: str = Field(examples=["Rivera"])
     email: Email | None = Field(examples=["jordan@example.com"])
+    phone: str | None = Field(description="E.164.", examples=["+12125550100"])
     role: Literal["member", "user", "lead"] = Field(examples=["member"])
     membership_type: str | None = Field(examples=["intro"])
     membership_start_date: Instant | None = Field(examples=["2026-10-01T00:00:00+00:00"])

@@ -38,6 +38,8 @@ OptionalIdempotencyKey = Annotated[
     ),
 ]
 IDEMPOTENT = (Code.IDEMPOTENCY_KEY_REUSED, Code.IDEMPOTENCY_IN_PROGRESS)
+# POST …/update is PATCH for clients that cannot send it.
+UPDATE_ALIAS = "/update"
 REPLAYED = (b"idempotent-replayed", b"true")
 
 
@@ -108,12 +110,16 @@ def _retry_after(status: int, body: bytes) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _fingerprint(caller: Caller, parameters: BaseModel | None) -> bytes:
-    """Method, path, query and the body with its defaults filled in: key order, spaces and case of ids do not count."""
+    """Operation, path, query and the body with its defaults filled in: key order, spaces and case of ids do not
+    count. An alias is the operation that it stands for."""
     request = caller.request
+    method, path = request.method, request.path.lower()
+    if method == "POST" and path.endswith(UPDATE_ALIAS):
+        method, path = "PATCH", path.removesuffix(UPDATE_ALIAS)
     # Absent and equal to the default are the same thing, except where an absent member leaves what is there.
     partial = isinstance(parameters, Partial)
     body: Any = None if parameters is None else parameters.model_dump(mode="json", exclude_unset=partial)
-    canonical = _CANONICAL([request.method, request.path.lower(), sorted(request.query.items()), body])
+    canonical = _CANONICAL([method, path, sorted(request.query.items()), body])
     return hashlib.sha256(canonical.encode()).digest()
 
 

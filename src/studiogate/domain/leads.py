@@ -1,6 +1,5 @@
 """Leads: how what is known about a person and what somebody sends about them become one."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,9 +8,14 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.ids import parse_id
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.stored_json import stored_size
 
-MAX_METADATA_BYTES = 64 * 1024
+MAX_METADATA_BYTES = 16 * 1024
+MAX_NOTES_BYTES = 64 * 1024
 SUBMISSIONS_KEPT = 20
+MAX_INSTANT_TEXT = 40
 UTM = "utm"
 FORM_SUBMISSIONS = "form_submissions"
 
@@ -83,5 +87,39 @@ def with_submission(
     return {**metadata, FORM_SUBMISSIONS: [*before, entry][-SUBMISSIONS_KEPT:]}
 
 
-def too_large(metadata: Mapping[str, Any]) -> bool:
-    return len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode()) > MAX_METADATA_BYTES
+def metadata_too_large(metadata: Mapping[str, Any]) -> bool:
+    """Whether metadata would be stored with more bytes than a lead may have. The system's own submissions are not
+    counted; what a caller put in their place is."""
+    counted = dict(metadata)
+    if _are_submissions(counted.get(FORM_SUBMISSIONS)):
+        del counted[FORM_SUBMISSIONS]
+    return stored_size(counted, MAX_METADATA_BYTES) > MAX_METADATA_BYTES
+
+
+def _are_submissions(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= SUBMISSIONS_KEPT and all(map(_is_submission, value))
+
+
+def _is_submission(entry: object) -> bool:
+    if not isinstance(entry, dict) or set(entry) != {"form_id", "submission_id", "submitted_at"}:
+        return False
+    ids = all(parse_id(entry[name]) is not None for name in ("form_id", "submission_id"))
+    return ids and isinstance(entry["submitted_at"], str) and len(entry["submitted_at"]) <= MAX_INSTANT_TEXT
+
+
+def with_note(notes_bytes: int, note: str) -> int:
+    """The bytes of the staff notes with another note, which begins on a line of its own."""
+    return notes_bytes + (1 if notes_bytes else 0) + len(note.encode())
+
+
+def notes_refusal(notes_bytes: int, note: str | None) -> Refusal | None:
+    if note is None or with_note(notes_bytes, note) <= MAX_NOTES_BYTES:
+        return None
+    return Refusal(Code.LIMIT_REACHED, {"limit": "staff_notes", "maximum": MAX_NOTES_BYTES}, "notes")
+
+
+def status_refusal(kept: str, wanted: str | None) -> Refusal | None:
+    """A lead that has become a member stays converted, whatever a partner writes."""
+    if wanted is None or kept != LeadStatus.CONVERTED:
+        return None
+    return Refusal(Code.INVALID_TRANSITION, {"from": kept, "to": wanted}, "status")

@@ -9,12 +9,19 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
-from studiogate.domain.leads import LeadContact, patched, too_large, with_submission
+from studiogate.domain.leads import (
+    LeadContact,
+    metadata_too_large,
+    notes_refusal,
+    patched,
+    status_refusal,
+    with_submission,
+)
 from studiogate.domain.people import normalize_phone
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows.telling import changing, tell
 from studiogate.storage import leads as storage
-from studiogate.storage import studio
+from studiogate.storage import people, studio
 from studiogate.storage.database import Connection
 from studiogate.storage.leads import KeptLead, LeadChange
 
@@ -22,7 +29,7 @@ NOT_FOUND = Refusal(Code.NOT_FOUND)
 DEFAULT_SOURCE = "partner_api"
 FORM_SOURCE = "form"
 BAD_PHONE = Fault(("body", "phone"), "phone_parsing", "Input should be a valid phone number")
-METADATA_TOO_LARGE = Fault(("body", "metadata"), "too_long", "Metadata should have at most 64 kB in all")
+METADATA_TOO_LARGE = Fault(("body", "metadata"), "too_long", "Metadata should have at most 16 KiB as stored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,31 +68,38 @@ async def create_or_identify(connection: Connection, access: Access, email: str,
         phone = await phone_in_studio(connection, access, contact.phone)
         if phone is None:
             return faulty(BAD_PHONE)
-    if too_large(contact.metadata):
+    if metadata_too_large(contact.metadata):
         return faulty(METADATA_TOO_LARGE)
     given = LeadContact(contact.first_name, contact.last_name, phone, contact.source, contact.metadata)
-    made = await storage.insert_lead(connection, access, email, given.filled_from(LeadContact(source=DEFAULT_SOURCE)))
+    kept = await storage.lock_lead_by_email(connection, access, email)
+    if kept is None:
+        made = await _make(connection, access, email, given.filled_from(LeadContact(source=DEFAULT_SOURCE)))
+        if isinstance(made, UUID):
+            return mutation(made, created=True)
+        kept = made
+    return await _fill(connection, access, kept, given)
+
+
+async def _make(connection: Connection, access: Access, email: str, contact: LeadContact) -> UUID | KeptLead:
+    """The new lead's id, or the lead that somebody else made first, locked."""
+    await people.lock_email(connection, access, email)
+    made = await storage.insert_lead(connection, access, email, contact)
     if made is not None:
         await tell(connection, access, EventType.LEAD_CREATED, made)
-        return mutation(made, created=True)
-    return await _fill(connection, access, email, given)
-
-
-async def _fill(connection: Connection, access: Access, email: str, given: LeadContact) -> str | Refusal:
-    kept = await _locked(connection, access, email)
-    filled = kept.contact.filled_from(given)
-    if too_large(filled.metadata) and not too_large(kept.contact.metadata):
-        return faulty(METADATA_TOO_LARGE)
-    async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
-        await storage.fill_lead(connection, access, kept.id, filled)
-    return mutation(kept.id, created=False)
-
-
-async def _locked(connection: Connection, access: Access, email: str) -> KeptLead:
+        return made
     kept = await storage.lock_lead_by_email(connection, access, email)
     if kept is None:
         raise AssertionError("leads are never deleted")
     return kept
+
+
+async def _fill(connection: Connection, access: Access, kept: KeptLead, given: LeadContact) -> str | Refusal:
+    filled = kept.contact.filled_from(given)
+    if filled.metadata != kept.contact.metadata and metadata_too_large(filled.metadata):
+        return faulty(METADATA_TOO_LARGE)
+    async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
+        await storage.fill_lead(connection, access, kept.id, filled)
+    return mutation(kept.id, created=False)
 
 
 async def update(connection: Connection, access: Access, lead_id: str, wanted: LeadUpdate) -> str | Refusal:
@@ -97,8 +111,11 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
     if kept is None:
         return NOT_FOUND
     metadata = None if wanted.metadata is None else patched(kept.contact.metadata, wanted.metadata)
-    if metadata is not None and too_large(metadata):
+    if metadata is not None and metadata != kept.contact.metadata and metadata_too_large(metadata):
         return faulty(METADATA_TOO_LARGE)
+    refusal = status_refusal(kept.status, wanted.status) or notes_refusal(kept.notes_bytes, wanted.notes)
+    if refusal is not None:
+        return refusal
     change = LeadChange(
         wanted.first_name, wanted.last_name, wanted.sets_phone, phone, wanted.status, wanted.notes, metadata
     )
@@ -110,11 +127,8 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
 async def lead_from_form(connection: Connection, access: Access, email: str, name: str | None) -> UUID:
     """An unknown email that came with a form."""
     contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
-    made = await storage.insert_lead(connection, access, email, contact)
-    if made is None:
-        return (await _locked(connection, access, email)).id
-    await tell(connection, access, EventType.LEAD_CREATED, made)
-    return made
+    made = await _make(connection, access, email, contact)
+    return made if isinstance(made, UUID) else made.id
 
 
 async def note_submission(
@@ -126,14 +140,6 @@ async def note_submission(
         metadata = with_submission(kept.contact.metadata, form_id, submission_id, at)
         async with changing(connection, access, EventType.LEAD_UPDATED, lead_id):
             await storage.set_metadata(connection, access, lead_id, metadata)
-
-
-async def convert(connection: Connection, access: Access, email: str) -> None:
-    """The lead with this email, where there is one, is a member now."""
-    kept = await storage.lock_lead_by_email(connection, access, email)
-    if kept is not None:
-        async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
-            await storage.convert(connection, access, email)
 
 
 def mutation(lead_id: UUID, *, created: bool) -> str:

@@ -7,9 +7,11 @@ from uuid import UUID
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.leads import BAD_PHONE, convert, faulty, phone_in_studio
+from studiogate.flows.leads import BAD_PHONE, faulty, phone_in_studio
+from studiogate.flows.people import members_appeared
 from studiogate.flows.telling import tell
 from studiogate.storage import members as storage
+from studiogate.storage import people
 from studiogate.storage.database import Connection
 
 
@@ -26,12 +28,12 @@ async def create(connection: Connection, access: Access, wanted: WantedMember) -
     phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
     if wanted.phone and phone is None:
         return faulty(BAD_PHONE)
+    await people.lock_email(connection, access, wanted.email)
     wire = await storage.insert_member(connection, access, wanted.email, wanted.first_name, wanted.last_name, phone)
     if wire is None:
         return await _exists(connection, access, wanted.email)
     await tell(connection, access, EventType.MEMBER_CREATED, UUID(json.loads(wire)["id"]))
-    await convert(connection, access, wanted.email)
-    await storage.adopt_submissions(connection, access, wanted.email)
+    await members_appeared(connection, access, [wanted.email])
     return wire
 
 

@@ -30,10 +30,11 @@ from studiogate.domain.studio_file.reading import BrokenFileError, read_elements
 from studiogate.domain.studio_file.rows import RowReader
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.domain.studio_file.values import Setting
+from studiogate.flows.people import members_appeared
 from studiogate.flows.staged_rows import StagedRows
 from studiogate.storage import studio as studios
 from studiogate.storage.database import Connection
-from studiogate.storage.studio_file import applying, bookings, changes, checks, exporting, seats, staging
+from studiogate.storage.studio_file import applying, bookings, changes, checks, exporting, people, seats, staging
 from studiogate.storage.studio_file.tables import TABLES
 
 Progress = Callable[[str, int, int], None]
@@ -160,6 +161,7 @@ class _Import:
         self._progress("checking", 0, 1)
         await changes.lock_studio(self._connection, access)
         await changes.find_changes(self._connection, access)
+        await people.lock_emails(self._connection, access)
         await seats.foresee(self._connection, access)
         await checks.check(self._connection, access, self._faults)
         if "slug" in values and await applying.slug_taken(self._connection, access, values["slug"]):
@@ -175,6 +177,8 @@ class _Import:
             await applying.apply(self._connection, access, table)
             sections[table.title] = Counts(*await staging.counted(self._connection, table))
         await bookings.settle(self._connection, access)
+        emails = await people.changed_emails(self._connection, access)
+        await members_appeared(self._connection, access, emails, announce=sections[STUDIO.name].created == 0)
         self._progress("writing", len(TABLES), len(TABLES))
         return Outcome(sections)
 

@@ -39,7 +39,7 @@ async def create(connection: Connection, access: Access, sealer: Sealer, details
     """The new endpoint with its secret. The caller holds the transaction."""
     await endpoints.lock_studio(connection, access)
     if await endpoints.count_live(connection, access) >= MAXIMUM_ENDPOINTS:
-        return Refusal(Code.INVALID_TRANSITION, {"maximum_endpoints": MAXIMUM_ENDPOINTS})
+        return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAXIMUM_ENDPOINTS})
     endpoint_id, secret = new_id(), new_secret()
     sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     await endpoints.create(connection, access, endpoint_id, details, sealed)

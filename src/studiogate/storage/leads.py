@@ -14,14 +14,15 @@ from studiogate.domain.refusals import Refusal
 from studiogate.storage.database import Connection, Record
 from studiogate.storage.ids import new_id
 from studiogate.storage.listing import Filter, Resource, read_one, read_page
+from studiogate.storage.people import IS_MEMBER
 
 # Staff notes are never returned.
 LEAD = Resource(
     table="leads",
     alias="e",
     columns="""
-        e.id, 'lead' as object, e.email, e.first_name, e.source, e.status, e.lifecycle_stage, e.metadata,
-        e.created_at, e.updated_at""",
+        e.id, 'lead' as object, e.email, e.first_name, e.last_name, e.phone, e.source, e.status, e.lifecycle_stage,
+        e.metadata, e.created_at, e.updated_at""",
 )
 
 
@@ -36,14 +37,18 @@ async def read_lead(connection: Connection, access: Access, lead_id: str) -> str
     return await read_one(connection, access, LEAD, lead_id)
 
 
-INSERT = """
-    insert into leads (studio_id, id, email, first_name, last_name, phone, source, metadata)
-    values ($1, $2, $3, $4, $5, $6, $7, $8)
+# A lead whose email is a member's already is converted from the beginning.
+INSERT = f"""
+    insert into leads (studio_id, id, email, first_name, last_name, phone, source, metadata, status, lifecycle_stage)
+    select $1, $2, $3, $4, $5, $6, $7, $8, case when known then 'converted' else 'new' end,
+           case when known then 'member' else 'lead' end
+    from (select {IS_MEMBER.format("$3")} as known) member
     on conflict (studio_id, email) do nothing returning id"""
 
 # Locked: two who fill in the same lead do so one after the other.
 LOCK = """
-    select id, first_name, last_name, phone, source, metadata from leads
+    select id, first_name, last_name, phone, source, metadata, status, octet_length(staff_notes) as notes_bytes
+    from leads
     where studio_id = $1 and {} = $2 for no key update"""
 LOCK_BY_EMAIL, LOCK_BY_ID = LOCK.format("email"), LOCK.format("id")
 
@@ -65,16 +70,13 @@ CHANGE = """
 
 NOTE = "update leads set metadata = $3 where studio_id = $1 and id = $2"
 
-CONVERT = """
-    update leads set status = 'converted', lifecycle_stage = 'member'
-    where studio_id = $1 and email = $2
-      and (status, coalesce(lifecycle_stage, '')) is distinct from ('converted', 'member')"""
-
 
 @dataclass(frozen=True, slots=True)
 class KeptLead:
     id: UUID
     contact: LeadContact
+    status: str
+    notes_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def _kept(row: Record | None) -> KeptLead | None:
     if row is None:
         return None
     contact = LeadContact(row["first_name"], row["last_name"], row["phone"], row["source"], json.loads(row["metadata"]))
-    return KeptLead(row["id"], contact)
+    return KeptLead(row["id"], contact, row["status"], row["notes_bytes"])
 
 
 async def fill_lead(connection: Connection, access: Access, lead_id: UUID, contact: LeadContact) -> None:
@@ -135,11 +137,6 @@ async def change_lead(connection: Connection, access: Access, lead_id: UUID, cha
 
 async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, Any]) -> None:
     await connection.execute(NOTE, access.studio_id, lead_id, json.dumps(dict(metadata)))
-
-
-async def convert(connection: Connection, access: Access, email: str) -> None:
-    """The lead with this email, where there is one, is a member now."""
-    await connection.execute(CONVERT, access.studio_id, email)
 
 
 async def lead_exists(connection: Connection, access: Access, lead_id: str) -> bool:

@@ -10,13 +10,13 @@ from studiogate.storage.database import Connection
 from studiogate.storage.ids import new_id
 from studiogate.storage.listing import Filter, Parent, Resource, read_one, read_page
 
-# Private staff notes and the phone number are not part of a profile.
+# Private staff notes are not part of a profile.
 MEMBER = Resource(
     table="members",
     alias="m",
     columns="""
-        m.id, 'member' as object, m.name, m.first_name, m.last_name, m.email, m.role, m.membership_type,
-        m.membership_start_date, m.membership_end_date, m.created_at, m.updated_at""",
+        m.id, 'member' as object, m.name, m.first_name, m.last_name, m.email, m.phone, m.role,
+        m.membership_type, m.membership_start_date, m.membership_end_date, m.created_at, m.updated_at""",
 )
 
 MEMBERSHIP = Resource(
@@ -66,10 +66,6 @@ INSERT = f"""
     )
     select row_to_json(w)::text from (select {MEMBER.columns} from made m) w"""
 
-ADOPT_SUBMISSIONS = """
-    update form_submissions set member_id = (select id from members where studio_id = $1 and email = $2)
-    where studio_id = $1 and submitter_email = $2 and member_id is null"""
-
 
 async def insert_member(
     connection: Connection, access: Access, email: str, first_name: str, last_name: str, phone: str | None
@@ -86,8 +82,3 @@ async def member_with_email(connection: Connection, access: Access, email: str) 
         "select id from members where studio_id = $1 and email = $2", access.studio_id, email
     )
     return found
-
-
-async def adopt_submissions(connection: Connection, access: Access, email: str) -> None:
-    """What was submitted under this email before there was a member is the member's now: a waiver counts."""
-    await connection.execute(ADOPT_SUBMISSIONS, access.studio_id, email)

@@ -916,11 +916,11 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.forms FOR EACH ROW EXECUTE FUNCTION
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.instructors FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
-CREATE TRIGGER touch BEFORE UPDATE ON public.leads FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+CREATE TRIGGER touch BEFORE UPDATE ON public.leads FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) OR (old.first_name IS DISTINCT FROM new.first_name) OR (old.last_name IS DISTINCT FROM new.last_name) OR (old.phone IS DISTINCT FROM new.phone) OR (old.source IS DISTINCT FROM new.source) OR (old.status IS DISTINCT FROM new.status) OR (old.lifecycle_stage IS DISTINCT FROM new.lifecycle_stage) OR (old.metadata IS DISTINCT FROM new.metadata) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.locations FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
-CREATE TRIGGER touch BEFORE UPDATE ON public.members FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+CREATE TRIGGER touch BEFORE UPDATE ON public.members FOR EACH ROW WHEN (((old.first_name IS DISTINCT FROM new.first_name) OR (old.last_name IS DISTINCT FROM new.last_name) OR (old.email IS DISTINCT FROM new.email) OR (old.phone IS DISTINCT FROM new.phone) OR (old.role IS DISTINCT FROM new.role) OR (old.membership_type IS DISTINCT FROM new.membership_type) OR (old.membership_start_date IS DISTINCT FROM new.membership_start_date) OR (old.membership_end_date IS DISTINCT FROM new.membership_end_date) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.memberships FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 

@@ -45,7 +45,7 @@ async def list_webhook_endpoints(caller: Manager, cursor: Cursor = None, limit: 
         WebhookEndpointWithSecret,
         *WRITING,
         *IDEMPOTENT,
-        Code.INVALID_TRANSITION,
+        Code.LIMIT_REACHED,
         status_code=201,
     ),
 )

@@ -19,6 +19,7 @@ from studiogate.domain.forms.completing import canonical_settings, completed_fie
 from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.ids import parse_id
+from studiogate.domain.leads import MAX_METADATA_BYTES, metadata_too_large
 from studiogate.domain.names import name_fault
 from studiogate.domain.people import normalize_email, normalize_phone
 from studiogate.domain.studio_file.faults import Loc
@@ -235,6 +236,13 @@ def json_object(value: Any, _setting: Setting) -> str:
     if not isinstance(value, dict):
         raise _wrong("must be an object")
     return _written(value)
+
+
+def lead_metadata(value: Any, setting: Setting) -> str:
+    written = json_object(value, setting)
+    if metadata_too_large(value):
+        raise _wrong(f"must have at most {MAX_METADATA_BYTES // 1024} KiB as stored")
+    return written
 
 
 def form_fields(value: Any, _setting: Setting) -> str:

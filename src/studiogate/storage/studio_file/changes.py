@@ -3,8 +3,9 @@
 Only rows that differ are locked and written: a row that is as the file says at the moment of looking is done, and
 what happens to it afterwards happened afterwards. Bookings go on in every class that the file does not change.
 
-Locks are taken in the house's order, each kind by id: the studio, classes, members, memberships. Everything that a
-running booking can hold is locked before anything is written, so the two cannot wait for each other in a circle.
+Locks are taken in the house's order, each kind by id: the studio, classes, members, memberships, forms.
+Everything that a running booking can hold is locked before anything is written, so the two cannot wait for each other
+in a circle.
 """
 
 from studiogate.domain.access import Access
@@ -34,6 +35,11 @@ MEMBERSHIPS_TO_LOCK = """
         select id from change_memberships union select membership_id from change_bookings)
     order by s.id for no key update"""
 
+# Whoever submits a form locks it and then the submitter's email: so does an import.
+FORMS_TO_LOCK = """
+    select f.id from forms f where f.studio_id = $1 and f.id in (select id from change_forms)
+    order by f.id for no key update"""
+
 
 async def lock_studio(connection: Connection, access: Access) -> None:
     """One import of a studio at a time, also of one that does not exist yet.
@@ -47,7 +53,7 @@ async def lock_studio(connection: Connection, access: Access) -> None:
 async def find_changes(connection: Connection, access: Access) -> None:
     for table in TABLES:
         await connection.execute(_differing(table), access.studio_id)
-    for statement in (CLASSES_TO_LOCK, MEMBERS_TO_LOCK, MEMBERSHIPS_TO_LOCK):
+    for statement in (CLASSES_TO_LOCK, MEMBERS_TO_LOCK, MEMBERSHIPS_TO_LOCK, FORMS_TO_LOCK):
         await connection.execute(statement, access.studio_id)
     for table in LOCKED:
         await _look_again(connection, access, table)

@@ -62,7 +62,7 @@ SECTIONS = {
                currency, refunded_amount::text as refunded_amount, status, location_id, created_at
         from purchases where studio_id = $1 order by created_at, id""",
     "leads": """
-        select id, email, first_name, source, status, lifecycle_stage, metadata, created_at
+        select id, email, first_name, last_name, phone, source, status, lifecycle_stage, metadata, created_at
         from leads where studio_id = $1 order by created_at, id""",
     "forms": """
         select id, title, slug, description, fields, settings, status

@@ -193,11 +193,17 @@ PURCHASES = Table(
     ),
     {"member_id": "members", "product_id": "products", "location_id": "locations"},
 )
+# A lead that has become a member stays so, whatever a file of an earlier time says.
+_STAYS_CONVERTED = "case when t.status = 'converted' and s.status <> 'converted' then t.{0} else s.{0} end"
 LEADS = Table(
     "leads",
     "lead",
     (
-        *_columns("text", "email", "first_name", "source", "status", "lifecycle_stage"),
+        *_columns("text", "email", "first_name"),
+        Column("last_name", "text", "coalesce(s.last_name, t.last_name, '')"),
+        Column("phone", "text", "nullif(coalesce(s.phone, t.phone), '')"),
+        Column("source", "text"),
+        *(Column(name, "text", _STAYS_CONVERTED.format(name)) for name in ("status", "lifecycle_stage")),
         Column("metadata", "jsonb"),
         CREATED_AT,
     ),

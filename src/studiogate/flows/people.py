@@ -1,0 +1,30 @@
+"""What follows when a member appears, by whatever way."""
+
+from collections.abc import Sequence
+
+from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
+from studiogate.flows.telling import changing
+from studiogate.storage import people as storage
+from studiogate.storage.database import Connection
+
+BATCH = 500
+
+
+async def members_appeared(
+    connection: Connection, access: Access, emails: Sequence[str], *, announce: bool = True
+) -> None:
+    """Convert the leads with these members' emails, and give the members the submissions made with them before.
+
+    Every way in which a member comes to exist or gets another email calls this, in its own transaction, with the
+    emails locked (``storage.people``). Without ``announce`` no event is emitted.
+    """
+    for start in range(0, len(emails), BATCH):
+        batch = emails[start : start + BATCH]
+        lead_ids = await storage.lock_leads_of_members(connection, access, batch)
+        if lead_ids and announce:
+            async with changing(connection, access, EventType.LEAD_UPDATED, *lead_ids):
+                await storage.convert(connection, access, lead_ids)
+        elif lead_ids:
+            await storage.convert(connection, access, lead_ids)
+        await storage.adopt_submissions(connection, access, batch)

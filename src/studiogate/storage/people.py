@@ -1,0 +1,53 @@
+"""What leads, members and submissions have in common: the email of a person.
+
+A lead and a member of one email may be created at the same moment, in two transactions that do not see each other.
+Whoever creates either of them, or links a submission to them, first takes the lock on the email; the next statement
+then sees what the other one has committed.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.storage.database import Connection
+
+# So many locks stand for all emails of a studio: an import of 100,000 members must not need 100,000 of them.
+BUCKETS = 1024
+EMAIL_LOCK = f"pg_advisory_xact_lock(hashtext('email ' || $1), hashtext({{}}) & {BUCKETS - 1})"
+LOCK_EMAIL = f"select {EMAIL_LOCK.format('$2')}"
+
+# A profile with the role "lead" is somebody who has not become a member yet.
+IS_MEMBER = "exists (select from members m where m.studio_id = $1 and m.email = {} and m.role <> 'lead')"
+
+LOCK_LEADS = f"""
+    select l.id from leads l
+    where l.studio_id = $1 and l.email = any($2::text[]) and l.status <> 'converted' and {IS_MEMBER.format("l.email")}
+    order by l.id for no key update of l"""
+
+CONVERT = """
+    update leads set status = 'converted', lifecycle_stage = 'member' where studio_id = $1 and id = any($2::uuid[])"""
+
+ADOPT_SUBMISSIONS = """
+    update form_submissions n set member_id = m.id from members m
+    where n.studio_id = $1 and n.submitter_email = m.email and n.member_id is null
+      and m.studio_id = $1 and m.email = any($2::text[])"""
+
+
+async def lock_email(connection: Connection, access: Access, email: str) -> None:
+    """Wait for others who create a person with this email; held until the transaction ends."""
+    await connection.execute(LOCK_EMAIL, str(access.studio_id), email)
+
+
+async def lock_leads_of_members(connection: Connection, access: Access, emails: Sequence[str]) -> list[UUID]:
+    """Lock the leads with one of these emails that are members by now and not converted yet; return their ids."""
+    rows = await connection.fetch(LOCK_LEADS, access.studio_id, emails)
+    return [row["id"] for row in rows]
+
+
+async def convert(connection: Connection, access: Access, lead_ids: Sequence[UUID]) -> None:
+    await connection.execute(CONVERT, access.studio_id, lead_ids)
+
+
+async def adopt_submissions(connection: Connection, access: Access, emails: Sequence[str]) -> None:
+    """What was submitted under one of these emails before there was a member is the member's now: a waiver counts."""
+    await connection.execute(ADOPT_SUBMISSIONS, access.studio_id, emails)
