@@ -8,9 +8,10 @@ import ipaddress
 import os
 import re
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -22,6 +23,7 @@ KEY_FILE = "secrets.key"
 # Hosts may be several, and none where the query names a socket's folder.
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/?#@\[\],]*)(?::[0-9]{0,5})?"
 _DATABASE_URL = re.compile(rf"postgres(?:ql)?://(?:[^\s/?#@]*@)?{_HOST}(?:,{_HOST})*(?:/[^\s?#]*)?(?:\?[^\s#]*)?")
+TARGETS = ("any", "read-write", "primary")  # of libpq's: the service writes, so a standby is of no use to it
 _ADDRESS = r"[^\s@<>]+@[^\s@<>]+"
 
 
@@ -58,7 +60,16 @@ def _database_url(value: object) -> object:
         raise ValueError(
             "should be postgresql://user:password@host:port/database, special characters percent-encoded (%23 for #)"
         )
+    if isinstance(value, str):
+        _check_options(dict(parse_qsl(urlsplit(value).query, keep_blank_values=True)))
     return value
+
+
+def _check_options(options: Mapping[str, str]) -> None:
+    if not re.fullmatch(r"[0-9]{1,5}", options.get("connect_timeout", "0")):
+        raise ValueError("has a connect_timeout that is no number of seconds")
+    if options.get("target_session_attrs", "any") not in TARGETS:
+        raise ValueError(f"has a target_session_attrs that is none of {', '.join(TARGETS)}")
 
 
 def _decoded(text: str) -> bytes | None:

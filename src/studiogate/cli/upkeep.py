@@ -15,6 +15,7 @@ from studiogate.flows.checkup import Finding
 from studiogate.storage import database, migrate
 from studiogate.storage.database import Connection, DatabaseUnavailableError
 from studiogate.storage.embedded import EmbeddedPostgresError
+from studiogate.storage.uploads import UploadFolder
 
 COLOURS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
@@ -64,16 +65,19 @@ def _findings(settings: configuration.Settings) -> list[Finding]:
     disk = _disk(settings)
     try:
         with database_of(settings) as dsn:
-            return [*asyncio.run(_examine(dsn)), disk]
+            return [*asyncio.run(_examine(settings, dsn)), disk]
     except (DatabaseUnavailableError, EmbeddedPostgresError) as error:
         mend = "Check STUDIOGATE_DATABASE_URL and that the server runs." if settings.database_url else ""
         return [Finding("fault", "database", f"cannot be reached: {error} {mend}".strip()), disk]
 
 
-async def _examine(dsn: str) -> list[Finding]:
-    connection: Connection = await database.connect(dsn)
+async def _examine(settings: configuration.Settings, dsn: str) -> list[Finding]:
+    connection: Connection = await database.connect(dsn, standby=True)
     try:
-        return [*await checkup.examine(connection), await checkup.examine_log(connection)]
+        findings = await checkup.examine(connection)
+        if all(finding.level == "ok" for finding in findings if finding.subject == "migrations"):
+            findings.append(await checkup.examine_files(connection, UploadFolder(settings.data_dir)))
+        return [*findings, await checkup.examine_log(connection)]
     finally:
         await connection.close()
 

@@ -1,16 +1,24 @@
 """What `doctor` looks at in the database."""
 
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import Literal
+from uuid import UUID
 
 from studiogate import clock
-from studiogate.storage import events, invariants, migrate
+from studiogate.domain.access import Access, operator_access
+from studiogate.storage import events, health, invariants, migrate
 from studiogate.storage.database import Connection
+from studiogate.storage.forms import uploads
+from studiogate.storage.uploads import UploadFolder
 from studiogate.storage.webhooks import claims
 
 OLDEST_POSTGRES = 150_000
 CLOCK_SECONDS = 2.0
 QUEUE_SECONDS = 60.0
+FILES_AT_ONCE = 500
+FILES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +29,7 @@ class Finding:
 
 
 async def examine(connection: Connection) -> list[Finding]:
-    findings = [await _server(connection), await _clock(connection)]
+    findings = [await _server(connection), await _writable(connection), await _clock(connection)]
     schema = await _schema(connection)
     findings.append(schema)
     if schema.level == "ok":
@@ -35,6 +43,16 @@ async def _server(connection: Connection) -> Finding:
     if number < OLDEST_POSTGRES:
         return Finding("fault", "database", f"PostgreSQL {text}: use version 15 or newer.")
     return Finding("ok", "database", f"PostgreSQL {text}")
+
+
+async def _writable(connection: Connection) -> Finding:
+    if await health.is_standby(connection):
+        text = "the server is a standby: point STUDIOGATE_DATABASE_URL to the primary, or name all hosts in it."
+        return Finding("fault", "writes", text)
+    if await health.is_read_only(connection):
+        text = "the server is read-only: find out why, then set default_transaction_read_only = off on it."
+        return Finding("fault", "writes", text)
+    return Finding("ok", "writes", "the server takes writes")
 
 
 async def _clock(connection: Connection) -> Finding:
@@ -89,3 +107,47 @@ async def _promises(connection: Connection) -> list[Finding]:
         if not violations:
             findings.append(Finding("ok", promise.name, promise.holds))
     return findings
+
+
+async def examine_files(connection: Connection, folder: UploadFolder) -> Finding:
+    """Compare the rows of uploads with the files in this machine's data folder."""
+    missing = [name async for name in _missing_files(connection, folder)]
+    if missing:
+        text = f"{len(missing)} uploaded files are not in {folder.data} ({_first(missing)}): restore them from a backup"
+        return Finding("fault", "uploads", text + ", or run doctor on the machine that received them.")
+    orphans = [name async for name in _orphans(connection, folder)]
+    if orphans:
+        text = f"{len(orphans)} files in {folder.data} belong to no upload ({_first(orphans)})"
+        return Finding("warning", "uploads", text + ": remove them unless the database is older than the folder.")
+    return Finding("ok", "uploads", "every upload has its file, every file its upload")
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:FILES_SHOWN]) + (", …" if len(names) > FILES_SHOWN else "")
+
+
+async def _missing_files(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
+    for studio_id in await uploads.studios_with_files(connection):
+        access, after = operator_access(studio_id), None
+        while page := await uploads.page_of_files(connection, access, after, FILES_AT_ONCE):
+            for name in await missing_files(connection, access, folder, page):
+                yield name
+            after = page[-1][0]
+
+
+async def missing_files(
+    connection: Connection, access: Access, folder: UploadFolder, page: Sequence[tuple[UUID, str]]
+) -> list[str]:
+    """Of these uploads the files that are not there. Housekeeping may have removed some together with their rows."""
+    missing = [name for _, name in page if not folder.has(access.studio_id, name)]
+    return sorted(await uploads.known_files(connection, access, missing)) if missing else []
+
+
+async def _orphans(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
+    for studio_id, files in groupby(folder.files(), key=lambda file: file[0]):
+        names = (name for _, name in files)
+        while batch := list(islice(names, FILES_AT_ONCE)):
+            known = await uploads.known_files(connection, operator_access(studio_id), batch)
+            for name in batch:
+                if name not in known:
+                    yield name

@@ -63,7 +63,7 @@ class Receiver:
             if isinstance(upload, Refusal):
                 return upload
             wire = await flow.record_from_page(database, access, upload)
-            self._folder.keep(access.studio_id, file.name)
+            file.keep()
             return wire
 
 

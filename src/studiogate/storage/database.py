@@ -5,26 +5,51 @@ between uses. asyncpg's own pool resets at every release and shields that in a t
 makes a plain read three times as dear. This one hands connections on and nothing else.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import asyncpg
 
 from studiogate import clock
+from studiogate.storage.deadlines import Watch
+from studiogate.storage.failures import (
+    OTHER_SESSION,
+    READ_ONLY,
+    UNAVAILABLE,
+    Connection,
+    DatabaseUnavailableError,
+    OverloadedError,
+    PoolerError,
+    ReadOnlyDatabaseError,
+    TransactionConflictError,
+    UnknownOutcomeError,
+    own_errors,
+    raise_as_ours,
+)
 from studiogate.storage.pace import Pace
+from studiogate.storage.servers import Servers
 from studiogate.storage.turns import Turns
 
+__all__ = [
+    "Connection",
+    "Database",
+    "DatabaseUnavailableError",
+    "OverloadedError",
+    "PoolerError",
+    "ReadOnlyDatabaseError",
+    "Record",
+    "TransactionConflictError",
+    "UnknownOutcomeError",
+    "connect",
+    "own_errors",
+]
+
 Record: TypeAlias = asyncpg.Record
-if TYPE_CHECKING:
-    Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
-else:
-    Connection = asyncpg.Connection  # generic only in the driver's type stubs
 
 ACQUIRE_SECONDS = 1.0
 OVERLOADED_SECONDS = 1.0  # so long after somebody waited in vain, few are let into the line
-CONNECT_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
 # Whatever the server's own settings are: parameters are keys' hashes and people's names.
 UNLOGGED = {"log_parameter_max_length_on_error": "0"}
 SESSION = {
@@ -43,40 +68,13 @@ SESSION = {
     # until the next analyze, but not where tests/flows/test_young_plans.py looks.
     "enable_seqscan": "off",
 }
-STATEMENTS_KEPT = 500  # all that a process ever says, for as long as the connection lives
-
-
-class OverloadedError(Exception):
-    """No connection, or no lock, became free in time."""
-
-
-class DatabaseUnavailableError(Exception):
-    """PostgreSQL cannot be reached, or went away under a statement."""
-
-
-class TransactionConflictError(Exception):
-    """PostgreSQL broke a deadlock, or two transactions could not be put in order, or the like: doing it again helps."""
-
-
-# What asyncpg raises when the server is gone, starting, stopping or out of connections.
-UNAVAILABLE = (
-    OSError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InternalClientError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.TooManyConnectionsError,
-)
-# What it raises when a statement waited or ran too long.
-TOO_SLOW = (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError)
-# The last one: a migration changed a type under a prepared statement, of which the driver makes a new one next time.
-CONFLICTING = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.InvalidCachedStatementError)
 
 
 class Database:
     """A pool of connections to one PostgreSQL, opened as they are needed, at most ``size`` of them."""
 
     def __init__(self, dsn: str, size: int, **session: str) -> None:
-        self._dsn = dsn
+        self._servers = Servers(dsn)
         self._session = {**SESSION, **session}
         self._size = size
         self._open = 0
@@ -84,6 +82,8 @@ class Database:
         self._waiting: Turns[Connection | None] = Turns()
         self._pace = Pace()
         self._overloaded_until = 0.0
+        statement_seconds = _seconds(self._session["statement_timeout"])
+        self._watch = Watch(statement_seconds, self._idle.__contains__, self._drop_idle)
 
     def connection(self) -> "Lease":
         """A connection for plain reads, each its own implicit transaction."""
@@ -97,9 +97,8 @@ class Database:
     async def close(self) -> None:
         """Close what is idle; what is in use closes when it comes back."""
         self._size = 0
-        idle, self._idle = self._idle, []
-        for connection in idle:
-            await self._discard(connection)
+        while self._idle:
+            await self._discard(self._idle.pop())
 
     async def acquire(self) -> Connection:
         if (connection := self._take_idle()) is not None:
@@ -126,14 +125,28 @@ class Database:
 
     def release(self, connection: Connection) -> None:
         """Take a connection back. One that is closed or still in a transaction is not handed on."""
-        if connection.is_closed() or connection.is_in_transaction() or self._size == 0:
+        if (
+            connection.is_closed()
+            or connection.is_in_transaction()
+            or self._size == 0
+            or connection in self._watch.retired
+        ):
             self.drop(connection)
         else:
             self._give(connection)
 
     def drop(self, connection: Connection) -> None:
+        self._watch.forget(connection)
         connection.terminate()
         self._give(None)
+
+    def distrust(self) -> None:
+        """The server is not what it was (a demoted primary, say): use no connection again that is open now."""
+        self._watch.retire_all()
+
+    def _drop_idle(self, connection: Connection) -> None:
+        self._idle.remove(connection)
+        self.drop(connection)
 
     def _give(self, connection: Connection | None) -> None:
         """To whoever waits longest; None is the right to open a new one."""
@@ -156,18 +169,12 @@ class Database:
     async def _connect(self) -> Connection:
         """On a place that is counted already."""
         try:
-            return await asyncpg.connect(
-                self._dsn,
-                timeout=CONNECT_SECONDS,
-                server_settings=self._session,
-                statement_cache_size=STATEMENTS_KEPT,
-                max_cached_statement_lifetime=0,
-            )
-        except BaseException as error:
+            connection = await self._servers.connect(self._session)
+        except BaseException:
             self._give(None)
-            if isinstance(error, (*UNAVAILABLE, asyncpg.PostgresError)):
-                raise DatabaseUnavailableError(str(error)) from error
             raise
+        self._watch.add(connection)
+        return connection
 
     async def _wait_for_turn(self) -> Connection:
         try:
@@ -179,8 +186,9 @@ class Database:
 
     async def _discard(self, connection: Connection) -> None:
         self._open -= 1
+        self._watch.forget(connection)
         try:
-            await connection.close(timeout=CONNECT_SECONDS)
+            await connection.close(timeout=CLOSE_SECONDS)
         except (*UNAVAILABLE, asyncpg.PostgresError):
             connection.terminate()
 
@@ -203,12 +211,15 @@ class Lease:
         if kind is None:
             self._database.release(self._connection)
             return
-        if isinstance(error, Exception):
+        if isinstance(error, (*READ_ONLY, *OTHER_SESSION)):
+            self._database.drop(self._connection)
+            self._database.distrust()
+        elif isinstance(error, Exception):
             self._database.release(self._connection)
         else:
             # Cancelled in the middle of a statement: who knows what is still under way on it.
             self._database.drop(self._connection)
-        _raise_as_ours(error, self._connection)
+        raise_as_ours(error, self._connection)
 
 
 class Transaction(Lease):
@@ -226,13 +237,22 @@ class Transaction(Lease):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is None:
-            if await self._say("commit") != "COMMIT":
+            if await self._commit() != "COMMIT":
                 self._database.release(self._connection)
                 raise RuntimeError("a failure inside the transaction was passed over, so nothing of it was kept")
-        elif self._connection.is_in_transaction():
+        elif self._connection.is_closed() or self._connection.is_in_transaction():
             # Also for who was cancelled in a statement: the driver ends it first, and with it its locks.
             await self._say("rollback")
         await super().__aexit__(kind, error, traceback)
+
+    async def _commit(self) -> str:
+        """A server that is lost now may have kept the transaction or not."""
+        try:
+            return await self._say("commit")
+        except ReadOnlyDatabaseError:
+            raise
+        except DatabaseUnavailableError as error:
+            raise UnknownOutcomeError(str(error)) from error
 
     async def _say(self, word: str) -> str:
         """Gives the connection back where this fails, because nobody else will."""
@@ -243,31 +263,19 @@ class Transaction(Lease):
             raise
 
 
-def _raise_as_ours(error: BaseException | None, connection: Connection) -> None:
-    """In our words, where it is one that the callers know what to do about."""
-    if isinstance(error, CONFLICTING):
-        raise TransactionConflictError(str(error)) from error
-    if isinstance(error, TOO_SLOW):
-        raise OverloadedError(str(error)) from error
-    gone = isinstance(error, asyncpg.InterfaceError) and connection.is_closed()
-    if gone or isinstance(error, UNAVAILABLE):
-        raise DatabaseUnavailableError(str(error)) from error
-
-
-@contextmanager
-def own_errors(connection: Connection) -> Iterator[None]:
-    """What a lease does with the driver's exceptions, for a connection outside the pool."""
-    try:
-        yield
-    except Exception as error:
-        _raise_as_ours(error, connection)
-        raise
-
-
-async def connect(dsn: str) -> Connection:
-    """One connection outside the pool, for commands and for migrations; it has no statement timeout."""
+async def connect(dsn: str, *, standby: bool = False) -> Connection:
+    """One connection outside the pool, for commands and for migrations; it has no statement timeout. With ``standby``
+    a server that takes no writes will do where there is no other."""
     session = {**UNLOGGED, "application_name": "studiogate", "timezone": "UTC", "jit": "off"}
     try:
-        return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, server_settings=session)
-    except (*UNAVAILABLE, asyncpg.PostgresError) as error:
-        raise DatabaseUnavailableError(str(error)) from error
+        return await Servers(dsn).connect(session)
+    except ReadOnlyDatabaseError:
+        if not standby:
+            raise
+    return await Servers(dsn).connect(session, "any")
+
+
+def _seconds(setting: str) -> float:
+    """A duration as PostgreSQL writes it; 0 where there is no limit."""
+    number, unit = re.fullmatch(r"(\d+)(ms|s|min)?", setting).groups()  # type: ignore[union-attr]  # our own settings
+    return int(number) * {"ms": 0.001, "s": 1.0, "min": 60.0, None: 0.001}[unit]

@@ -11,10 +11,16 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from studiogate.storage.database import CONNECT_SECONDS, UNAVAILABLE, Connection
+from studiogate.storage.database import DatabaseUnavailableError
 from studiogate.storage.events import CHANNEL
+from studiogate.storage.failures import UNAVAILABLE
+from studiogate.storage.health import is_read_only
+from studiogate.storage.servers import Servers
 
 AGAIN_SECONDS = 1.0
+# A listener sends nothing, so only a question shows that its server hangs, or no longer is the one that is written to.
+PROBE_SECONDS = 15.0
+PROBE_ANSWER_SECONDS = 5.0
 MOST_WAITING = 1_000
 SESSION = {"application_name": "studiogate-listener", "timezone": "UTC"}
 log = structlog.get_logger()
@@ -24,7 +30,7 @@ class Listener:
     """Calls ``heard`` with a studio's id whenever events of the studio got their numbers."""
 
     def __init__(self, dsn: str, heard: Callable[[UUID], None]) -> None:
-        self._dsn = dsn
+        self._servers = Servers(dsn)
         self._heard = heard
         self._task: asyncio.Task[None] | None = None
 
@@ -43,22 +49,34 @@ class Listener:
         while True:
             try:
                 await self._listen()
-            except (*UNAVAILABLE, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+            except (*UNAVAILABLE, DatabaseUnavailableError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 log.warning("not listening for events", problem=type(error).__name__)
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _listen(self) -> None:
         lost = asyncio.Event()
-        connection: Connection = await asyncpg.connect(self._dsn, timeout=CONNECT_SECONDS, server_settings=SESSION)
+        connection = await self._servers.connect(SESSION)
         try:
             connection.add_termination_listener(lambda _: lost.set())
-            await connection.add_listener(CHANNEL, lambda _connection, _pid, _channel, studio: self._hear(studio))
-            await lost.wait()
+            async with asyncio.timeout(PROBE_ANSWER_SECONDS):
+                await connection.add_listener(CHANNEL, lambda _connection, _pid, _channel, studio: self._hear(studio))
+            while not await _happens(lost, PROBE_SECONDS):
+                async with asyncio.timeout(PROBE_ANSWER_SECONDS):
+                    if await is_read_only(connection):
+                        return
         finally:
             connection.terminate()
 
     def _hear(self, studio_id: object) -> None:
         self._heard(UUID(str(studio_id)))
+
+
+async def _happens(event: asyncio.Event, within: float) -> bool:
+    try:
+        async with asyncio.timeout(within):
+            return await event.wait()
+    except TimeoutError:
+        return False
 
 
 class Bells:

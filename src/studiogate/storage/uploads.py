@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ from typing import BinaryIO
 from uuid import UUID
 
 from studiogate import clock
+from studiogate.storage.failures import UnknownOutcomeError
 
 FOLDER = "uploads"
 INCOMING = "incoming"
@@ -41,6 +43,19 @@ class UploadFolder:
         """Where a file is now; in the moment after its commit it may not have been moved yet."""
         kept = self.kept(studio_id, name)
         return kept if kept.exists() else self.incoming(studio_id, name)
+
+    def has(self, studio_id: UUID, name: str) -> bool:
+        """Whether a file is there, also while it is moved."""
+        kept = self.kept(studio_id, name)
+        return kept.exists() or self.incoming(studio_id, name).exists() or kept.exists()
+
+    def files(self) -> Iterator[tuple[UUID, str]]:
+        """Studios and names of all files that have been in their place for a while."""
+        before = clock.timestamp() - ABANDONED_SECONDS
+        for path in (self.data / FOLDER).glob("*-*/??/*"):
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                if path.stat().st_mtime < before:
+                    yield UUID(path.parent.parent.name), path.name
 
     def keep(self, studio_id: UUID, name: str) -> None:
         """Put a file whose row is committed into its place."""
@@ -75,7 +90,10 @@ class IncomingFile:
     def __init__(self, folder: UploadFolder, studio_id: UUID) -> None:
         self.name = secrets.token_hex(16)
         self.size = 0
+        self._folder = folder
+        self._studio_id = studio_id
         self._path = folder.incoming(studio_id, self.name)
+        self._has_row = False
         self._hash = hashlib.sha256()
         folder.make_private(self._path.parent)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -94,9 +112,21 @@ class IncomingFile:
         return self._hash.digest()
 
     def finish(self) -> None:
-        """Everything is on the disk: from here on a row may name it."""
+        """Everything is on the disk, the name included: from here on a row may name it."""
         self.stream.flush()
         os.fsync(self.stream.fileno())
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def keep(self) -> None:
+        """Put the file into its place, now that its row is committed. Where that fails it stays in ``incoming``, where
+        readers find it too, and housekeeping moves it later."""
+        self._has_row = True
+        with contextlib.suppress(OSError):
+            self._folder.keep(self._studio_id, self.name)
 
     def __enter__(self) -> "IncomingFile":
         return self
@@ -104,7 +134,9 @@ class IncomingFile:
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        """Gone, unless it was moved to its place. Who is cancelled cannot know whether the row is committed."""
+        """Remove the file unless it has a row, or may have one: whoever was cancelled, or lost the database during the
+        COMMIT, cannot know. Housekeeping finds out."""
         self.stream.close()
-        if error is None or isinstance(error, Exception):
+        unknown = isinstance(error, UnknownOutcomeError) or not isinstance(error, Exception | None)
+        if not self._has_row and not unknown:
             self._path.unlink(missing_ok=True)

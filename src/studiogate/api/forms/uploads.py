@@ -87,12 +87,11 @@ async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: Opt
     form = await caller.read(look, form_id)
     if isinstance(form, Refusal):
         return caller.refuse(form)
-    folder = UploadFolder(caller.runtime.settings.data_dir)
-    with IncomingFile(folder, caller.access.studio_id) as file:
+    with IncomingFile(UploadFolder(caller.runtime.settings.data_dir), caller.access.studio_id) as file:
         upload = await _received(caller, form, file)
         if isinstance(upload, Refusal):
             return caller.refuse(upload)
-        return await _recorded(caller, idempotency_key, form, upload, folder, file)
+        return await _recorded(caller, idempotency_key, form, upload, file)
 
 
 async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> NewUpload | Refusal:
@@ -126,7 +125,6 @@ async def _recorded(
     idempotency_key: str | None,
     form: FormForUpload,
     upload: NewUpload,
-    folder: UploadFolder,
     file: IncomingFile,
 ) -> Answer:
     """The row, and then the file's place. Who dies in between leaves a row whose file housekeeping puts there."""
@@ -141,7 +139,7 @@ async def _recorded(
         status=201,
     )
     if answer.status == 201 and REPLAYED not in answer.headers:
-        folder.keep(caller.access.studio_id, file.name)
+        file.keep()
     return answer
 
 

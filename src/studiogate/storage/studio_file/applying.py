@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import CONFLICTING, Connection, DatabaseUnavailableError
+from studiogate.storage.failures import CONFLICTING, Connection, DatabaseUnavailableError
 from studiogate.storage.studio_file.shapes import Limits, Table
 
 STUDIO_COLUMNS = ("name", "slug", "timezone", "logo_url", "primary_color", "currency", "country", "test", "policy")
