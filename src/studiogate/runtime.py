@@ -30,7 +30,7 @@ class Runtime:
         database = Database(settings.database_url, settings.pool_size)
         rules = TargetRules(settings.webhook_allow_cidrs, allow_http=settings.webhook_allow_http)
         # The key is read, and made where there is none, only when a secret is sealed or opened.
-        sealer = Sealer(lambda: configuration.secret_key(settings))
+        sealer = Sealer(lambda: configuration.secret_keys(settings))
         return cls(
             settings, database, Sequencer(database), sealer, Resolver(rules), Bells(settings.database_url), Turnstile()
         )

@@ -8,7 +8,7 @@ import ipaddress
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl, urlsplit
@@ -49,7 +49,7 @@ def _smtp_url(value: object) -> object:
 
 
 def _key(value: object) -> object:
-    if value is not None and _decoded(str(value)) is None:
+    if value is not None and not all(map(_decoded, str(value).split(","))):
         raise ValueError("should be 32 bytes in base64 (openssl rand -base64 32)")
     return value
 
@@ -98,7 +98,8 @@ class Settings(BaseSettings):
     webhook_allow_http: bool = False
     smtp_url: Annotated[str | None, BeforeValidator(_smtp_url)] = None
     mail_from: str | None = Field(None, pattern=rf"^({_ADDRESS}|[^<>\r\n]*<{_ADDRESS}>)$")
-    # Seals webhook secrets: 32 bytes in base64. Needed where processes do not share a data folder.
+    # Seals webhook secrets: 32 bytes in base64. Needed where processes do not share a data folder. Two of them, with a
+    # comma, while `secrets rotate` replaces one by the other.
     secret_key: Annotated[str | None, BeforeValidator(_key)] = None
 
 
@@ -127,23 +128,52 @@ def _refuse_unknown_names() -> None:
             raise SettingsError(f"{name} is not a setting; the nearest one is {nearest[0]}. Correct or unset it.")
 
 
-def secret_key(settings: Settings) -> bytes:
-    """The key of this deployment: the setting, else a file in the data folder, made at its first use.
+def secret_keys(settings: Settings) -> list[bytes]:
+    """The keys of this deployment: the setting, else a file in the data folder, made at its first use. There are two
+    only while one replaces the other.
 
-    It is linked into place whole, so that of several processes at once one makes it and all read the same.
+    The file is linked into place whole, so that of several processes at once one makes it and all read the same.
     """
-    if settings.secret_key is not None:
-        return _decoded(settings.secret_key) or b""
     path = settings.data_dir / KEY_FILE
-    if not path.exists():
+    if settings.secret_key is None and not path.exists():
         settings.data_dir.mkdir(parents=True, exist_ok=True)
-        draft = settings.data_dir / f".{KEY_FILE}.{os.getpid()}.{secrets.token_hex(4)}"
-        draft.touch(mode=0o600)
-        draft.write_text(base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode() + "\n")
+        draft = _drafted(path, [secrets.token_bytes(KEY_BYTES)])
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
         draft.unlink()
-    key = _decoded(path.read_text())
-    if key is None:
+    return known_secret_keys(settings)
+
+
+def known_secret_keys(settings: Settings) -> list[bytes]:
+    """The same, but none is made."""
+    path = settings.data_dir / KEY_FILE
+    if settings.secret_key is None and not path.exists():
+        return []
+    texts = path.read_text().split() if settings.secret_key is None else settings.secret_key.split(",")
+    keys = [key for key in map(_decoded, texts) if key is not None]
+    if not keys or len(keys) < len(texts):
         raise SettingsError(f"{path} does not hold a key: restore it, or set {PREFIX}SECRET_KEY.")
-    return key
+    return keys
+
+
+def write_secret_keys(settings: Settings, keys: Sequence[bytes]) -> Path:
+    """Replace the file in one step: whoever reads it, and whatever happens, finds all of the old or all of the new."""
+    path = settings.data_dir / KEY_FILE
+    draft = _drafted(path, keys)
+    if path.exists():
+        os.chown(draft, path.stat().st_uid, path.stat().st_gid)
+    draft.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+    return path
+
+
+def _drafted(path: Path, keys: Sequence[bytes]) -> Path:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.writelines(base64.b64encode(key).decode() + "\n" for key in keys)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft

@@ -102,7 +102,7 @@ async def write(
 
 
 def _purpose(caller: Caller) -> str:
-    return f"remembered answer {caller.access.studio_id} {caller.access.credential_id}"
+    return once.answer_purpose(caller.access.studio_id, caller.access.credential_id)
 
 
 def _retry_after(status: int, body: bytes) -> tuple[tuple[bytes, bytes], ...]:

@@ -29,6 +29,7 @@ COMMANDS = {
     "class": "staff:classes",
     "booking": "staff:bookings",
     "events": "events:app",
+    "secrets": "secrets:app",
 }
 
 # What a person at the keyboard can mend; anything else is a fault of ours and shows its traceback.

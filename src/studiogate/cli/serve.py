@@ -16,6 +16,7 @@ from studiogate import clock, telemetry
 from studiogate import settings as configuration
 from studiogate.cli.address import address_of, noted, shown_host
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
+from studiogate.cli.secret_key import check_key
 from studiogate.cli.supervisor import Supervisor, listen
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
@@ -57,7 +58,7 @@ def serve(
     """Serve the API on a migrated database, with housekeeping beside it."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
     with _service(settings, no_worker=no_worker) as (dsn, supervisor):
-        asyncio.run(check_migrated(dsn))
+        asyncio.run(check_database(settings, dsn))
         _run(settings, supervisor)
 
 
@@ -134,6 +135,7 @@ async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
     connection = await database.connect(dsn)
     try:
         await migrate.migrate(connection)
+        await check_key(connection, settings)
         return None if no_demo else await _ensure_demo(connection, settings.data_dir)
     finally:
         await connection.close()
@@ -145,11 +147,13 @@ async def _ensure_demo(connection: Connection, folder: Path) -> str | None:
     return await ensure(connection, folder)
 
 
-async def check_migrated(dsn: str) -> None:
+async def check_database(settings: Settings, dsn: str) -> None:
+    """Refuse to start on a database that is not migrated, or whose secrets this process could not open."""
     connection = await database.connect(dsn)
     try:
         if await migrate.pending(connection):
             raise CommandError("The database is not migrated: run `studiogate migrate`.")
+        await check_key(connection, settings)
     finally:
         await connection.close()
 

@@ -10,9 +10,11 @@ from rich.text import Text
 
 from studiogate import settings as configuration
 from studiogate.cli.context import AsJson, DataFolder, counted, database_of, on_database, print_json, screen
+from studiogate.cli.secret_key import OTHER_KEY
+from studiogate.domain.webhooks.secrets import fingerprint
 from studiogate.flows import checkup
 from studiogate.flows.checkup import Finding
-from studiogate.storage import database, migrate
+from studiogate.storage import database, deployment, migrate
 from studiogate.storage.database import Connection, DatabaseUnavailableError
 from studiogate.storage.embedded import EmbeddedPostgresError
 from studiogate.storage.uploads import UploadFolder
@@ -77,9 +79,19 @@ async def _examine(settings: configuration.Settings, dsn: str) -> list[Finding]:
         findings = await checkup.examine(connection)
         if all(finding.level == "ok" for finding in findings if finding.subject == "migrations"):
             findings.append(await checkup.examine_files(connection, UploadFolder(settings.data_dir)))
+            findings.append(await _secret_key(connection, settings))
         return [*findings, await checkup.examine_log(connection)]
     finally:
         await connection.close()
+
+
+async def _secret_key(connection: Connection, settings: configuration.Settings) -> Finding:
+    known = await deployment.key_fingerprint(connection)
+    if known is None:
+        return Finding("ok", "secret key", "none is in use yet")
+    if known in map(fingerprint, configuration.known_secret_keys(settings)):
+        return Finding("ok", "secret key", "the one that the database was set up with")
+    return Finding("fault", "secret key", OTHER_KEY)
 
 
 def _disk(settings: configuration.Settings) -> Finding:

@@ -5,7 +5,7 @@ import asyncio
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.cli.context import DataFolder, screen
-from studiogate.cli.serve import check_migrated, database_for
+from studiogate.cli.serve import check_database, database_for
 from studiogate.cli.worker_process import work
 
 
@@ -15,6 +15,6 @@ def worker(data: DataFolder = None) -> None:
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
     with database_for(settings, lambda *_: None) as (dsn, _):
-        asyncio.run(check_migrated(dsn))
+        asyncio.run(check_database(settings, dsn))
         screen.print("The worker runs. Ctrl-C stops it.")
         asyncio.run(work(settings.model_copy(update={"database_url": dsn}), lifeline=None))

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from studiogate import clock
 from studiogate.domain.access import Access, operator_access
-from studiogate.storage import events, health, invariants, migrate
+from studiogate.storage import events, health, housekeeping, invariants, migrate
 from studiogate.storage.database import Connection
 from studiogate.storage.forms import uploads
 from studiogate.storage.uploads import UploadFolder
@@ -127,7 +127,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 async def _missing_files(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
-    for studio_id in await uploads.studios_with_files(connection):
+    for studio_id in await housekeeping.studios_with_files(connection):
         access, after = operator_access(studio_id), None
         while page := await uploads.page_of_files(connection, access, after, FILES_AT_ONCE):
             for name in await missing_files(connection, access, folder, page):

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
+from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
@@ -49,6 +50,11 @@ Render = Callable[[str | Refusal], Reply]
 
 Visible = Callable[[Connection], Awaitable[bool]]
 """Whether the caller may (still) see what the first result was about."""
+
+
+def answer_purpose(studio_id: UUID, credential_id: str) -> str:
+    """What a remembered answer that holds a secret is sealed for."""
+    return f"remembered answer {studio_id} {credential_id}"
 
 
 class _ForgetError(Exception):

@@ -12,7 +12,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.webhooks.secrets import Sealer, new_secret
-from studiogate.storage import events
+from studiogate.storage import deployment, events
 from studiogate.storage.database import Connection
 from studiogate.storage.ids import new_id
 from studiogate.storage.webhooks import deliveries, endpoints
@@ -41,6 +41,7 @@ async def create(connection: Connection, access: Access, sealer: Sealer, details
     if await endpoints.count_live(connection, access) >= MAXIMUM_ENDPOINTS:
         return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAXIMUM_ENDPOINTS})
     endpoint_id, secret = new_id(), new_secret()
+    sealer.use(await deployment.share_fingerprint(connection))
     sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     await endpoints.create(connection, access, endpoint_id, details, sealed)
     return await _with_secret(connection, access, endpoint_id, secret)
@@ -78,6 +79,7 @@ async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, 
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
     secret = new_secret()
+    sealer.use(await deployment.share_fingerprint(connection))
     await endpoints.rotate(
         connection, access, endpoint_id, sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     )

@@ -31,6 +31,8 @@ STUDIOS_WITH_FORGOTTEN_UPLOADS = """
     select distinct studio_id from form_uploads
     where submission_id is null and created_at <= clock_timestamp() - interval '24 hours'"""
 
+STUDIOS_WITH_FILES = "select distinct studio_id from form_uploads"
+
 STUDIOS_WITH_OLD_MAILS = """
     select distinct studio_id from mails
     where status <> 'queued' and created_at < clock_timestamp() - interval '7 days'"""
@@ -72,6 +74,10 @@ async def studios_with_expired_keys(connection: Connection) -> list[UUID]:
 
 async def studios_with_forgotten_uploads(connection: Connection) -> list[UUID]:
     return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_FORGOTTEN_UPLOADS)]
+
+
+async def studios_with_files(connection: Connection) -> list[UUID]:
+    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_FILES)]
 
 
 async def studios_with_old_mails(connection: Connection) -> list[UUID]:

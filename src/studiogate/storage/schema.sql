@@ -213,6 +213,13 @@ CASE reason
 END))
 );
 
+CREATE TABLE public.deployment (
+    only_row boolean DEFAULT true NOT NULL,
+    key_fingerprint bytea NOT NULL,
+    CONSTRAINT deployment_key_fingerprint_check CHECK ((length(key_fingerprint) = 16)),
+    CONSTRAINT deployment_only_row_check CHECK (only_row)
+);
+
 CREATE TABLE public.event_heads (
     studio_id uuid NOT NULL,
     sequence bigint DEFAULT 0 NOT NULL
@@ -646,6 +653,9 @@ ALTER TABLE ONLY public.credentials
 ALTER TABLE ONLY public.credit_ledger
     ADD CONSTRAINT credit_ledger_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.deployment
+    ADD CONSTRAINT deployment_pkey PRIMARY KEY (only_row);
+
 ALTER TABLE ONLY public.event_heads
     ADD CONSTRAINT event_heads_pkey PRIMARY KEY (studio_id);
 
@@ -938,7 +948,7 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.studios FOR EACH ROW EXECUTE FUNCTI
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.waitlist_entries FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
-CREATE TRIGGER touch BEFORE UPDATE ON public.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+CREATE TRIGGER touch BEFORE UPDATE ON public.webhook_endpoints FOR EACH ROW WHEN ((current_setting('studiogate.resealing'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION public.touch_updated_at();
 
 ALTER TABLE ONLY public.booking_cancellations
     ADD CONSTRAINT booking_cancellations_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);

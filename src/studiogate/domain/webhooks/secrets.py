@@ -1,10 +1,11 @@
 """Signing secrets: made here, kept sealed, and used for Standard Webhooks signatures."""
 
 import base64
+import hmac
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
-from functools import cached_property
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -12,31 +13,68 @@ from standardwebhooks import Webhook
 
 SECRET_BYTES = 32
 NONCE_BYTES = 12
+FINGERPRINT_BYTES = 16
 
 
 class SealError(Exception):
     """The sealed text was not sealed with this deployment's key."""
 
 
+def fingerprint(key: bytes) -> bytes:
+    """Tells keys apart and nothing about them."""
+    return hmac.digest(key, b"studiogate secret key", "sha256")[:FINGERPRINT_BYTES]
+
+
 class Sealer:
-    """AES-256-GCM with the deployment's key. What it is for is sealed in: one endpoint's secret opens no other."""
+    """AES-256-GCM with the deployment's key. What it is for is sealed in: one endpoint's secret opens no other.
 
-    def __init__(self, load_key: Callable[[], bytes]) -> None:
-        self._load_key = load_key
+    While a key is replaced there are two: either opens, and the database says which one seals (``use``). Keys are
+    loaded again when something cannot be opened, so a rotation needs no restart.
+    """
 
-    @cached_property
-    def _cipher(self) -> AESGCM:
-        return AESGCM(self._load_key())
+    def __init__(self, load_keys: Callable[[], Sequence[bytes]]) -> None:
+        self._load_keys = load_keys
+        self._ciphers: dict[bytes, AESGCM] = {}
+        self._current: bytes | None = None
+
+    def use(self, wanted: bytes | None) -> None:
+        """Seal with the key of this fingerprint from now on. None: the database knows no key yet."""
+        if wanted is None:
+            return
+        if wanted not in self._ciphers:
+            self._load()
+        if wanted not in self._ciphers:
+            raise SealError("this process has another secret key than the database: restart it with the right one")
+        self._current = wanted
 
     def seal(self, text: bytes, purpose: str) -> bytes:
+        if self._current is None:
+            self._load()
+            self._current = next(iter(self._ciphers))
         nonce = secrets.token_bytes(NONCE_BYTES)
-        return nonce + self._cipher.encrypt(nonce, text, purpose.encode())
+        return nonce + self._ciphers[self._current].encrypt(nonce, text, purpose.encode())
 
     def open(self, sealed: bytes, purpose: str) -> bytes:
-        try:
-            return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], purpose.encode())
-        except InvalidTag as error:
-            raise SealError("a secret was sealed with another key than this deployment's") from error
+        text = self._opened(sealed, purpose)
+        if text is None and self._load():
+            text = self._opened(sealed, purpose)
+        if text is None:
+            raise SealError("a secret was sealed with another key than this deployment's")
+        return text
+
+    def _opened(self, sealed: bytes, purpose: str) -> bytes | None:
+        for cipher in self._ciphers.values():
+            with suppress(InvalidTag, ValueError):  # the latter: it is too short to be sealed at all
+                return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], purpose.encode())
+        return None
+
+    def _load(self) -> bool:
+        """Whether there are keys that were not known. Those that were stay: what was read before a rotation may still
+        have to be opened."""
+        loaded = {fingerprint(key): key for key in self._load_keys()}
+        new = {each: AESGCM(key) for each, key in loaded.items() if each not in self._ciphers}
+        self._ciphers |= new
+        return bool(new)
 
 
 def new_secret() -> str:

@@ -28,8 +28,6 @@ PAGE = """
     select id, stored_name from form_uploads
     where studio_id = $1 and ($2::uuid is null or id > $2) order by id limit $3"""
 
-STUDIOS_WITH_FILES = "select distinct studio_id from form_uploads"
-
 KNOWN = "select stored_name from form_uploads where studio_id = $1 and stored_name = any($2)"
 
 
@@ -69,11 +67,6 @@ async def forget_uploads(connection: Connection, access: Access, at_most: int) -
 async def known_files(connection: Connection, access: Access, names: list[str]) -> set[str]:
     """Of these files those that have a row."""
     return {row["stored_name"] for row in await connection.fetch(KNOWN, access.studio_id, names)}
-
-
-async def studios_with_files(connection: Connection) -> list[UUID]:
-    """The doctor's own question over all studios."""
-    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_FILES)]
 
 
 async def page_of_files(

@@ -1,0 +1,30 @@
+"""The check that a process has the installation's secret key, at every start."""
+
+from studiogate import settings as configuration
+from studiogate.cli.context import CommandError
+from studiogate.domain.webhooks.secrets import fingerprint
+from studiogate.flows import secrets as flow
+from studiogate.settings import Settings
+from studiogate.storage import deployment
+from studiogate.storage.database import Connection
+
+OTHER_KEY = (
+    "This machine's secret key is not the one that the database was set up with: set STUDIOGATE_SECRET_KEY, or copy "
+    "secrets.key into the data folder, from a machine that works. If no machine has it any more: "
+    "`studiogate secrets rotate --lost`."
+)
+
+
+async def key_problem(connection: Connection, settings: Settings) -> str | None:
+    """Why this process must not work with this database, or None. No key is made beside one that is known."""
+    known = await deployment.key_fingerprint(connection)
+    if known is None:
+        known = await flow.agree(connection, configuration.secret_keys(settings)[0])
+    keys = configuration.known_secret_keys(settings)
+    return None if known in map(fingerprint, keys) else OTHER_KEY
+
+
+async def check_key(connection: Connection, settings: Settings) -> None:
+    problem = await key_problem(connection, settings)
+    if problem is not None:
+        raise CommandError(problem)

@@ -1,0 +1,97 @@
+"""studiogate secrets rotate: another secret key, with everything sealed anew under it."""
+
+import secrets
+from typing import Annotated
+
+import typer
+
+from studiogate import settings as configuration
+from studiogate.cli.context import CommandError, DataFolder, on_database, screen
+from studiogate.cli.secret_key import OTHER_KEY
+from studiogate.domain.webhooks.secrets import fingerprint
+from studiogate.flows import secrets as flow
+from studiogate.flows.secrets import Rotated
+from studiogate.settings import KEY_BYTES, Settings
+from studiogate.storage import deployment
+from studiogate.storage.database import Connection
+
+app = typer.Typer(help="The installation's secret key.", no_args_is_help=True)
+ONE_KEY_SET = (
+    "STUDIOGATE_SECRET_KEY holds one key. Make another one (openssl rand -base64 32), set STUDIOGATE_SECRET_KEY to "
+    "OLD,NEW for every process, restart them, then run this again."
+)
+
+
+@app.callback()
+def secret_keys() -> None:
+    """The installation's secret key."""
+
+
+@app.command("rotate")
+def rotate(
+    prepare: Annotated[bool, typer.Option("--prepare", help="Only write the next key beside the present one.")] = False,
+    lost: Annotated[bool, typer.Option("--lost", help="The present key is lost: go on without what it seals.")] = False,
+    links: Annotated[bool, typer.Option("--links", help="New secrets for form links too; present links end.")] = False,
+    data: DataFolder = None,
+) -> None:
+    """Seal webhook secrets anew under a new key."""
+    settings = configuration.load(data_dir=data)
+
+    def choose(known: bytes | None) -> list[bytes] | None:
+        return _with_the_next(settings, known, lost=lost)
+
+    async def work(connection: Connection) -> Rotated | None:
+        if await deployment.key_fingerprint(connection) is None:
+            await flow.agree(connection, configuration.secret_keys(settings)[0])
+        if prepare:
+            await flow.prepare(connection, choose)
+            return None
+        return await flow.rotate(connection, choose, links=links)
+
+    done = on_database(data, work)
+    if prepare:
+        screen.print("The next key is ready. Copy secrets.key to every other machine, then run this without --prepare.")
+        return
+    _written(settings)
+    _report(settings, done)
+
+
+def _with_the_next(settings: Settings, known: bytes | None, *, lost: bool) -> list[bytes] | None:
+    """All keys, the next one last; None where the database has it already. Both are readable until everything is
+    sealed anew, so that a crash at any moment leaves a key that opens what is stored."""
+    keys = configuration.secret_keys(settings)
+    if known is None or known not in map(fingerprint, keys):
+        if not lost:
+            raise CommandError(OTHER_KEY)
+        return keys
+    if len(keys) > 1:
+        return None if fingerprint(keys[-1]) == known else keys
+    if settings.secret_key is not None:
+        raise CommandError(ONE_KEY_SET)
+    keys.append(secrets.token_bytes(KEY_BYTES))
+    configuration.write_secret_keys(settings, keys)
+    return keys
+
+
+def _written(settings: Settings) -> None:
+    """Only now, after the commit, the key before is forgotten."""
+    if settings.secret_key is None:
+        configuration.write_secret_keys(settings, configuration.secret_keys(settings)[-1:])
+
+
+def _report(settings: Settings, done: Rotated | None) -> None:
+    if done is None:
+        screen.print("Everything is sealed under the last key already.")
+    else:
+        screen.print(f"Webhook secrets sealed under the new key: {done.sealed}.")
+    if done is not None and done.unreadable:
+        screen.print(
+            f"Secrets that no key here opens: {done.unreadable}. Their endpoints are not delivered to until their "
+            "partners rotate them (POST /webhook-endpoints/ID/rotate-secret).",
+            soft_wrap=True,
+        )
+    if settings.secret_key is None:
+        text = "Processes on this data folder use the new key at once. Copy secrets.key to every other machine."
+    else:
+        text = "Set STUDIOGATE_SECRET_KEY to the last of its keys alone at the next restart of each process."
+    screen.print(text, soft_wrap=True)

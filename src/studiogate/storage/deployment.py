@@ -1,0 +1,96 @@
+"""What all processes of an installation must agree on: the secret key, known here by its fingerprint alone."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.storage.database import Connection
+
+FINGERPRINT = "select key_fingerprint from deployment"
+FIRST = "insert into deployment (key_fingerprint) values ($1) on conflict do nothing"
+REPLACE = """
+    insert into deployment (key_fingerprint) values ($1)
+    on conflict (only_row) do update set key_fingerprint = excluded.key_fingerprint"""
+
+# Secrets of all studios: only `secrets rotate` asks for them.
+ENDPOINT_SECRETS = (
+    "select studio_id, id, secret, previous_secret from webhook_endpoints order by studio_id, id for update"
+)
+WRITE_ENDPOINT_SECRETS = """
+    update webhook_endpoints set secret = $3, previous_secret = $4 where studio_id = $1 and id = $2"""
+# A sealed answer begins with random bytes, any other is a JSON object. That one of 16 million looks like the other is
+# accepted: it could not be repeated to its caller any more, within a day of a rotation.
+SEALED_ANSWERS = """
+    select studio_id, credential_id, key, body from idempotency_keys
+    where substr(body, 1, 2) <> '\\x7b22'::bytea or substr(body, length(body), 1) <> '\\x7d'::bytea
+    order by studio_id, credential_id, key for update"""
+WRITE_ANSWER = "update idempotency_keys set body = $4 where studio_id = $1 and credential_id = $2 and key = $3"
+NEW_LINK_SECRETS = """
+    update studio_secrets
+    set link_secret = decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex')"""
+
+
+class EndpointSecrets(NamedTuple):
+    studio_id: UUID
+    endpoint_id: UUID
+    secret: bytes
+    previous: bytes | None
+
+
+class SealedAnswer(NamedTuple):
+    studio_id: UUID
+    credential_id: str
+    key: str
+    body: bytes
+
+
+async def key_fingerprint(connection: Connection) -> bytes | None:
+    """The fingerprint of the key that this database's secrets are sealed with; None before the first start."""
+    found: bytes | None = await connection.fetchval(FINGERPRINT)
+    return found
+
+
+async def share_fingerprint(connection: Connection) -> bytes | None:
+    """The same, for whoever seals something in this transaction: a rotation waits until it has ended."""
+    found: bytes | None = await connection.fetchval(FINGERPRINT + " for share")
+    return found
+
+
+async def lock_fingerprint(connection: Connection) -> bytes | None:
+    """The same, for a rotation: whoever wants to seal waits until it has ended."""
+    found: bytes | None = await connection.fetchval(FINGERPRINT + " for update")
+    return found
+
+
+async def write_first(connection: Connection, fingerprint: bytes) -> bytes:
+    """Write the fingerprint unless there is one; returns what is there."""
+    await connection.execute(FIRST, fingerprint)
+    return await key_fingerprint(connection) or fingerprint
+
+
+async def replace_fingerprint(connection: Connection, fingerprint: bytes) -> None:
+    await connection.execute(REPLACE, fingerprint)
+
+
+async def endpoint_secrets(connection: Connection) -> list[EndpointSecrets]:
+    return [EndpointSecrets(*row) for row in await connection.fetch(ENDPOINT_SECRETS)]
+
+
+async def write_endpoint_secrets(connection: Connection, secrets: Sequence[EndpointSecrets]) -> None:
+    """Replace secrets without touching the endpoints' ``updated_at``. Must run inside a transaction."""
+    await connection.execute("set local studiogate.resealing = 'on'")
+    await connection.executemany(WRITE_ENDPOINT_SECRETS, secrets)
+    await connection.execute("set local studiogate.resealing = 'off'")
+
+
+async def sealed_answers(connection: Connection) -> list[SealedAnswer]:
+    return [SealedAnswer(*row) for row in await connection.fetch(SEALED_ANSWERS)]
+
+
+async def write_answers(connection: Connection, answers: Sequence[SealedAnswer]) -> None:
+    await connection.executemany(WRITE_ANSWER, answers)
+
+
+async def renew_link_secrets(connection: Connection) -> None:
+    """New secrets for the links to hosted forms: links made so far stop working."""
+    await connection.execute(NEW_LINK_SECRETS)

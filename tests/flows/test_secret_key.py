@@ -1,0 +1,242 @@
+"""One secret key for all processes: checked at the start, told by the doctor, and replaced without a moment in which
+nothing opens what is stored."""
+
+import asyncio
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from studiogate import settings as configuration
+from studiogate.api.app import PartnerApp
+from studiogate.cli import secrets as command
+from studiogate.cli import upkeep
+from studiogate.cli.context import CommandError
+from studiogate.cli.secret_key import check_key
+from studiogate.cli.serve import check_database
+from studiogate.domain.access import operator_access
+from studiogate.domain.webhooks.secrets import FINGERPRINT_BYTES, Sealer, fingerprint
+from studiogate.flows.webhooks import purpose_of
+from studiogate.runtime import Runtime
+from studiogate.settings import Settings
+from studiogate.storage import deployment
+from tests.seed import issue_key, seed_studio
+
+pytestmark = pytest.mark.anyio
+
+KEYS = ["A" * 43 + "=", "B" * 42 + "A="]
+SEALED = """
+    select studio_id, id, secret, updated_at from webhook_endpoints
+    where url = 'https://example.com/hook' order by id"""
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    return configuration.load(database_url=database_url, data_dir=tmp_path, rate_limit=0)
+
+
+class World:
+    """A partner with a webhook endpoint, and a process that runs all the time."""
+
+    def __init__(self, settings: Settings, connection: Any, client: httpx2.AsyncClient, key: str) -> None:
+        self.settings, self.connection, self.client, self.key = settings, connection, client, key
+
+    async def create(self, idempotency_key: str) -> httpx2.Response:
+        body = {"url": "https://example.com/hook", "event_types": ["booking.created"]}
+        headers = {"X-Service-Key": self.key, "Idempotency-Key": idempotency_key}
+        return await self.client.post("/partner/v1/webhook-endpoints", json=body, headers=headers)
+
+    def keys(self) -> list[bytes]:
+        return configuration.known_secret_keys(self.settings)
+
+    async def readable(self, keys: list[bytes]) -> bool:
+        """Whether these keys alone open every endpoint's secret."""
+        sealer = Sealer(lambda: keys)
+        for row in await self.connection.fetch(SEALED):
+            sealer.open(row["secret"], purpose_of(operator_access(row["studio_id"]), row["id"]))
+        return True
+
+    async def rotate(self, **options: bool) -> None:
+        given = {"prepare": False, "lost": False, "links": False, "data": self.settings.data_dir, **options}
+        await asyncio.to_thread(lambda: command.rotate(**given))
+
+
+@pytest.fixture
+async def world(
+    settings: Settings, connection: Any, monkeypatch: pytest.MonkeyPatch, resolves: None
+) -> AsyncIterator[World]:
+    monkeypatch.setenv("STUDIOGATE_DATABASE_URL", str(settings.database_url))
+    await check_key(connection, settings)
+    runtime = Runtime.open(settings)
+    key = await issue_key(connection, await seed_studio(connection))
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(PartnerApp(runtime)), base_url="http://door"
+    ) as client:
+        yield World(settings, connection, client, key)
+    await runtime.close()
+
+
+@pytest.fixture
+def resolves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are not looked up in tests."""
+    monkeypatch.setattr("studiogate.flows.resolving.Resolver.permitted", _permitted)
+
+
+async def _permitted(*_: object) -> list[object]:
+    return []
+
+
+# The check
+
+
+async def test_the_first_start_writes_the_fingerprint(settings: Settings, connection: Any) -> None:
+    assert await deployment.key_fingerprint(connection) is None
+    await check_database(settings, str(settings.database_url))
+    key = configuration.known_secret_keys(settings)[0]
+    written = await deployment.key_fingerprint(connection)
+    assert written == fingerprint(key)
+    assert len(written) == FINGERPRINT_BYTES
+    assert written not in key
+    await check_database(settings, str(settings.database_url))
+
+
+@pytest.mark.parametrize("own_key", [None, KEYS[0]])
+async def test_another_key_does_not_start(
+    settings: Settings, connection: Any, tmp_path_factory: pytest.TempPathFactory, own_key: str | None
+) -> None:
+    await check_database(settings, str(settings.database_url))
+    elsewhere = tmp_path_factory.mktemp("another-machine")
+    other = configuration.load(database_url=settings.database_url, data_dir=elsewhere, secret_key=own_key)
+    with pytest.raises(CommandError) as told:
+        await check_database(other, str(settings.database_url))
+    assert "STUDIOGATE_SECRET_KEY" in str(told.value)
+    assert "\n" not in str(told.value)
+    assert list(elsewhere.iterdir()) == [], "a key that is wrong from the start would only confuse"
+    findings = await upkeep._examine(other, str(settings.database_url))
+    assert {each.subject: each.level for each in findings}["secret key"] == "fault"
+    findings = await upkeep._examine(settings, str(settings.database_url))
+    assert {each.subject: each.level for each in findings}["secret key"] == "ok"
+
+
+# Rotation
+
+
+async def test_a_rotation_seals_everything_anew(world: World) -> None:
+    made = await world.create("made-before-rotation")
+    assert made.status_code == 201, made.text
+    old = world.keys()
+    before = await world.connection.fetch(SEALED)
+    await world.rotate()
+    assert len(world.keys()) == 1
+    assert world.keys() != old
+    assert stat.S_IMODE((world.settings.data_dir / "secrets.key").stat().st_mode) == 0o600
+    assert await world.readable(world.keys())
+    with pytest.raises(Exception, match="another key"):
+        await world.readable(old)
+    after = await world.connection.fetch(SEALED)
+    assert [row["updated_at"] for row in after] == [row["updated_at"] for row in before], "no change for partners"
+    assert await deployment.key_fingerprint(world.connection) == fingerprint(world.keys()[0])
+    again = await world.create("made-before-rotation")
+    assert (again.status_code, again.content) == (201, made.content), "the running process opens it with the new key"
+    assert again.headers["idempotent-replayed"] == "true"
+
+
+async def test_a_running_process_seals_with_the_new_key(world: World) -> None:
+    assert (await world.create("first-endpoint")).status_code == 201
+    await world.rotate()
+    assert (await world.create("second-endpoint")).status_code == 201
+    assert await world.readable(world.keys())
+
+
+async def test_a_change_of_an_endpoint_still_shows(world: World) -> None:
+    endpoint_id = (await world.create("to-be-changed")).json()["id"]
+    before = (await world.connection.fetch(SEALED))[0]["updated_at"]
+    answer = await world.client.patch(
+        f"/partner/v1/webhook-endpoints/{endpoint_id}", json={"enabled": False}, headers={"X-Service-Key": world.key}
+    )
+    assert answer.status_code == 200
+    assert (await world.connection.fetch(SEALED))[0]["updated_at"] > before
+
+
+@pytest.mark.parametrize("moment", ["before the commit", "after the commit"])
+async def test_a_crash_in_the_middle_loses_nothing(world: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    assert (await world.create("an-endpoint")).status_code == 201
+    old = world.keys()
+
+    def die(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        if moment == "before the commit":
+            patched.setattr(deployment, "replace_fingerprint", die)
+        else:
+            patched.setattr(command, "_written", die)
+        with pytest.raises(SystemExit):
+            await world.rotate()
+    assert world.keys()[:1] == old
+    assert len(world.keys()) == 2
+    assert await world.readable(world.keys())
+    await check_key(world.connection, world.settings)
+    assert (await world.create("another-endpoint")).status_code == 201
+    next_key = world.keys()[1]
+    await world.rotate()
+    assert world.keys() == [next_key]
+    assert await world.readable(world.keys())
+
+
+async def test_a_prepared_key_is_the_next_one(world: World) -> None:
+    assert (await world.create("an-endpoint")).status_code == 201
+    await world.rotate(prepare=True)
+    prepared = world.keys()
+    assert len(prepared) == 2
+    assert await world.readable(prepared[:1])
+    await world.rotate(prepare=True)
+    assert world.keys() == prepared
+    await world.rotate()
+    assert world.keys() == prepared[1:]
+    assert await world.readable(prepared[1:])
+
+
+async def test_keys_in_the_environment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await world.connection.execute("delete from deployment")
+    monkeypatch.setenv("STUDIOGATE_SECRET_KEY", KEYS[0])
+    await check_key(world.connection, configuration.load())
+    with pytest.raises(CommandError, match="OLD,NEW"):
+        await world.rotate()
+    monkeypatch.setenv("STUDIOGATE_SECRET_KEY", ",".join(KEYS))
+    await world.rotate()
+    monkeypatch.setenv("STUDIOGATE_SECRET_KEY", KEYS[1])
+    await check_key(world.connection, configuration.load())
+    monkeypatch.setenv("STUDIOGATE_SECRET_KEY", KEYS[0])
+    with pytest.raises(CommandError):
+        await check_key(world.connection, configuration.load())
+
+
+async def test_a_lost_key_is_given_up_by_command_only(world: World) -> None:
+    assert (await world.create("an-endpoint")).status_code == 201
+    (world.settings.data_dir / "secrets.key").unlink()
+    with pytest.raises(CommandError, match="--lost"):
+        await world.rotate()
+    await world.rotate(lost=True)
+    await check_key(world.connection, world.settings)
+
+
+async def test_new_secrets_for_links(world: World) -> None:
+    asked = "select link_secret from studio_secrets"
+    before = await world.connection.fetchval(asked)
+    await world.rotate()
+    assert await world.connection.fetchval(asked) == before
+    await world.rotate(links=True)
+    assert await world.connection.fetchval(asked) != before
+
+
+def test_a_replaced_file_leaves_nothing_else(tmp_path: Path) -> None:
+    settings = configuration.load(data_dir=tmp_path)
+    configuration.secret_keys(settings)
+    owner = (tmp_path / "secrets.key").stat().st_uid
+    configuration.write_secret_keys(settings, [b"x" * 32])
+    assert (tmp_path / "secrets.key").stat().st_uid == owner
+    assert [path.name for path in tmp_path.iterdir()] == ["secrets.key"]
