@@ -156,8 +156,9 @@ async def test_readiness_asks_the_server_itself(clusters: tuple[Cluster, Cluster
 
 async def test_a_write_on_a_standby_is_retryable(clusters: tuple[Cluster, Cluster]) -> None:
     primary, standby = clusters
+    key = await _a_key(primary.url)
     await _wait_for_copy(primary, standby)
-    await _assert_answered_503(standby.url + "&target_session_attrs=any", await _a_key(primary.url))
+    await _assert_answered_503(standby.url + "&target_session_attrs=any", key)
 
 
 async def test_a_write_on_a_read_only_primary_is_retryable(database_url: str, connection: Connection) -> None:
@@ -179,7 +180,6 @@ async def _a_key(url: str) -> str:
 
 async def _wait_for_copy(primary: Cluster, standby: Cluster) -> None:
     """Until the standby has all that the primary has."""
-    await _a_key(primary.url)
     source, copy = await asyncpg.connect(primary.url), await asyncpg.connect(standby.url)
     written = await source.fetchval("select pg_current_wal_lsn()::text")
     while not await copy.fetchval("select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", written):
@@ -223,6 +223,7 @@ async def test_a_promoted_standby_is_used_without_a_restart() -> None:
         listener.start()
         async with pool.transaction() as connection:
             await connection.execute("create table kept (number integer)")
+        await _wait_for_copy(primary, standby)
         await asyncio.to_thread(primary.stop)
         await asyncio.to_thread(standby.promote)
         while heard.empty():

@@ -10,6 +10,7 @@ from importlib import resources
 from studiogate.storage.database import Connection
 
 LOCK = 7_311_925_002_117_402  # an arbitrary number of our own: one migrator at a time on a database
+ONE_AT_A_TIME = "select pg_advisory_xact_lock($1)"
 UP, DOWN = "-- migrate:up", "-- migrate:down"
 
 
@@ -56,28 +57,29 @@ async def pending(connection: Connection) -> list[Migration]:
 
 async def migrate(connection: Connection) -> list[Migration]:
     """Apply what is pending, each migration in a transaction of its own; return what was applied."""
-    await connection.execute("select pg_advisory_lock($1)", LOCK)
-    try:
+    async with connection.transaction():
+        await connection.execute(ONE_AT_A_TIME, LOCK)
         await connection.execute(
             "create table if not exists schema_migrations"
             " (version text primary key, checksum text not null, applied_at timestamptz not null default now())"
         )
-        todo = await pending(connection)
-        for migration in todo:
-            await _apply(connection, migration)
-        return todo
-    finally:
-        await connection.execute("select pg_advisory_unlock($1)", LOCK)
+    return [migration for migration in await pending(connection) if await _apply(connection, migration)]
 
 
-async def _apply(connection: Connection, migration: Migration) -> None:
+async def _apply(connection: Connection, migration: Migration) -> bool:
+    """Whether it was applied by us. The lock ends with the transaction and not with the session, which need not be the
+    same for two transactions behind a connection pooler."""
     async with connection.transaction():
+        await connection.execute(ONE_AT_A_TIME, LOCK)
+        if migration.version in await _applied(connection):
+            return False
         # A migration that cannot get its lock gives up rather than queue every request behind it.
         await connection.execute("set local lock_timeout = '5s'; set local statement_timeout = '10min'")
         await connection.execute(migration.sql)
         await connection.execute(
             "insert into schema_migrations (version, checksum) values ($1, $2)", migration.version, migration.checksum
         )
+    return True
 
 
 async def _applied(connection: Connection) -> dict[str, str]:

@@ -51,6 +51,7 @@ class Servers:
         default = CONNECT_SECONDS if len(self._servers) == 1 else CONNECT_SECONDS_EACH
         self.connect_seconds = float(wanted_seconds) if wanted_seconds > 0 else default
         self._first = 0
+        self._poolers: set[Server] = set()
 
     async def connect(self, session: Mapping[str, str], target: str = "primary") -> Connection:
         """Connect to the first server that answers in time and is what is wanted. What the URL says of
@@ -83,10 +84,12 @@ class Servers:
 
     async def _connect_to(self, server: Server, session: Mapping[str, str], target: str) -> Connection:
         try:
-            connection = await self._open(server, session, target)
+            connect = self._connect_to_pooler if server in self._poolers else self._open
+            connection = await connect(server, session, target)
         except asyncpg.ProtocolViolationError as error:
             if REFUSED_PARAMETER not in str(error):
                 raise
+            self._poolers.add(server)
             connection = await self._connect_to_pooler(server, session, target)
         driver.limit_silence(connection)
         return connection
