@@ -24,6 +24,7 @@ class Proxy:
         self._clients: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.cut_at: tuple[str, bytes] | None = None
+        self.once = False
         self.cuts = 0
         self.connections = 0
         self.held = asyncio.Event()
@@ -139,7 +140,10 @@ class Proxy:
                 await self._gate()
                 if self.cut_at is not None and header[:1] == b"Q" and body == self.cut_at[1] + b"\0":
                     self.cuts += 1
-                    if self.cut_at[0] == "before":
+                    moment = self.cut_at[0]
+                    if self.once:
+                        self.cut_at = None
+                    if moment == "before":
                         return
                     cut.set()
                 server.write(header + body)

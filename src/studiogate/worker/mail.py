@@ -2,6 +2,7 @@
 
 import asyncio
 from urllib.parse import unquote, urlsplit
+from uuid import UUID
 
 import aiosmtplib
 import structlog
@@ -10,9 +11,11 @@ from studiogate import clock, telemetry
 from studiogate.flows.forms import mailing
 from studiogate.flows.forms.mailing import ClaimedMail
 from studiogate.runtime import Runtime
+from studiogate.storage.database import DatabaseUnavailableError, OverloadedError
 
 EVERY_SECONDS = 5.0
 TIMEOUT_SECONDS = 20.0
+NOTE_AGAIN_SECONDS = 1.0
 AT_ONCE = 10
 log = structlog.get_logger()
 
@@ -37,11 +40,19 @@ async def mail_once(runtime: Runtime) -> int:
         return 0
     tried = 0
     for studio_id in await mailing.studios_with_due_mails(runtime.database):
-        claimed = await mailing.claim(runtime.database, studio_id, AT_ONCE)
-        for mail in claimed:
-            await _send(runtime, url, mail)
-        tried += len(claimed)
+        tried += await _send_claimed(runtime, url, studio_id)
     return tried
+
+
+async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
+    """Stops while the lease still covers one more attempt: after it somebody else may be sending the same mails."""
+    until = clock.monotonic() + mailing.LEASE_SECONDS - TIMEOUT_SECONDS
+    claimed = await mailing.claim(runtime.database, studio_id, AT_ONCE)
+    for tried, mail in enumerate(claimed):
+        if clock.monotonic() > until:
+            return tried
+        await _send(runtime, url, mail)
+    return len(claimed)
 
 
 async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
@@ -54,7 +65,20 @@ async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
         again = await mailing.settle_failed(runtime.database, mail, problem, for_good=_is_final(error))
         log.warning("mail not sent", mail_id=str(mail.id), problem=problem, attempts=mail.attempts, again=again)
         return
-    await mailing.settle_sent(runtime.database, mail)
+    await _note_sent(runtime, mail)
+
+
+async def _note_sent(runtime: Runtime, mail: ClaimedMail) -> None:
+    """Until it is written down, or the lease ends: a mail that is sent and not marked as such is sent again. Marking it
+    twice does no harm, so a COMMIT without an answer is simply repeated."""
+    until = clock.monotonic() + mailing.LEASE_SECONDS
+    while True:
+        try:
+            return await mailing.settle_sent(runtime.database, mail)
+        except (DatabaseUnavailableError, OverloadedError):
+            if clock.monotonic() > until:
+                raise
+        await asyncio.sleep(NOTE_AGAIN_SECONDS)
 
 
 def _is_final(error: Exception) -> bool:
