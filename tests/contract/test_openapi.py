@@ -211,8 +211,42 @@ def test_writes_need_no_word_here() -> None:
 
 def test_every_event_type_is_a_webhook() -> None:
     told = DOCUMENTS["served"]["webhooks"]
-    assert list(told) == [each.value for each in EventType]
+    assert list(told) == [*(each.value for each in EventType), "webhook_endpoint.test"]
     for name, item in told.items():
         media = item["post"]["requestBody"]["content"]["application/json"]
-        assert media["example"]["type"] == name
-        assert _faults(DOCUMENTS["served"], media["schema"], media["example"]) == []
+        event = media["example"]
+        assert event["type"] == name
+        assert _faults(DOCUMENTS["served"], media["schema"], event) == [], name
+        resource, before = event["data"]["object"], event["data"]["previous_attributes"]
+        family = "form_submission" if name == "form.submitted" else name.partition(".")[0]
+        assert resource["object"] == family, name
+        assert before.keys() <= resource.keys(), name
+        assert bool(before) is name.endswith(("updated", "cancelled", "disabled")), name
+        assert all(resource[field] != value for field, value in before.items()), name
+        assert _faults(DOCUMENTS["served"], media["schema"], {**event, "data": {**event["data"], "object": {}}}) != []
+
+
+def test_an_update_of_a_lead_makes_none() -> None:
+    paths = DOCUMENTS["served"]["paths"]
+    for path, method in (("/leads/{lead_id}", "patch"), ("/leads/{lead_id}/update", "post")):
+        answer = paths[path][method]["responses"]["200"]["content"]["application/json"]
+        assert answer["example"]["created"] is False
+    assert paths["/leads"]["post"]["responses"]["201"]["content"]["application/json"]["example"]["created"] is True
+
+
+def test_every_list_says_its_order() -> None:
+    told = {name: found["description"] for name, found in _operations(DOCUMENTS["served"])}
+    lists = {route.path for route in ROUTES if "limit" in {field.alias for field in route.dependant.query_params}}
+    orders = {path: re.findall(r"Ordered by (.*)\.", told[f"GET {path}"]) for path in lists}
+    assert orders.pop("/classes") == ["`start_time` and `id`, earliest first"]
+    assert orders.pop("/events") == ["`sequence`, oldest first"]
+    assert orders.pop("/classes/{class_id}/spots") == ["`y`, `x` and `label`"]
+    assert {tuple(order) for order in orders.values()} == {("`created_at` and `id`, newest first",)}
+
+
+def test_no_sentence_is_broken_by_an_empty_line(document: Document) -> None:
+    """A paragraph begins with a capital letter or a mark, never in the middle of a sentence."""
+    for name, found in _operations(document):
+        for paragraph in found["description"].split("\n\n"):
+            assert not paragraph[:1].islower(), name
+            assert paragraph.rstrip().endswith((".", "`")), name

@@ -45,7 +45,8 @@ class EventData(Wire):
         examples=[{"id": "d0e0aabb-6c3e-5c19-9b0e-5a1f7a1d2c3b", "object": "booking", "status": "confirmed"}],
     )
     previous_attributes: dict[str, Any] = Field(
-        description="The members that changed, with the values they had.", examples=[{"status": "waitlisted"}]
+        description="The fields that changed, with the values they had; without `updated_at`.",
+        examples=[{"status": "waitlisted"}],
     )
 
 
@@ -58,14 +59,18 @@ class EventActor(Wire):
 
 
 class Event(Wire):
-    """Something that happened, told once."""
+    """A change, and the resource after it."""
 
     id: Uuid = Field(description="The same on every attempt: dedupe by it.", examples=[_EXAMPLE_ID])
     object: Literal["event"] = "event"
-    type: EventType = Field(examples=["booking.updated"])
+    type: EventType | Literal["webhook_endpoint.test"] = Field(examples=["booking.updated"])
     api_version: str = Field(examples=[API_VERSION])
     created_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
-    sequence: int = Field(description="Rises without gaps within the studio.", examples=[4711])
+    sequence: int | None = Field(
+        description="Rises without gaps within the studio. Null only on `webhook_endpoint.test`, which is outside the"
+        " log.",
+        examples=[4711],
+    )
     studio_id: Uuid = Field(examples=["6d6f6e64-5c3e-5c19-9b0e-5a1f7a1d2c3b"])
     actor: EventActor
     data: EventData

@@ -75,6 +75,12 @@ class MutationResult(Wire):
     created: bool = Field(examples=[True])
 
 
+class LeadUpdated(MutationResult):
+    """Which lead it is; an update makes none."""
+
+    created: bool = Field(examples=[False])
+
+
 class LeadCreate(WithPhone):
     email: EmailAddress = Field(examples=["sam@example.com"])
     first_name: Name | None = Field(None, examples=["Sam"])
@@ -158,7 +164,7 @@ async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: Optiona
     )
 
 
-@routes.patch("/leads/{lead_id}", **operation("Update a lead", MutationResult, *UPDATING))
+@routes.patch("/leads/{lead_id}", **operation("Update a lead", LeadUpdated, *UPDATING))
 async def update_lead(
     caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
@@ -174,7 +180,7 @@ async def update_lead(
 
 @routes.post(
     "/leads/{lead_id}/update",
-    **operation("Update a lead, for clients without PATCH", MutationResult, *UPDATING),
+    **operation("Update a lead, for clients without PATCH", LeadUpdated, *UPDATING),
 )
 async def update_lead_by_post(
     caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None

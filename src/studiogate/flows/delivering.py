@@ -5,18 +5,17 @@ from datetime import timedelta
 from uuid import UUID
 
 from studiogate import clock
-from studiogate.domain.access import Access
+from studiogate.domain.access import Access, system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.webhooks.schedule import GONE
-from studiogate.storage import events
-from studiogate.storage.database import Database
-from studiogate.storage.events import Change
+from studiogate.storage import event_changes, events
+from studiogate.storage.database import Connection, Database
+from studiogate.storage.event_changes import Snapshot
 from studiogate.storage.webhooks import claims, endpoints
 from studiogate.storage.webhooks.claims import Claimed, Settled
 
-__all__ = ["Claimed", "Settled", "age", "claim", "settle", "studios_with_due"]
-
-ENABLED = {"enabled": True, "disabled_reason": None, "disabled_at": None}
+__all__ = ["Claimed", "Settled", "age", "claim", "disable_failing", "settle", "studios_with_due"]
+DISABLED = EventType.WEBHOOK_ENDPOINT_DISABLED
 
 
 async def studios_with_due(database: Database) -> list[UUID]:
@@ -42,16 +41,43 @@ async def settle(database: Database, access: Access, outcomes: Sequence[Settled]
     failed = {each.claimed.endpoint_id for each in outcomes if not each.attempted.succeeded}
     gone = {each.claimed.endpoint_id for each in outcomes if each.attempted.status == GONE}
     async with database.transaction() as connection:
+        before = await _locked(connection, access, sorted(failed)) if failed else {}
         await claims.settle(connection, access, outcomes)
         await endpoints.note_health(connection, access, sorted(succeeded), sorted(failed))
-        if not failed:
-            return []
-        disabled = await endpoints.disable(connection, access, sorted(gone), sorted(failed - succeeded))
-        if disabled:
-            await endpoints.park(connection, access, disabled)
-            changes = [Change(endpoint_id, ENABLED) for endpoint_id in disabled]
-            await events.emit(connection, access, EventType.WEBHOOK_ENDPOINT_DISABLED, *changes)
-        return disabled
+        return await _disable(connection, access, before, sorted(gone), sorted(failed - succeeded))
+
+
+async def _locked(connection: Connection, access: Access, endpoint_ids: Sequence[UUID]) -> Snapshot:
+    """Lock endpoints and read them as they are before this transaction changes them."""
+    await endpoints.lock(connection, access, endpoint_ids)
+    return await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
+
+
+async def _disable(
+    connection: Connection, access: Access, before: Snapshot, gone: Sequence[UUID], failed: Sequence[UUID]
+) -> list[UUID]:
+    """Disable those that must be, with their events; ``before`` is what the endpoints were in this transaction."""
+    if not gone and not failed:
+        return []
+    disabled = await endpoints.disable(connection, access, gone, failed)
+    if disabled:
+        await endpoints.park(connection, access, disabled)
+        changed = {endpoint_id: before[endpoint_id] for endpoint_id in disabled}
+        await event_changes.emit_changes(connection, access, DISABLED, changed)
+    return disabled
+
+
+async def disable_failing(database: Database) -> int:
+    """Disable endpoints without a success for five days, also those that had no attempt since; how many they were."""
+    async with database.connection() as connection:
+        due = await endpoints.failing_too_long(connection)
+    count = 0
+    for studio_id, endpoint_ids in due.items():
+        access = system_access(studio_id)
+        async with database.transaction() as connection:
+            before = await _locked(connection, access, endpoint_ids)
+            count += len(await _disable(connection, access, before, [], endpoint_ids))
+    return count
 
 
 async def age(database: Database) -> timedelta:

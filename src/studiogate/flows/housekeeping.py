@@ -7,6 +7,7 @@ from uuid import UUID
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.bookings import CancellationCause
 from studiogate.flows.bookings import staff as staff_flow
+from studiogate.flows.delivering import disable_failing
 from studiogate.storage import events, housekeeping, idempotency, mails
 from studiogate.storage.bookings import locking, staff
 from studiogate.storage.database import Connection, Database, DatabaseUnavailableError
@@ -172,5 +173,6 @@ STEPS = {
     "idempotency keys forgotten": forget_expired_keys,
     "events forgotten": forget_old_events,
     "deliveries forgotten": forget_old_deliveries,
+    "failing endpoints disabled": disable_failing,
     "old mails forgotten": forget_mails,
 }

@@ -11,16 +11,17 @@ from studiogate import API_VERSION, clock
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.webhooks.schedule import MAXIMUM_ENDPOINTS, MAXIMUM_WAITING
 from studiogate.domain.webhooks.secrets import Sealer, new_secret
 from studiogate.storage import deployment, events
 from studiogate.storage.database import Connection
 from studiogate.storage.ids import new_id
 from studiogate.storage.webhooks import deliveries, endpoints
 
-MAXIMUM_ENDPOINTS = 20
 REPLAYED_AT_ONCE = 10_000
 TEST_TYPE = "webhook_endpoint.test"
 NOT_FOUND = Refusal(Code.NOT_FOUND)
+QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,9 @@ async def test(connection: Connection, access: Access, endpoint_id: str) -> str 
     wire = await endpoints.read_endpoint(connection, access, endpoint_id)
     if wire is None:
         return NOT_FOUND
+    await events.lock_head(connection, access)
+    if await deliveries.room_of(connection, access, endpoint_id) <= 0:
+        return QUEUE_FULL
     delivery_id = new_id()
     body = _test_body(access, delivery_id, wire)
     await deliveries.create_test(connection, access, delivery_id, endpoint_id, TEST_TYPE, body)
@@ -117,11 +121,15 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
     """Deliver again what happened in a span of time, oldest first, up to a bound that the answer tells."""
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
+    await events.lock_head(connection, access)
+    at_most = min(await deliveries.room_of(connection, access, endpoint_id), REPLAYED_AT_ONCE)
+    if at_most <= 0:
+        return QUEUE_FULL
     count, until = await deliveries.replay(
-        connection, access, endpoint_id, (wanted.since, wanted.until), wanted.types, REPLAYED_AT_ONCE
+        connection, access, endpoint_id, (wanted.since, wanted.until), wanted.types, at_most
     )
     await deliveries.ring(connection, access, events.CHANNEL)
-    has_more = count == REPLAYED_AT_ONCE
+    has_more = count == at_most
     answer = {
         "object": "webhook_replay",
         "endpoint_id": endpoint_id,
@@ -136,6 +144,9 @@ async def redeliver(connection: Connection, access: Access, event_id: str) -> st
     """Deliver one event again, to every endpoint that wants it and that this key may manage."""
     if await events.read_event(connection, access, event_id) is None:
         return NOT_FOUND
+    await events.lock_head(connection, access)
     count = await deliveries.redeliver(connection, access, event_id)
+    if count == 0 and await deliveries.any_full(connection, access):
+        return QUEUE_FULL
     await deliveries.ring(connection, access, events.CHANNEL)
     return json.dumps({"object": "event_redelivery", "event_id": event_id, "deliveries": count}, separators=(",", ":"))

@@ -191,9 +191,14 @@ NUMBER = f"""
     ), numbered as (
         update events v set sequence = head.before + found.number from found, head
         where v.studio_id = $1 and v.ctid = found.row
-        returning v.studio_id, v.id, v.type, v.scopes, v.place
+        returning v.studio_id, v.id, v.type, v.scopes, v.place, v.created_at
     ), told as ({fan_out("numbered")})
     select count(*), (select pg_notify('{CHANNEL}', $1::text) from head) from numbered"""
+
+
+async def lock_head(connection: Connection, access: Access) -> None:
+    """Take the studio's lock for numbering events and queueing deliveries, until the transaction ends."""
+    await connection.execute(LOCK_HEAD, access.studio_id)
 
 
 async def any_unnumbered(connection: Connection, access: Access) -> bool:
@@ -207,7 +212,7 @@ async def any_unnumbered(connection: Connection, access: Access) -> bool:
 async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> int:
     """Give committed events their places in the studio's log, and their deliveries. The caller holds the
     transaction; how many they were."""
-    await connection.execute(LOCK_HEAD, access.studio_id)
+    await lock_head(connection, access)
     return int(await connection.fetchval(NUMBER, access.studio_id, at_most))
 
 

@@ -166,9 +166,8 @@ async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer
 async def cancel_booking(
     caller: Canceller, booking_id: PathId, idempotency_key: IdempotencyKey, reason: Reason = None
 ) -> Answer:
-    """Applies the policy frozen on the booking: it may charge a fee or forfeit a credit. Use a new key
-
-    for each cancellation.
+    """Applies the policy frozen on the booking: it may charge a fee or forfeit a credit. Use a new
+    `Idempotency-Key` for each cancellation.
     """
     done = 200
     class_id = await caller.read(reading.class_of_booking, booking_id)

@@ -28,7 +28,7 @@ routes = APIRouter(route_class=LeanRoute, tags=["webhooks"])
 
 @routes.post(
     "/webhook-endpoints/{endpoint_id}/test",
-    **operation("Send a test message", WebhookDelivery, *READING, *IDEMPOTENT, status_code=202),
+    **operation("Send a test message", WebhookDelivery, *READING, *IDEMPOTENT, Code.LIMIT_REACHED, status_code=202),
 )
 async def send_test_message(
     caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None
@@ -53,12 +53,24 @@ async def list_webhook_deliveries(
 
 @routes.post(
     "/webhook-endpoints/{endpoint_id}/replay",
-    **operation("Deliver a span of time again", WebhookReplay, *WRITING, *READING, *IDEMPOTENT, status_code=202),
+    **operation(
+        "Deliver a span of time again",
+        WebhookReplay,
+        *WRITING,
+        *READING,
+        *IDEMPOTENT,
+        Code.LIMIT_REACHED,
+        status_code=202,
+    ),
 )
 async def replay_webhooks(
     caller: Manager, endpoint_id: PathId, body: WebhookReplayRequest, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
-    """Everything of these types that happened from `since` until just before `until`, oldest first."""
+    """Everything of these types that happened from `since` until just before `until`, oldest first.
+
+    As many as may wait for the endpoint (10,000 in all); `has_more` tells that some are left, and 409 `limit_reached`
+    that none could be added.
+    """
     work = lambda connection: flow.replay(connection, caller.access, endpoint_id, body.wanted())  # noqa: E731
     return await write_endpoint(caller, endpoint_id, idempotency_key, body, work, status=202)
 
@@ -70,6 +82,7 @@ async def replay_webhooks(
         EventRedelivery,
         *READING,
         *IDEMPOTENT,
+        Code.LIMIT_REACHED,
         status_code=202,
     ),
 )

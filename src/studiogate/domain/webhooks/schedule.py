@@ -11,6 +11,8 @@ LEASE = timedelta(seconds=ATTEMPT_SECONDS + 10)
 BOTH_SECRETS = timedelta(hours=24)
 FAILING_DISABLES = timedelta(days=5)
 LONGEST_RETRY_AFTER = timedelta(hours=24)
+MAXIMUM_ENDPOINTS = 20  # of a studio
+MAXIMUM_WAITING = 10_000  # deliveries of an endpoint
 
 # Before the first attempt, and after each one that failed.
 DELAYS = (

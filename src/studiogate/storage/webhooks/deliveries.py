@@ -8,6 +8,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.events import DAYS_KEPT
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
+from studiogate.domain.webhooks.schedule import MAXIMUM_WAITING
 from studiogate.storage.database import Connection
 from studiogate.storage.listing import Filter, Resource, read_one, read_page
 
@@ -34,22 +35,39 @@ WANTED = """
      or split_part(v.type, '.', 1) || '.*' = any(e.event_types))"""
 
 
-def fan_out(events: str) -> str:
+# How many deliveries wait for endpoint e; counting ends at the most there may be.
+WAITING = f"""
+    (select count(*) from (select from webhook_deliveries d
+     where d.studio_id = e.studio_id and d.endpoint_id = e.id and d.status = 'pending' limit {MAXIMUM_WAITING}) w)"""
+
+
+def fan_out(events: str, condition: str = "true") -> str:
     """One delivery for every endpoint that wants an event and may see it: a statement, or the part of one, over
-    ``events``, which names the table or the part that has its rows. $1 is the studio."""
+    ``events``, which names the table or the part that has its rows. $1 is the studio.
+
+    No endpoint gets more than may wait for it; the log still has the events that are left out. Must run under the lock
+    of the studio's event head, which every statement that queues deliveries takes first.
+    """
     return f"""
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
-        select v.studio_id, gen_random_uuid(), e.id, v.id, v.type
-        from {events} v
-        join webhook_endpoints e on e.studio_id = v.studio_id and e.enabled and e.deleted_at is null
-        join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
-        where v.studio_id = $1 and {VISIBLE} and {WANTED}"""
+        with receivers as materialized (
+            select e.*, {MAXIMUM_WAITING} - {WAITING} as room from webhook_endpoints e
+            where e.studio_id = $1 and e.enabled and e.deleted_at is null
+        )
+        select studio_id, gen_random_uuid(), endpoint_id, event_id, type from (
+            select v.studio_id, e.id as endpoint_id, v.id as event_id, v.type, e.room,
+                   row_number() over (partition by e.id order by v.created_at, v.id) as number
+            from {events} v
+            join receivers e on e.studio_id = v.studio_id
+            join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
+            where v.studio_id = $1 and {VISIBLE} and {WANTED} and {condition}) wanted
+        where number <= room"""
 
 
 # $2 the event, $3 and $4 what the key that asks may see of endpoints.
-REDELIVER = f"""
-    {fan_out("events")} and v.id = $2
-    and owner.scopes <@ $3::text[] and ($4::uuid[] is null or owner.location_ids <@ $4)"""
+REDELIVER = fan_out(
+    "events", "v.id = $2 and owner.scopes <@ $3::text[] and ($4::uuid[] is null or owner.location_ids <@ $4)"
+)
 REPLAY = f"""
     with again as (
         select v.studio_id, v.id, v.type, v.created_at
@@ -95,6 +113,26 @@ async def replay(
     """How many deliveries were made, oldest first, and the time of the last event among them."""
     row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, *span, list(types), at_most)
     return (row["deliveries"], row["until"]) if row else (0, None)
+
+
+async def room_of(connection: Connection, access: Access, endpoint_id: str) -> int:
+    """How many more deliveries may wait for the endpoint. Exact under the lock of the studio's event head."""
+    waiting: int = await connection.fetchval(
+        f"select {WAITING} from webhook_endpoints e where e.studio_id = $1 and e.id = $2", access.studio_id, endpoint_id
+    )
+    return MAXIMUM_WAITING - waiting
+
+
+async def any_full(connection: Connection, access: Access) -> bool:
+    """Whether so many deliveries wait for an enabled endpoint of the studio that it gets no more."""
+    return bool(
+        await connection.fetchval(
+            f"""
+            select exists (select from webhook_endpoints e where e.studio_id = $1 and e.enabled
+                           and e.deleted_at is null and {WAITING} >= {MAXIMUM_WAITING})""",
+            access.studio_id,
+        )
+    )
 
 
 async def create_test(

@@ -163,6 +163,26 @@ async def note_health(
     )
 
 
+async def lock(connection: Connection, access: Access, endpoint_ids: Sequence[UUID]) -> None:
+    """Lock endpoints in the order of their ids, before anything else of them is written."""
+    await connection.execute(
+        "select from webhook_endpoints where studio_id = $1 and id = any($2::uuid[]) order by id for no key update",
+        access.studio_id,
+        list(endpoint_ids),
+    )
+
+
+async def failing_too_long(connection: Connection) -> dict[UUID, list[UUID]]:
+    """Housekeeping, all studios: enabled endpoints without a success for too long, by studio."""
+    rows = await connection.fetch(
+        """
+        select studio_id, array_agg(id order by id) as ids from webhook_endpoints
+        where enabled and deleted_at is null and failing_since <= now() - $1::interval group by studio_id""",
+        FAILING_DISABLES,
+    )
+    return {row["studio_id"]: row["ids"] for row in rows}
+
+
 async def disable(connection: Connection, access: Access, gone: Sequence[UUID], failed: Sequence[UUID]) -> list[UUID]:
     """Those that said 410, and those that have failed for too long; returns which were disabled by this."""
     rows = await connection.fetch(

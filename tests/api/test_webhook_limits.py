@@ -1,0 +1,153 @@
+"""At most 10,000 deliveries wait for an endpoint, whoever asks for more; the log has what was not queued."""
+
+import asyncio
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from studiogate.api import openapi
+from studiogate.api.app import ROUTES
+from studiogate.domain.access import operator_access
+from studiogate.domain.events import EventType
+from studiogate.domain.webhooks.schedule import MAXIMUM_WAITING
+from studiogate.flows import delivering, housekeeping
+from studiogate.storage.events import Change, emit
+from tests.api.conftest import Door
+from tests.api.test_webhooks import call, create, door, manager, studio
+from tests.seed import Studio
+
+pytestmark = pytest.mark.anyio
+__all__ = ["door", "manager", "studio"]
+FULL = {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING}
+
+
+async def fill(door: Door, endpoint_id: str, leave: int) -> None:
+    """As many waiting deliveries as leave room for so many."""
+    await door.connection.execute(
+        """
+        insert into webhook_deliveries (studio_id, id, endpoint_id, event_type, body)
+        select studio_id, gen_random_uuid(), id, 'webhook_endpoint.test', '{}'
+        from webhook_endpoints, generate_series(1, $2) where id = $1""",
+        UUID(endpoint_id),
+        MAXIMUM_WAITING - leave,
+    )
+
+
+async def waiting(door: Door, endpoint_id: str) -> int:
+    counted: int = await door.connection.fetchval(
+        "select count(*) from webhook_deliveries where endpoint_id = $1 and status = 'pending'", UUID(endpoint_id)
+    )
+    return counted
+
+
+async def happen(door: Door, studio: Studio, times: int) -> list[str]:
+    """So many events of a lead, numbered; the ids of all events of leads in the log."""
+    access, lead = operator_access(studio.studio_id), studio.first("lead")
+    await emit(door.connection, access, EventType.LEAD_UPDATED, *[Change(lead)] * times)
+    door.app._runtime.sequencer.kick(studio.studio_id)
+    await door.app._runtime.sequencer.settled()
+    rows = await door.connection.fetch(
+        "select id from events where type = 'lead.updated' and sequence is not null order by sequence"
+    )
+    return [str(row["id"]) for row in rows]
+
+
+async def test_events_beyond_the_limit_are_in_the_log_only(door: Door, studio: Studio, manager: str) -> None:
+    full, free = [await create(door, manager, event_types=["lead.*"]) for _ in range(2)]
+    await fill(door, full["id"], leave=2)
+    logged = await happen(door, studio, 5)
+    assert len(logged) == 5
+    assert await waiting(door, full["id"]) == MAXIMUM_WAITING
+    queued = await door.connection.fetch(
+        "select event_id from webhook_deliveries where endpoint_id = $1 and event_id is not null", UUID(full["id"])
+    )
+    assert {str(row["event_id"]) for row in queued} == set(logged[:2]), "the oldest go first"
+    assert await waiting(door, free["id"]) == 5, "another endpoint misses nothing"
+    await happen(door, studio, 1)
+    assert await waiting(door, full["id"]) == MAXIMUM_WAITING
+
+
+async def test_nothing_can_be_asked_for_beyond_the_limit(door: Door, studio: Studio, manager: str) -> None:
+    (event,) = await happen(door, studio, 1)
+    made = await create(door, manager, event_types=["lead.*"])
+    path = f"/webhook-endpoints/{made['id']}"
+    await fill(door, made["id"], leave=0)
+    span = {"since": "2020-01-01T00:00:00Z"}
+    for asked, body in ((path + "/replay", span), (path + "/test", None), (f"/events/{event}/redeliver", None)):
+        refused = await call(door, manager, "POST", asked, body)
+        error = refused.json()["error"]
+        assert (refused.status_code, error["type"], error["code"]) == (409, "conflict_error", "limit_reached"), asked
+        assert error["details"] == FULL
+    await door.connection.execute("delete from webhook_deliveries")
+    assert (await call(door, manager, "POST", f"/events/{event}/redeliver")).json()["deliveries"] == 1
+
+
+async def test_a_replay_fills_what_is_free_and_says_that_there_is_more(
+    door: Door, studio: Studio, manager: str
+) -> None:
+    await happen(door, studio, 5)
+    made = await create(door, manager, event_types=["lead.*"])
+    await fill(door, made["id"], leave=3)
+    body = {"since": "2020-01-01T00:00:00Z", "types": ["lead.*"]}
+    replayed = (await call(door, manager, "POST", f"/webhook-endpoints/{made['id']}/replay", body)).json()
+    assert (replayed["deliveries"], replayed["has_more"]) == (3, True)
+    assert replayed["next_since"] is not None
+    assert await waiting(door, made["id"]) == MAXIMUM_WAITING
+
+
+async def test_the_limit_holds_against_replays_and_events_at_once(door: Door, studio: Studio, manager: str) -> None:
+    (event,) = await happen(door, studio, 1)
+    made = await create(door, manager, event_types=["lead.*"])
+    await fill(door, made["id"], leave=5)
+    path, span = f"/webhook-endpoints/{made['id']}", {"since": "2020-01-01T00:00:00Z", "types": ["lead.*"]}
+    asked: list[Any] = [call(door, manager, "POST", path + "/replay", span) for _ in range(4)]
+    asked += [call(door, manager, "POST", path + "/test") for _ in range(4)]
+    asked += [call(door, manager, "POST", f"/events/{event}/redeliver") for _ in range(4)]
+    answers = await asyncio.gather(*asked, happen(door, studio, 3))
+    assert {each.status_code for each in answers[:-1]} == {202, 409}
+    assert await waiting(door, made["id"]) == MAXIMUM_WAITING
+
+
+async def test_an_endpoint_without_a_success_for_five_days_is_disabled_by_time_alone(
+    door: Door, studio: Studio, manager: str
+) -> None:
+    """Also where nothing was attempted since."""
+    late, early, fine = [await create(door, manager) for _ in range(3)]
+    for endpoint, since in ((late, "5 days"), (early, "4 days 23 hours")):
+        await door.connection.execute(
+            f"update webhook_endpoints set failing_since = now() - interval '{since}' where id = $1",
+            UUID(endpoint["id"]),
+        )
+    before = (await call(door, manager, "GET", f"/webhook-endpoints/{late['id']}")).json()
+    database = door.app._runtime.database
+    assert await delivering.disable_failing(database) == 1
+    assert await delivering.disable_failing(database) == 0
+    assert delivering.disable_failing in housekeeping.STEPS.values()
+    after = (await call(door, manager, "GET", f"/webhook-endpoints/{late['id']}")).json()
+    assert (after["enabled"], after["disabled_reason"]) == (False, "failing")
+    row = await door.connection.fetchrow("select * from events where type = 'webhook_endpoint.disabled'")
+    assert (json.loads(row["object"]), row["actor"]) == (after, "system")
+    changed = ("enabled", "disabled_reason", "disabled_at")
+    assert json.loads(row["previous_attributes"]) == {name: before[name] for name in changed}
+    for other in (early, fine):
+        assert (await call(door, manager, "GET", f"/webhook-endpoints/{other['id']}")).json()["enabled"] is True
+
+
+async def test_the_test_message_is_an_event_by_the_schema(door: Door, studio: Studio, manager: str) -> None:
+    """Outside the log, so without a sequence; its object is the endpoint as GET returns it."""
+    made = await create(door, manager)
+    await call(door, manager, "POST", f"/webhook-endpoints/{made['id']}/test")
+    message = json.loads(await door.connection.fetchval("select body from webhook_deliveries where body is not null"))
+    document = openapi.document(ROUTES)
+    schema = document["webhooks"]["webhook_endpoint.test"]["post"]["requestBody"]["content"]["application/json"]
+    whole = {**schema["schema"], "components": document["components"]}
+    validator = Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    assert [fault.message for fault in validator.iter_errors(message)] == []
+    assert (message["type"], message["sequence"]) == ("webhook_endpoint.test", None)
+    assert message["actor"] == {"type": "partner"}
+    assert message["data"]["object"] == (await call(door, manager, "GET", f"/webhook-endpoints/{made['id']}")).json()
+    logged = (await call(door, manager, "GET", "/events")).json()["data"]
+    assert "webhook_endpoint.test" not in {each["type"] for each in logged}
