@@ -105,7 +105,7 @@ async def test_levels_override_single_members(studio: BookingStudio) -> None:
         "cancellation_window_minutes": 720,
         "late_action": "fee",
         "late_fee_amount": "7.50",
-        "late_fee_currency": None,
+        "late_fee_currency": "USD",
         "free_late_cancels": 2,
         "free_late_cancels_days": 30,
         "waitlist_mode": "auto",
@@ -157,11 +157,12 @@ async def test_the_membership_that_pays(studio: BookingStudio) -> None:
     fitting = await studio.new_product(class_types=(studio.class_type,), locations=(studio.location,))
     await studio.new_membership(member, None, product_id=elsewhere)
     await studio.new_membership(member, None, current_period_end=now)
-    await studio.new_membership(member, 0, current_period_end=now + timedelta(days=1))
+    await studio.new_membership(member, 0, current_period_end=now + timedelta(days=6))
+    await studio.new_membership(member, None, current_period_end=now + timedelta(days=1))
     order = [
         await studio.new_membership(member, None, product_id=fitting),
-        await studio.new_membership(member, 1, current_period_end=now + timedelta(days=2)),
-        await studio.new_membership(member, 1, current_period_end=now + timedelta(days=3), product_id=fitting),
+        await studio.new_membership(member, 1, current_period_end=now + timedelta(days=4)),
+        await studio.new_membership(member, 1, current_period_end=now + timedelta(days=5), product_id=fitting),
         await studio.new_membership(member, 1),
     ]
     for number, expected in enumerate(order):
@@ -173,16 +174,26 @@ async def test_the_membership_that_pays(studio: BookingStudio) -> None:
 
 
 async def test_usable_from_its_start_until_its_period_ends(studio: BookingStudio) -> None:
-    """Judged when booking, not when the class begins."""
+    """From its start on at the moment of booking, and for classes that start before its end."""
     class_id, now = await studio.new_class(), await studio.now()
+    start = (await studio.row("classes", class_id))["start_time"]
     member = await studio.new_member(membership=False)
     membership = await studio.new_membership(
-        member, started_at=now - timedelta(seconds=1), current_period_end=now + timedelta(minutes=1)
+        member, started_at=now - timedelta(seconds=1), current_period_end=start + timedelta(seconds=1)
     )
     booking = await studio.booked(class_id, member)
     await studio.cancelled(booking["id"])
+    await studio.change("memberships", membership, current_period_end=start)
+    error = await studio.refused(class_id, member)
+    assert error["details"]["reasons"] == ["membership_not_valid_for_class"]
+    assert datetime.fromisoformat(error["details"]["membership_ends_at"]) == start
+    await studio.change("memberships", membership, auto_renew=True)
+    await studio.cancelled((await studio.booked(class_id, member))["id"])
+    await studio.change("memberships", membership, cancel_at_period_end=True)
+    assert (await studio.refused(class_id, member))["code"] == "membership_not_valid_for_class"
     await studio.change("memberships", membership, started_at=await studio.now() + timedelta(minutes=1))
-    assert (await studio.refused(class_id, member))["code"] == "no_active_membership"
+    error = await studio.refused(class_id, member)
+    assert error["details"] == {"reasons": ["no_active_membership"]}
 
 
 async def test_an_unlimited_membership_stays_as_it_is(studio: BookingStudio) -> None:

@@ -280,21 +280,23 @@ async def test_cancelling_again(studio: BookingStudio) -> None:
     ):
         error = answer.json()["error"]
         assert (answer.status, error["type"], error["code"]) == (409, "booking_error", "booking_already_cancelled")
-        assert error["details"] == {"cancellation_id": receipt["id"]}
+        assert error["details"] == {"cancellation_id": receipt["id"], "reasons": ["booking_already_cancelled"]}
     assert (await studio.snapshot())[:-1] == before[:-1], "no second fee, no second credit"
 
 
 async def test_an_imported_cancelled_booking_has_no_receipt(studio: BookingStudio) -> None:
     booking = await studio.imported_booking(await studio.new_class(), await studio.new_member(), "cancelled")
     answer = await studio.cancel(booking)
-    assert (answer.code, answer.json()["error"]["details"]) == ("booking_already_cancelled", {"cancellation_id": None})
+    details = {"cancellation_id": None, "reasons": ["booking_already_cancelled"]}
+    assert (answer.code, answer.json()["error"]["details"]) == ("booking_already_cancelled", details)
     assert (await studio.ask("GET", f"/bookings/{booking}/cancellation")).status == 404
 
 
 async def test_after_the_start(studio: BookingStudio) -> None:
     booking = await late_booking(studio)
     await studio.move(UUID(booking["class_id"]), 0)
-    assert (await studio.cancel(booking["id"])).code == "class_started"
+    answer = await studio.cancel(booking["id"])
+    assert (answer.code, answer.json()["error"]["details"]) == ("class_started", {"reasons": ["class_started"]})
     assert (await studio.ask("GET", f"/bookings/{booking['id']}/cancellation-preview")).code == "class_started"
     assert await studio.status(booking) == "confirmed"
 

@@ -237,10 +237,18 @@ async def spot_not_found_in_another_room(s: BookingStudio) -> Case:
 
 
 @scenario
-async def spot_not_found_even_to_wait(s: BookingStudio) -> Case:
+async def class_full_before_an_unknown_spot(s: BookingStudio) -> Case:
     class_id, _ = await s.full_class(spot_selection_mode="optional")
-    wish = {"class_spot_id": uuid4(), "join_waitlist": True}
-    return case(class_id, await s.new_member(), "spot_not_found", wish=wish)
+    details = {"waitlist_available": True, "available_count": 0}
+    return case(class_id, await s.new_member(), "class_full", wish={"class_spot_id": uuid4()}, **details)
+
+
+@scenario
+async def class_full_before_spot_required(s: BookingStudio) -> Case:
+    (spot,) = await s.new_spots("A1")
+    class_id = await s.new_class(capacity=1, spot_selection_mode="required")
+    await s.booked(class_id, await s.new_member(), class_spot_id=spot)
+    return case(class_id, await s.new_member(), "class_full", waitlist_available=True, available_count=0)
 
 
 @scenario
@@ -317,7 +325,7 @@ REASONS_OF_THE_CLASS = ("class_not_bookable", "class_started", "booking_window_c
 @scenario
 async def everything_at_once(s: BookingStudio) -> Case:
     class_id, member, _, spot = await _everything_wrong(s)
-    reasons = (*REASONS_OF_THE_CLASS, *REASONS_OF_THE_MEMBER, "overlapping_booking", "spot_taken", "class_full")
+    reasons = (*REASONS_OF_THE_CLASS, *REASONS_OF_THE_MEMBER, "overlapping_booking", "class_full")
     return case(class_id, member, *reasons, wish={"class_spot_id": spot})
 
 
@@ -380,12 +388,14 @@ async def test_unknown_and_foreign_are_alike(studio: BookingStudio, hall: bookin
     other = await hall.new_studio()
     class_id, member = await studio.new_class(), await studio.new_member()
     foreign_class, foreign_member = await other.new_class(), await other.new_member()
-    answers = [
-        await studio.book(*pair)
-        for pair in ((uuid4(), member), (foreign_class, member), (class_id, uuid4()), (class_id, foreign_member))
-    ]
-    assert {answer.status for answer in answers} == {404}
-    assert len({answer.body for answer in answers}) == 1
+    pairs = {
+        "class_id": [(uuid4(), member), (foreign_class, member), (uuid4(), uuid4())],
+        "member_id": [(class_id, uuid4()), (class_id, foreign_member)],
+    }
+    for param, wanted in pairs.items():
+        answers = [await studio.book(*pair) for pair in wanted]
+        assert {(answer.status, answer.json()["error"]["param"]) for answer in answers} == {(404, param)}
+        assert len({answer.body for answer in answers}) == 1
 
 
 async def test_a_class_elsewhere_is_not_found_by_a_restricted_key(studio: BookingStudio) -> None:

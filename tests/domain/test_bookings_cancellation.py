@@ -147,7 +147,13 @@ def test_a_check_in_is_taken_back_before_a_cancellation(status):
 def test_a_second_cancellation_points_to_the_first_receipt(cause, now):
     booking = {"status": BookingStatus.CANCELLED, "cancellation_id": uid(8)}
     refusal = refused(booking=booking, cause=cause, now=now)
-    assert (refusal.code, refusal.details) == ("booking_already_cancelled", {"cancellation_id": str(uid(8))})
+    details = {"cancellation_id": str(uid(8)), "reasons": ["booking_already_cancelled"]}
+    assert (refusal.code, refusal.details) == ("booking_already_cancelled", details)
+
+
+def test_a_partner_cannot_cancel_after_the_start():
+    refusal = refused(now=START)
+    assert (refusal.code, refusal.details) == ("class_started", {"reasons": ["class_started"]})
 
 
 @pytest.mark.parametrize(("cause", "kind"), [("studio", "studio"), ("class_cancelled", "class_cancelled")])

@@ -181,13 +181,14 @@ def test_spots_concern_those_who_take_a_seat():
     asks_held = BookingRequest(class_spot_id=uid(1))
     assert codes(class_=required, spots=spots) == ["spot_required"]
     assert codes(class_=required, spots=spots, request=asks_held) == ["spot_taken"]
-    assert codes(class_=required, spots=spots, request=asks_held, seats_open=0) == ["spot_taken", "class_full"]
+    assert codes(class_=required, spots=spots, seats_open=0) == ["class_full"]
+    assert codes(class_=required, spots=spots, request=asks_held, seats_open=0) == ["class_full"]
     waits = decide_booking(
         an_attempt(class_=required, spots=spots, request=asks_held._replace(join_waitlist=True), seats_open=0)
     )
     assert (waits.outcome, waits.class_spot_id) == ("waitlisted", None)
     assert codes(request=BookingRequest(class_spot_id=uid(2))) == ["spot_not_found"]
-    assert codes(request=BookingRequest(True, uid(2)), seats_open=0) == ["spot_not_found"]
+    assert codes(request=BookingRequest(True, uid(2)), seats_open=0) == []
 
 
 def test_an_optional_spot_is_assigned():
@@ -297,6 +298,11 @@ class World:
             seats_open=self.seats,
         )
 
+    def converts(self) -> bool:
+        """The default cutoff is 60 minutes; exactly at it seats are still promised."""
+        unpromised = self.waitlist_mode == "off" or self.minutes_left < 60
+        return self.live == "waitlisted" and self.seats > 0 and unpromised
+
     def truths(self) -> dict[str, bool]:
         full, waiting = self.seats == 0, self.seats == 0 and self.join
         no_waitlist = self.waitlist_mode == "off" or not self.allow_waitlist
@@ -309,15 +315,15 @@ class World:
             "booking_window_not_open": self.opens is not None and self.minutes_left > self.opens,
             "booking_window_closed": self.minutes_left <= self.closes,
             "already_booked": self.live in ("confirmed", "checked_in", "no_show"),
-            "already_waitlisted": self.live == "waitlisted",
+            "already_waitlisted": self.live == "waitlisted" and not self.converts(),
             "member_suspended": self.suspended,
             "waiver_required": self.waiver and not self.submitted,
             **{code: entitlement == code for code in ENTITLEMENT_CODES.values()},
             "booking_limit_reached": self.limit is not None and self.held + 1 > self.limit,
             "overlapping_booking": (self.overlapping, self.may_overlap) == (True, False),
-            "spot_required": (self.mode, self.asked) == ("required", "nothing") and not waiting,
-            "spot_not_found": self.asked == "unknown" or (self.mode is None and self.asked != "nothing"),
-            "spot_taken": self.mode is not None and self.asked == "held" and not waiting,
+            "spot_required": (self.mode, self.asked) == ("required", "nothing") and not full,
+            "spot_not_found": (self.asked == "unknown" or (self.mode is None and self.asked != "nothing")) and not full,
+            "spot_taken": self.mode is not None and self.asked == "held" and not full,
             "class_full": full and not self.join,
             "waitlist_not_allowed": waiting and no_waitlist,
             "waitlist_full": waiting and crowded and not no_waitlist,
@@ -371,4 +377,5 @@ def test_all_reasons_and_only_those_in_the_contracts_order(world):
         assert decision.outcome == ("confirmed" if world.seats else "waitlisted")
         takes_credit = world.seats > 0 and world.required and world.owns == "credits"
         assert decision.credits_required == int(takes_credit)
+        assert decision.converts == (uid(5) if world.converts() else None)
         assert (decision.class_spot_id is not None) == (world.seats > 0 and world.mode is not None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from studiogate.domain.bookings import MembershipStatus, choose_entitlement, covers, credits_of, is_paused, is_usable
 from studiogate.domain.refusals import Refusal
-from tests.domain.booking_facts import NORTH, NOW, SECOND, YOGA, a_class, a_membership, thorough, uid
+from tests.domain.booking_facts import NORTH, NOW, SECOND, START, YOGA, a_class, a_membership, thorough, uid
 
 DAY = timedelta(days=1)
 SPIN, SOUTH = uid(201), uid(202)
@@ -52,11 +52,47 @@ def test_only_an_active_membership_is_usable(status):
         ({"current_period_end": NOW}, False),
         ({"current_period_end": NOW + SECOND}, True),
         ({"current_period_end": None}, True),
+        ({"cancel_at": NOW}, False),
+        ({"cancel_at": NOW + SECOND}, True),
     ],
 )
 def test_a_period_is_half_open_and_judged_at_the_moment_of_booking(changes, usable):
     assert is_usable(a_membership(**changes), NOW) == usable
-    assert chosen(a_membership(**changes)) == (11 if usable else "no_active_membership")
+    at_once = a_class(start_time=NOW)
+    assert chosen(a_membership(**changes), class_=at_once) == (11 if usable else "no_active_membership")
+
+
+@pytest.mark.parametrize(
+    ("changes", "ends_at"),
+    [
+        ({"current_period_end": START + SECOND}, None),
+        ({"current_period_end": START}, "2026-08-10T16:00:00+00:00"),
+        ({"current_period_end": START, "auto_renew": True}, None),
+        ({"current_period_end": START, "auto_renew": True, "cancel_at_period_end": True}, "2026-08-10T16:00:00+00:00"),
+        (
+            {"current_period_end": START, "auto_renew": True, "cancel_at": START - SECOND},
+            "2026-08-10T15:59:59+00:00",
+        ),
+        ({"current_period_end": None, "cancel_at": START}, "2026-08-10T16:00:00+00:00"),
+        ({"current_period_end": None}, None),
+    ],
+)
+def test_a_membership_pays_only_for_classes_that_start_before_its_end(changes, ends_at):
+    result = choose_entitlement([a_membership(**changes)], a_class(), NOW)
+    if ends_at is None:
+        assert result.id.int == 11
+    else:
+        assert (result.code, result.details) == ("membership_not_valid_for_class", {"membership_ends_at": ends_at})
+
+
+def test_one_that_ends_earlier_does_not_count_where_another_one_reaches_the_class():
+    short, long = a_membership(1, current_period_end=START), a_membership(2, current_period_end=START + DAY)
+    assert chosen(short, long) == 2
+    assert chosen(short, long._replace(credits_remaining=0)) == "insufficient_credits"
+    elsewhere = a_membership(3, class_type_ids=frozenset({SPIN}))
+    longest = choose_entitlement([short, short._replace(id=uid(4), cancel_at=NOW + DAY), elsewhere], a_class(), NOW)
+    assert longest.details == {"membership_ends_at": "2026-08-10T16:00:00+00:00"}
+    assert choose_entitlement([elsewhere], a_class(), NOW).details == {}
 
 
 @pytest.mark.parametrize(
@@ -114,7 +150,7 @@ def test_a_booking_takes_a_credit_only_where_credits_are_counted():
     assert (credits_of(a_membership()), credits_of(a_membership(credits_remaining=None)), credits_of(None)) == (1, 0, 0)
 
 
-moments = st.none() | st.integers(-2, 2).map(lambda days: NOW + days * DAY)
+moments = st.none() | st.integers(-2, 3).map(lambda days: NOW + days * DAY)
 memberships = st.builds(
     a_membership,
     st.integers(1, 4),
@@ -126,6 +162,9 @@ memberships = st.builds(
     location_ids=st.frozensets(st.sampled_from([NORTH, SOUTH])),
     pause_starts_at=st.none() | moments,
     pause_ends_at=moments,
+    auto_renew=st.booleans(),
+    cancel_at_period_end=st.booleans(),
+    cancel_at=st.none() | moments,
 )
 
 
@@ -145,9 +184,16 @@ def restated(owned):
     left = [m for m in owned if m.status == "active" and not rests(m)]
     left = [m for m in left if not (m.started_at and m.started_at > NOW)]
     left = [m for m in left if not (m.current_period_end and m.current_period_end <= NOW)]
+    left = [m for m in left if not (m.cancel_at and m.cancel_at <= NOW)]
     if not left:
         return "membership_paused" if [m for m in owned if rests(m) and fits(m)] else "no_active_membership"
     left = [m for m in left if fits(m)]
+    left = [
+        m
+        for m in left
+        if (m.auto_renew and not m.cancel_at_period_end and not m.cancel_at)
+        or all(end > START for end in (m.current_period_end, m.cancel_at) if end)
+    ]
     if not left:
         return "membership_not_valid_for_class"
     left = [m for m in left if m.credits_remaining != 0]

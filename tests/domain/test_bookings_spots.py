@@ -13,27 +13,22 @@ FREE, HELD, UNKNOWN = uid(2), uid(1), uid(99)
 
 
 @pytest.mark.parametrize(
-    ("mode", "asked", "takes_seat", "code"),
+    ("mode", "asked", "code"),
     [
-        (None, None, True, None),
-        (None, FREE, True, "spot_not_found"),
-        (None, FREE, False, "spot_not_found"),
-        (OPTIONAL, None, True, None),
-        (OPTIONAL, FREE, True, None),
-        (OPTIONAL, HELD, True, "spot_taken"),
-        (OPTIONAL, HELD, False, None),
-        (OPTIONAL, UNKNOWN, True, "spot_not_found"),
-        (OPTIONAL, UNKNOWN, False, "spot_not_found"),
-        (REQUIRED, None, True, "spot_required"),
-        (REQUIRED, None, False, None),
-        (REQUIRED, FREE, True, None),
-        (REQUIRED, HELD, True, "spot_taken"),
-        (REQUIRED, HELD, False, None),
-        (REQUIRED, UNKNOWN, True, "spot_not_found"),
+        (None, None, None),
+        (None, FREE, "spot_not_found"),
+        (OPTIONAL, None, None),
+        (OPTIONAL, FREE, None),
+        (OPTIONAL, HELD, "spot_taken"),
+        (OPTIONAL, UNKNOWN, "spot_not_found"),
+        (REQUIRED, None, "spot_required"),
+        (REQUIRED, FREE, None),
+        (REQUIRED, HELD, "spot_taken"),
+        (REQUIRED, UNKNOWN, "spot_not_found"),
     ],
 )
-def test_the_fault_of_a_spot(mode, asked, takes_seat, code):
-    fault = spot_fault(mode, SPOTS, asked, takes_seat=takes_seat)
+def test_the_fault_of_a_spot(mode, asked, code):
+    fault = spot_fault(mode, SPOTS, asked)
     assert (fault and fault.code) == code
     assert fault is None or fault.param == "class_spot_id"
 

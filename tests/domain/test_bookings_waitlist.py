@@ -89,9 +89,14 @@ def test_each_entry_is_checked_by_the_policy_frozen_on_its_booking():
     assert verdicts(free(2), entries, policy=strict) == {1: "booking_limit_reached", 2: "promoted"}
 
 
-def test_every_rule_includes_those_of_the_class():
+def test_the_booking_window_does_not_stop_a_promotion():
     closes_early = Policy(booking_closes_minutes_before=120)
-    assert verdicts(free(1), [an_entry(1, closes_early)], now=START - 90 * MINUTE) == {1: "booking_window_closed"}
+    assert verdicts(free(1), [an_entry(1, closes_early)], now=START - 90 * MINUTE) == {1: "promoted"}
+    opens_late = Policy(booking_opens_minutes_before=60)
+    assert verdicts(free(1), [an_entry(1, opens_late)], now=START - 90 * MINUTE) == {1: "promoted"}
+
+
+def test_every_rule_includes_those_of_the_class():
     assert verdicts(free(1, visible=False), [an_entry(1)]) == {1: "class_not_bookable"}
     assert verdicts(free(1, status=ClassStatus.CANCELLED), [an_entry(1)]) == {1: "class_cancelled"}
     until_the_start = Policy(promotion_cutoff_minutes=0)

@@ -62,7 +62,7 @@ async def test_a_cancelled_class_takes_no_bookings(studio: BookingStudio) -> Non
     receipt = await studio.get(f"/bookings/{booking['id']}/cancellation")
     assert (answer.code, answer.json()["error"]["details"]) == (
         "booking_already_cancelled",
-        {"cancellation_id": receipt["id"]},
+        {"cancellation_id": receipt["id"], "reasons": ["booking_already_cancelled"]},
     )
 
 

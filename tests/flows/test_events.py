@@ -174,7 +174,9 @@ async def test_staff_actions(log: Log) -> None:
         ("waitlist.updated", entry),
         ("class.updated", class_id),
     ]
-    assert told[-1][2] == {"capacity": 1}
+    assert told[-1][2] == {"capacity": 1, "booked_count": 1, "waitlist_count": 1}
+    await staff.change_capacity(log.connection, log.access, class_id, 5)
+    assert await log.news() == [("class.updated", class_id, {"capacity": 2, "available_count": 0})]
 
 
 async def test_a_cancelled_class_tells_of_every_booking_once(log: Log) -> None:
@@ -188,7 +190,11 @@ async def test_a_cancelled_class_tells_of_every_booking_once(log: Log) -> None:
         ("booking.cancelled", UUID(one["id"]), {"status": "confirmed"}),
         ("booking.cancelled", UUID(two["id"]), {"status": "waitlisted", "waitlist_position": 1}),
         ("waitlist.updated", entry, {"status": "waiting", "position": 1}),
-        ("class.cancelled", class_id, {"status": "scheduled"}),
+        (
+            "class.cancelled",
+            class_id,
+            {"booked_count": 1, "available_count": 0, "waitlist_count": 1, "status": "scheduled"},
+        ),
     ]
     assert isinstance(await staff.cancel_class(log.connection, log.access, class_id), Refusal)
     assert await log.news() == []

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Header
@@ -76,10 +77,12 @@ async def write(
     *,
     status: int,
     visible: once.Visible = _always,
+    missing: str | None = None,
     sealer: Sealer | None = None,
 ) -> Answer:
     """Run a flow once for its key; 2xx and booking refusals are remembered, everything else leaves no trace.
 
+    ``missing`` names the parameter at fault where the resource cannot be seen and the flow does not say more.
     With a ``sealer`` a success is remembered sealed: it holds a secret that the database must not know.
     """
 
@@ -87,6 +90,8 @@ async def write(
         if isinstance(outcome, str):
             body = outcome.encode()
             return Reply(status, body if sealer is None else sealer.seal(body, _purpose(caller)))
+        if outcome.code is Code.NOT_FOUND and outcome.param is None:
+            outcome = replace(outcome, param=missing)
         answer = caller.refuse(outcome)
         return Reply(answer.status, answer.body, kept=STATUS[outcome.code][0] is RefusalType.BOOKING)
 

@@ -23,8 +23,7 @@ CREATE DOMAIN public.head_count AS integer
 CREATE DOMAIN public.idempotency_key AS text
 	CONSTRAINT of_length CHECK (((length(VALUE) >= 8) AND (length(VALUE) <= 120)));
 
-CREATE DOMAIN public.ledger_reason AS text
-	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text])));
+CREATE DOMAIN public.ledger_reason AS text;
 
 CREATE DOMAIN public.membership_status AS text
 	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['pending'::text, 'active'::text, 'paused'::text, 'past_due'::text, 'cancelled'::text, 'expired'::text])));
@@ -51,7 +50,7 @@ begin
         select m.id, m.suspended, (
                    select coalesce(json_agg(row_to_json(each)), '[]') from (
                        select s.id, s.status, s.credits_remaining, s.started_at, s.current_period_end,
-                              s.pause_starts_at, s.pause_ends_at,
+                              s.pause_starts_at, s.pause_ends_at, s.auto_renew, s.cancel_at_period_end, s.cancel_at,
                               array(select o.class_type_id from product_class_types o
                                     where o.studio_id = of_studio and o.product_id = s.product_id) as class_type_ids,
                               array(select o.location_id from product_locations o
@@ -201,16 +200,10 @@ CREATE TABLE public.credit_ledger (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
     membership_id uuid NOT NULL,
-    booking_id uuid NOT NULL,
+    booking_id uuid,
     delta integer NOT NULL,
     reason public.ledger_reason NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT credit_ledger_delta_of_reason CHECK ((delta =
-CASE reason
-    WHEN 'returned'::text THEN 1
-    WHEN 'forfeited'::text THEN 0
-    ELSE '-1'::integer
-END))
+    created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.deployment (
@@ -423,6 +416,7 @@ CREATE TABLE public.memberships (
     credits_remaining integer,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    price_id uuid,
     CONSTRAINT memberships_credits_granted_check CHECK ((credits_granted >= 0)),
     CONSTRAINT memberships_credits_never_negative CHECK ((credits_remaining >= 0)),
     CONSTRAINT memberships_state_version_check CHECK ((state_version >= 1))
@@ -501,6 +495,16 @@ CREATE TABLE public.purchases (
     CONSTRAINT purchases_quantity_check CHECK ((quantity >= 1)),
     CONSTRAINT purchases_refunded_amount_check CHECK ((refunded_amount >= (0)::numeric)),
     CONSTRAINT purchases_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text, 'cancelled'::text, 'partially_refunded'::text, 'refunded'::text])))
+);
+
+CREATE TABLE public.renewals (
+    studio_id uuid NOT NULL,
+    membership_id uuid NOT NULL,
+    period_start timestamp with time zone NOT NULL,
+    period_end timestamp with time zone NOT NULL,
+    purchase_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT renewals_period CHECK ((period_end > period_start))
 );
 
 CREATE TABLE public.room_spots (
@@ -650,6 +654,15 @@ ALTER TABLE ONLY public.credentials
 ALTER TABLE ONLY public.credentials
     ADD CONSTRAINT credentials_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE public.credit_ledger
+    ADD CONSTRAINT credit_ledger_delta_of_reason CHECK (
+CASE reason
+    WHEN 'renewed'::text THEN (booking_id IS NULL)
+    WHEN 'returned'::text THEN ((delta = 1) AND (booking_id IS NOT NULL))
+    WHEN 'forfeited'::text THEN ((delta = 0) AND (booking_id IS NOT NULL))
+    ELSE ((delta = '-1'::integer) AND (booking_id IS NOT NULL))
+END) NOT VALID;
+
 ALTER TABLE ONLY public.credit_ledger
     ADD CONSTRAINT credit_ledger_pkey PRIMARY KEY (studio_id, id);
 
@@ -689,6 +702,9 @@ ALTER TABLE ONLY public.instructors
 ALTER DOMAIN public.event_actor
     ADD CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['partner'::text, 'staff'::text, 'visitor'::text, 'system'::text]))) NOT VALID;
 
+ALTER DOMAIN public.ledger_reason
+    ADD CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text, 'renewed'::text]))) NOT VALID;
+
 ALTER TABLE ONLY public.leads
     ADD CONSTRAINT leads_email_key UNIQUE (studio_id, email);
 
@@ -727,6 +743,12 @@ ALTER TABLE ONLY public.products
 
 ALTER TABLE ONLY public.purchases
     ADD CONSTRAINT purchases_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.renewals
+    ADD CONSTRAINT renewals_pkey PRIMARY KEY (studio_id, membership_id, period_start);
+
+ALTER TABLE ONLY public.renewals
+    ADD CONSTRAINT renewals_purchase_key UNIQUE (studio_id, purchase_id);
 
 ALTER TABLE ONLY public.room_spots
     ADD CONSTRAINT room_spots_label_key UNIQUE (studio_id, room_id, label);
@@ -856,6 +878,8 @@ CREATE UNIQUE INDEX members_email_key ON public.members USING btree (studio_id, 
 
 CREATE INDEX members_list ON public.members USING btree (studio_id, created_at DESC, id DESC);
 
+CREATE INDEX memberships_cancel_due ON public.memberships USING btree (studio_id, cancel_at) WHERE (((status)::text = ANY (ARRAY['active'::text, 'paused'::text, 'past_due'::text])) AND (cancel_at IS NOT NULL));
+
 CREATE INDEX memberships_of_member ON public.memberships USING btree (studio_id, member_id, created_at DESC, id DESC);
 
 CREATE INDEX memberships_pause_due ON public.memberships USING btree (studio_id, pause_starts_at) WHERE (((status)::text = 'active'::text) AND (pause_starts_at IS NOT NULL));
@@ -863,6 +887,8 @@ CREATE INDEX memberships_pause_due ON public.memberships USING btree (studio_id,
 CREATE INDEX memberships_period_due ON public.memberships USING btree (studio_id, current_period_end) WHERE ((status)::text = 'active'::text);
 
 CREATE INDEX memberships_resume_due ON public.memberships USING btree (studio_id, pause_ends_at) WHERE (((status)::text = 'paused'::text) AND (pause_ends_at IS NOT NULL));
+
+CREATE INDEX memberships_unpaid_due ON public.memberships USING btree (studio_id, current_period_end) WHERE ((status)::text = 'past_due'::text);
 
 CREATE INDEX prices_of_product ON public.prices USING btree (studio_id, product_id, created_at DESC, id DESC);
 
@@ -1053,6 +1079,9 @@ ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
 
 ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_price_fkey FOREIGN KEY (studio_id, price_id) REFERENCES public.prices(studio_id, id) NOT VALID;
+
+ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);
 
 ALTER TABLE ONLY public.price_locations
@@ -1090,6 +1119,12 @@ ALTER TABLE ONLY public.purchases
 
 ALTER TABLE ONLY public.purchases
     ADD CONSTRAINT purchases_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);
+
+ALTER TABLE ONLY public.renewals
+    ADD CONSTRAINT renewals_membership_fkey FOREIGN KEY (studio_id, membership_id) REFERENCES public.memberships(studio_id, id);
+
+ALTER TABLE ONLY public.renewals
+    ADD CONSTRAINT renewals_purchase_fkey FOREIGN KEY (studio_id, purchase_id) REFERENCES public.purchases(studio_id, id);
 
 ALTER TABLE ONLY public.room_spots
     ADD CONSTRAINT room_spots_room_fkey FOREIGN KEY (studio_id, room_id) REFERENCES public.rooms(studio_id, id);

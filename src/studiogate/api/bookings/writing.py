@@ -126,7 +126,11 @@ class BookingCancellation(Wire):
     **operation("Book a class", Booking, *WRITING, *READING, *IDEMPOTENT, *BOOKING_REFUSALS, status_code=201),
 )
 async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: PartnerBookingCreate) -> Answer:
-    """Runs every rule. With `join_waitlist` a full class answers with a waitlisted booking."""
+    """Runs every rule. With `join_waitlist` a full class answers with a waitlisted booking.
+
+    Within the promotion cutoff a free seat is open to everybody: the request of a member who waits for this class
+    confirms their waitlisted booking, which keeps its id.
+    """
     wanted, created = body.wanted(), 201
     async with caller.runtime.turnstile.turn(wanted.class_id):
         return await write(
@@ -136,6 +140,7 @@ async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: 
             Claiming(lambda connection, once: flow.book(connection, caller.access, wanted, once, created)),
             status=created,
             visible=lambda connection: reading.class_is_visible(connection, caller.access, body.class_id),
+            missing="class_id",
         )
 
 
@@ -182,6 +187,7 @@ async def cancel_booking(
             ),
             status=done,
             visible=lambda connection: reading.booking_is_visible(connection, caller.access, booking_id),
+            missing="booking_id",
         )
 
 

@@ -12,16 +12,16 @@ Booking (``decide_booking``): all failing rules, in this order, else confirmed o
 
     the class       cancelled · not visible · started · window not open (before opens_at) · closed (from closes_at)
     the member      already there · suspended · waiver missing
-    entitlement     an active, running membership that covers the class and has a credit: unlimited first, then the
-                    credits that end first; judged at the moment of booking              (entitlement)
+    entitlement     an active, running membership that covers the class, still runs when it starts and has a credit:
+                    unlimited first, then the credits that end first                     (entitlement)
     the day         max_bookings_per_day counts seats held in other classes of the studio's day; waiting counts not
     overlap         half-open, with confirmed and checked-in bookings in other classes
-    the spot        unknown always; missing or taken only when a seat is taken           (spots)
+    the spot        unknown, missing or taken, where a seat is open                      (spots)
     the seat        class_full, or for those who join: waitlist_not_allowed, waitlist_full
 
-Waiting (``plan_promotions``): a free seat goes to the first in join order who passes all of that again, in the
-transaction that frees it; who fails stays, with a skip_reason. A seat is promised to those who wait and are eligible
-until the promotion cutoff (``seats_open_to_newcomers``), then it is anybody's.
+Waiting (``plan_promotions``): a free seat goes to the first in join order who passes all of that again, but for the
+booking window, in the transaction that frees it; who fails stays, with a skip_reason. A seat is promised to those who
+wait and are eligible until the promotion cutoff (``seats_open_to_newcomers``), then it is anybody's.
 
 Cancelling (``decide_cancellation``), by the frozen policy:
 

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from studiogate.domain.bookings.eligibility import first_refusal
 from studiogate.domain.bookings.facts import BookingFacts, ClassFacts, MembershipFacts
 from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.bookings.policy import LateAction, LateFee
@@ -117,13 +118,15 @@ def decide_cancellation(attempt: CancellationAttempt) -> Cancellation | Refusal:
 
 
 def cancellation_refusal(attempt: CancellationAttempt) -> Refusal | None:
+    """Why the booking cannot be cancelled, if so. A cancelled booking has one reason, whatever else would apply."""
     booking = attempt.booking
     if booking.status == BookingStatus.CANCELLED:
-        return Refusal(Code.BOOKING_ALREADY_CANCELLED, {"cancellation_id": _text(booking.cancellation_id)})
+        details = {"cancellation_id": _text(booking.cancellation_id)}
+        return first_refusal([Refusal(Code.BOOKING_ALREADY_CANCELLED, details)])
     if attempt.cause == CancellationCause.CLASS_CANCELLED:
         return None
     if attempt.cause == CancellationCause.PARTNER and attempt.now >= attempt.class_.start_time:
-        return Refusal(Code.CLASS_STARTED)
+        return first_refusal([Refusal(Code.CLASS_STARTED)])
     if attempt.cause == CancellationCause.WAITLIST_EXPIRED and booking.status != BookingStatus.WAITLISTED:
         return Refusal(Code.INVALID_TRANSITION, {"from": str(booking.status), "to": str(BookingStatus.CANCELLED)})
     return booking_transition_refusal(booking.status, BookingStatus.CANCELLED)

@@ -6,7 +6,11 @@ code would say nothing: the four entitlement codes, the three spot codes, ``alre
 ``already_waitlisted``, ``waitlist_not_allowed`` and ``waitlist_full`` each exclude one another.
 
 - Booking is possible from ``opens_at`` (inclusive) until ``closes_at`` (exclusive).
-- Joining the waitlist must pass every rule, entitlement and credits included; only the spot rules are milder.
+- Joining the waitlist must pass every rule, entitlement and credits included, but for the spot rules: these are
+  applied only where a seat is open, since otherwise the answer is ``class_full`` or a place on the waitlist.
+- The POST of a member who waits for this class is ``already_waitlisted`` while free seats are promised to the
+  waitlist. Once they are not (after the promotion cutoff) and one is open, it converts the member's own entry. It is
+  judged like any POST, by the class's policy of this moment; the booking keeps its id and its frozen policy.
 - With ``require_entitlement`` false no membership is looked at and none is taken, not even a fitting one.
 - ``join_waitlist`` matters only when there is no open seat: with one, the member is confirmed.
 - ``class_full`` says ``available_count`` 0 also while a free seat is promised to the waitlist: none is open here.
@@ -36,13 +40,14 @@ class Outcome(StrEnum):
 
 class BookingDecision(NamedTuple):
     """``membership`` is the one that pays, or, on the waitlist, the one that qualifies: it pays when promoted, so
-    ``credits_required`` is 0 there."""
+    ``credits_required`` is 0 there. ``converts`` is the waitlisted booking that becomes confirmed."""
 
     outcome: Outcome
     reasons: tuple[Refusal, ...] = ()
     membership: MembershipFacts | None = None
     class_spot_id: UUID | None = None
     credits_required: int = 0
+    converts: UUID | None = None
 
     @property
     def refusal(self) -> Refusal | None:
@@ -67,16 +72,20 @@ def decide_booking(attempt: Attempt) -> BookingDecision:
     if attempt.would_wait:
         return BookingDecision(Outcome.WAITLISTED, membership=membership)
     spot_id = assigned_spot(attempt.class_.spot_selection_mode, attempt.spots, attempt.request.class_spot_id)
-    return BookingDecision(Outcome.CONFIRMED, (), membership, spot_id, credits_of(membership))
+    own = attempt.converts
+    return BookingDecision(
+        Outcome.CONFIRMED, (), membership, spot_id, credits_of(membership), None if own is None else own.id
+    )
 
 
 def failing_rules(attempt: Attempt) -> tuple[Refusal, ...]:
     return _judge(attempt, LIMIT_AND_SEAT_RULES).reasons
 
 
-def judge_without_seat(attempt: Attempt) -> Judgement:
-    """By the rules about class and member alone: the seat and its spot are then the promotion's concern."""
-    return _judge(attempt, LIMIT_RULES)
+def judge_promotion(attempt: Attempt) -> Judgement:
+    """By the rules about class and member, the booking window excepted: whoever joined in time is not shut out by it.
+    The seat and its spot are the promotion's concern."""
+    return _judge(attempt, LIMIT_RULES, PROMOTION_RULES)
 
 
 def first_refusal(reasons: Sequence[Refusal]) -> Refusal | None:
@@ -96,9 +105,10 @@ def waitlist_fault(attempt: Attempt) -> Refusal | None:
     return Refusal(Code.WAITLIST_FULL) if full else None
 
 
-def _judge(attempt: Attempt, further_rules: Sequence[Rule]) -> Judgement:
+def _judge(attempt: Attempt, further_rules: Sequence[Rule], first_rules: Sequence[Rule] | None = None) -> Judgement:
     """The entitlement stands in the middle: it is a rule that brings something, the membership."""
-    before, chosen, after = _failing(FIRST_RULES, attempt), _entitlement(attempt), _failing(further_rules, attempt)
+    before = _failing(FIRST_RULES if first_rules is None else first_rules, attempt)
+    chosen, after = _entitlement(attempt), _failing(further_rules, attempt)
     if isinstance(chosen, Refusal):
         return Judgement((*before, chosen, *after), None)
     return Judgement((*before, *after), chosen)
@@ -134,7 +144,7 @@ def _window_closed(attempt: Attempt) -> Refusal | None:
 
 def _already_there(attempt: Attempt) -> Refusal | None:
     live = attempt.member.live_booking
-    if live is None:
+    if live is None or attempt.converts is not None:
         return None
     waits = live.status == BookingStatus.WAITLISTED
     return Refusal(Code.ALREADY_WAITLISTED if waits else Code.ALREADY_BOOKED, {"booking_id": str(live.id)})
@@ -169,8 +179,9 @@ def _overlapping(attempt: Attempt) -> Refusal | None:
 
 
 def _spot(attempt: Attempt) -> Refusal | None:
-    mode, asked = attempt.class_.spot_selection_mode, attempt.request.class_spot_id
-    return spot_fault(mode, attempt.spots, asked, takes_seat=not attempt.would_wait)
+    if attempt.seats_open <= 0:
+        return None
+    return spot_fault(attempt.class_.spot_selection_mode, attempt.spots, attempt.request.class_spot_id)
 
 
 def _no_seat(attempt: Attempt) -> Refusal | None:
@@ -192,5 +203,6 @@ FIRST_RULES: tuple[Rule, ...] = (
     _suspended,
     _waiver_missing,
 )
+PROMOTION_RULES = tuple(rule for rule in FIRST_RULES if rule not in (_window_not_open, _window_closed))
 LIMIT_RULES: tuple[Rule, ...] = (_limit_reached, _overlapping)
 LIMIT_AND_SEAT_RULES: tuple[Rule, ...] = (*LIMIT_RULES, _spot, _no_seat)

@@ -53,6 +53,9 @@ class MembershipFacts(NamedTuple):
     location_ids: frozenset[UUID] = frozenset()
     pause_starts_at: datetime | None = None
     pause_ends_at: datetime | None = None
+    auto_renew: bool = False
+    cancel_at_period_end: bool = False
+    cancel_at: datetime | None = None
 
 
 class LiveBooking(NamedTuple):
@@ -112,6 +115,14 @@ class Attempt(NamedTuple):
     def would_wait(self) -> bool:
         """Asks for a place on the waitlist, because there is no seat."""
         return self.seats_open <= 0 and self.request.join_waitlist
+
+    @property
+    def converts(self) -> LiveBooking | None:
+        """The member's own waitlisted booking, where a seat is open and promised to nobody: it becomes confirmed."""
+        live = self.member.live_booking
+        if live is None or live.status != BookingStatus.WAITLISTED or self.seats_open <= 0:
+            return None
+        return None if self.policy.promises_seats(self.class_.start_time, self.now) else live
 
 
 class WaitingEntry(NamedTuple):

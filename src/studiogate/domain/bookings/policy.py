@@ -1,7 +1,7 @@
 """The booking policy: what a studio may set, how levels override each other, which instants follow from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -36,7 +36,7 @@ class LateFee:
 class Policy:
     """The contract's table, member by member. Resolved once, then frozen on the booking and in its receipt.
 
-    ``late_fee_currency`` None means the studio's currency.
+    ``late_fee_currency`` None means the studio's currency; ``in_currency`` names it before a policy is frozen.
     """
 
     require_entitlement: bool = True
@@ -83,9 +83,19 @@ class Policy:
         """The last moment at which a waiting entry is promoted; after it a free seat is anybody's."""
         return minutes_before(start, self.promotion_cutoff_minutes)
 
+    def promises_seats(self, start: datetime, now: datetime) -> bool:
+        """Whether a free seat belongs to the waitlist: up to the promotion cutoff, unless the waitlist is off."""
+        return self.waitlist_mode != WaitlistMode.OFF and now <= self.promotion_cutoff_at(start)
+
     def late_cancels_since(self, now: datetime) -> datetime:
         """Late cancels from this moment on (inclusive) use up ``free_late_cancels``."""
         return now - timedelta(days=self.free_late_cancels_days)
+
+    def in_currency(self, studio_currency: str) -> "Policy":
+        """This policy with its currency named and the fee in that currency's own number of decimals."""
+        currency = self.late_fee_currency or studio_currency
+        amount = money_text(Decimal(self.late_fee_amount), currency)
+        return replace(self, late_fee_amount=amount, late_fee_currency=currency)
 
     def late_fee(self, studio_currency: str) -> LateFee | None:
         """What a late cancel costs where the late action asks for a fee; a fee of zero is no fee."""

@@ -1,9 +1,8 @@
 """Spots: which one a booking gets, and what may be wrong with the one asked for.
 
 - A class without spots knows no spot: any ``class_spot_id`` is ``spot_not_found``.
-- An id that is not one of the class's spots is ``spot_not_found`` whatever the outcome would be: it is a mistake.
-- ``spot_required`` and ``spot_taken`` concern a booking that takes a seat. A waitlisted booking holds no spot, so the
-  one asked for may be taken, or missing; a wish is not remembered, promotion assigns what is free then.
+- The rules concern a booking that takes a seat; where no seat is open they are not applied. A waitlisted booking
+  holds no spot: a wish is not remembered, promotion assigns what is free then.
 - ``optional`` with no spot left confirms without one: seats are counted by capacity, not by spots.
 - ``required`` with no spot left cannot confirm: a POST has none to name, and a waiting entry is skipped.
 """
@@ -18,16 +17,14 @@ from studiogate.domain.refusals import Code, Refusal
 _DIGITS = re.compile(r"([0-9]+)")
 
 
-def spot_fault(
-    mode: SpotSelectionMode | None, spots: Sequence[SpotFacts], asked: UUID | None, *, takes_seat: bool
-) -> Refusal | None:
+def spot_fault(mode: SpotSelectionMode | None, spots: Sequence[SpotFacts], asked: UUID | None) -> Refusal | None:
+    """What is wrong with the spot that a booking asks for, given that it takes a seat."""
     if asked is None:
-        missing = takes_seat and mode == SpotSelectionMode.REQUIRED
-        return _refusal(Code.SPOT_REQUIRED) if missing else None
+        return _refusal(Code.SPOT_REQUIRED) if mode == SpotSelectionMode.REQUIRED else None
     spot = next((spot for spot in spots if spot.id == asked), None) if mode is not None else None
     if spot is None:
         return _refusal(Code.SPOT_NOT_FOUND)
-    return _refusal(Code.SPOT_TAKEN) if takes_seat and spot.held else None
+    return _refusal(Code.SPOT_TAKEN) if spot.held else None
 
 
 def assigned_spot(mode: SpotSelectionMode | None, spots: Iterable[SpotFacts], asked: UUID | None = None) -> UUID | None:

@@ -3,12 +3,14 @@
 - Promotion is possible up to and including the promotion cutoff ("no promotion closer to the start than this"). After
   it a free seat is open to any POST, and nobody is promoted.
 - The class's current policy decides whether promotion happens (mode, cutoff); each entry is re-checked by the policy
-  frozen on its booking. "Every rule" includes the booking window: once it has closed, nobody is promoted either.
+  frozen on its booking. Every rule is re-checked but the booking window: who joined in time is not shut out by it.
 - An entry's own waitlisted booking is not ``already_waitlisted`` in that check.
 - ``auto`` promotes. ``manual`` promotes nobody by itself, but the seat stays promised to those who wait and are
   eligible until the cutoff: a newcomer must not overtake them while staff decide. ``off`` promises nothing; entries
   from before it was switched off wait on and expire at the start.
 - A class whose ``allow_waitlist`` was withdrawn takes no new entries; those who already wait keep their turn.
+- Staff may promote any entry by hand, in every mode, past the order and the cutoff, up to the start: the cutoff keeps
+  the system from surprising a member shortly before the class, and staff can ask them.
 - An entry that fails is skipped with the first failing code; those after the last free seat are not looked at.
 - Promotion assigns a spot in both spot modes. With none left, ``optional`` promotes without one and ``required``
   skips with ``spot_required``.
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from studiogate.domain.bookings.eligibility import judge_without_seat
+from studiogate.domain.bookings.eligibility import judge_promotion
 from studiogate.domain.bookings.entitlement import credits_of
 from studiogate.domain.bookings.facts import (
     Attempt,
@@ -81,7 +83,7 @@ def eligible_waiting(
 def seats_open_to_newcomers(class_: ClassFacts, policy: Policy, eligible: int, now: datetime) -> int:
     """Free seats less those promised to ``eligible`` waiting entries. After a pass of promotions in ``auto`` nobody
     eligible is left waiting for a free seat, so ``eligible`` is 0 then."""
-    if not eligible or policy.waitlist_mode == WaitlistMode.OFF or not promotion_is_open(class_, policy, now):
+    if not eligible or not policy.promises_seats(class_.start_time, now):
         return class_.available_count
     return max(0, class_.available_count - eligible)
 
@@ -100,7 +102,7 @@ def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFa
     ``manual`` ask the same question."""
     attempt = _attempt(class_, entry, now)
     spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
-    judgement = judge_without_seat(attempt)
+    judgement = judge_promotion(attempt)
     reasons = judgement.reasons + _without_spot(class_.spot_selection_mode, spot_id)
     if reasons:
         return Skip(reasons)
@@ -142,5 +144,5 @@ def _apart_from_own_booking(member: MemberFacts, booking_id: UUID) -> MemberFact
 
 
 def _without_spot(mode: SpotSelectionMode | None, spot_id: UUID | None) -> tuple[Refusal, ...]:
-    fault = None if spot_id else spot_fault(mode, (), None, takes_seat=True)
+    fault = None if spot_id else spot_fault(mode, (), None)
     return (fault,) if fault else ()

@@ -1,15 +1,18 @@
 """What the booking flows tell: one event a change, in the transaction that makes it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import BookingFacts, BookingStatus, Promote, WaitingEntry
+from studiogate.domain.bookings import BookingFacts, BookingStatus, Promote, WaitingEntry, WaitlistStatus
 from studiogate.domain.events import POSITIONS_TOLD, EventType
 from studiogate.storage.bookings.facts import LiveEntry
 from studiogate.storage.bookings.recording import Renumbered
 from studiogate.storage.database import Connection
 from studiogate.storage.events import Change, emit
+
+Entry = WaitingEntry | LiveEntry
 
 
 def before_cancelling(booking: BookingFacts, entry: LiveEntry | None) -> dict[str, object]:
@@ -17,7 +20,7 @@ def before_cancelling(booking: BookingFacts, entry: LiveEntry | None) -> dict[st
     previous: dict[str, object] = {"status": booking.status.value}
     if booking.class_spot_id is not None:
         previous["class_spot_id"] = booking.class_spot_id
-    if entry is not None:
+    if entry is not None and entry.position is not None:
         previous["waitlist_position"] = entry.position
     return previous
 
@@ -25,39 +28,53 @@ def before_cancelling(booking: BookingFacts, entry: LiveEntry | None) -> dict[st
 async def cancelled(connection: Connection, access: Access, entry: LiveEntry | None, purchase_id: UUID | None) -> None:
     """What else ends or begins with it: the waitlist entry that it had, the fee that it cost."""
     if entry is not None:
-        before = {"status": entry.status, "position": entry.position}
+        before: dict[str, object] = {"status": entry.status}
+        if entry.position is not None:
+            before["position"] = entry.position
         await emit(connection, access, EventType.WAITLIST_UPDATED, Change(entry.id, before))
     if purchase_id is not None:
         await emit(connection, access, EventType.PURCHASE_CREATED, Change(purchase_id))
 
 
-async def promoted(connection: Connection, access: Access, promotions: Sequence[tuple[WaitingEntry, Promote]]) -> None:
+async def promoted(connection: Connection, access: Access, promotions: Sequence[tuple[Entry, Promote]]) -> None:
     bookings = [Change(entry.booking_id, _waitlisted(entry, verdict)) for entry, verdict in promotions]
     await emit(connection, access, EventType.BOOKING_UPDATED, *bookings)
     entries = [Change(entry.id, _waiting(entry)) for entry, _ in promotions]
     await emit(connection, access, EventType.WAITLIST_UPDATED, *entries)
 
 
-def _waitlisted(entry: WaitingEntry, verdict: Promote) -> dict[str, object]:
-    previous: dict[str, object] = {"status": BookingStatus.WAITLISTED.value, "waitlist_position": entry.position}
+def _waitlisted(entry: Entry, verdict: Promote) -> dict[str, object]:
+    previous: dict[str, object] = {"status": BookingStatus.WAITLISTED.value}
+    if entry.position is not None:
+        previous["waitlist_position"] = entry.position
     return previous if verdict.class_spot_id is None else {**previous, "class_spot_id": None}
 
 
-def _waiting(entry: WaitingEntry) -> dict[str, object]:
-    previous: dict[str, object] = {
-        "status": "waiting",
-        "position": entry.position,
-        "converted_to_booking": False,
-        "promoted_at": None,
-    }
+def _waiting(entry: Entry) -> dict[str, object]:
+    status = entry.status if isinstance(entry, LiveEntry) else WaitlistStatus.WAITING.value
+    previous: dict[str, object] = {"status": status, "converted_to_booking": False, "promoted_at": None}
+    if entry.position is not None:
+        previous["position"] = entry.position
     return previous if entry.skip_reason is None else {**previous, "skip_reason": entry.skip_reason}
 
 
-async def moved_up(connection: Connection, access: Access, renumbered: Sequence[Renumbered]) -> None:
-    """Positions far from the front are nobody's news."""
+async def moved_up(
+    connection: Connection,
+    access: Access,
+    renumbered: Sequence[Renumbered],
+    skipped: Mapping[UUID, str | None] = MappingProxyType({}),
+) -> None:
+    """Positions far from the front are nobody's news. ``skipped`` holds the skip reasons that entries had before, where
+    they changed in this transaction."""
     near = [each for each in renumbered if each.position <= POSITIONS_TOLD]
-    changes = [Change(each.entry_id, {"position": each.position_before}) for each in near]
-    await emit(connection, access, EventType.WAITLIST_UPDATED, *changes)
+    await emit(
+        connection, access, EventType.WAITLIST_UPDATED, *[Change(each.entry_id, _moved(each, skipped)) for each in near]
+    )
+
+
+def _moved(each: Renumbered, skipped: Mapping[UUID, str | None]) -> dict[str, object]:
+    previous: dict[str, object] = {"position": each.position_before}
+    return {**previous, "skip_reason": skipped[each.entry_id]} if each.entry_id in skipped else previous
 
 
 async def marked(connection: Connection, access: Access, booking_id: UUID, before: BookingStatus) -> None:

@@ -14,7 +14,8 @@ from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
 from studiogate.storage.idempotency import FirstResult, Once
 
-NOT_FOUND = Refusal(Code.NOT_FOUND)
+NO_CLASS = Refusal(Code.NOT_FOUND, param="class_id")
+NO_MEMBER = Refusal(Code.NOT_FOUND, param="member_id")
 SOURCE = "partner_api"
 
 
@@ -39,7 +40,7 @@ async def book(
     key = None if once is None else once.key
     found = await locking.lock_class_and_member(connection, access, wanted.class_id, wanted.member_id, key)
     if found is None:
-        return NOT_FOUND
+        return NO_CLASS
     if isinstance(found, FirstResult):
         return found
     situation = found.situation
@@ -52,7 +53,7 @@ async def book(
         lock=not found.member_is_locked,
     )
     if wanted.member_id not in people.members:
-        return NOT_FOUND
+        return NO_MEMBER
     if people.waiting:
         # Those who wait come first, also before a newcomer who arrives while a seat happens to be free.
         situation, people = await promotion.promote(connection, access, situation, people)
@@ -60,6 +61,8 @@ async def book(
     refusal = decision.refusal
     if refusal is not None:
         return refusal
+    if decision.converts is not None:
+        return await promotion.convert(connection, access, situation, decision, people.now)
     made = await making.record_booking(
         connection, access, situation, wanted.member_id, decision, people.now, SOURCE, once, status
     )
@@ -82,11 +85,11 @@ async def validate(connection: Connection, access: Access, wanted: WantedBooking
     """What book would answer now, without any effect."""
     situation = await locking.find_class(connection, access, wanted.class_id)
     if situation is None:
-        return NOT_FOUND
+        return NO_CLASS
     seats = situation.class_.available_count
     people = await promotion.look_at_people(connection, access, situation, [wanted.member_id], seats=seats, lock=False)
     if wanted.member_id not in people.members:
-        return NOT_FOUND
+        return NO_MEMBER
     situation, people = promotion.foresee(situation, people)
     return _validation(decide_booking(_attempt(situation, people, wanted)))
 

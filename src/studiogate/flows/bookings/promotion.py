@@ -5,6 +5,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import (
+    BookingDecision,
     BookingStatus,
     ClassFacts,
     LiveBooking,
@@ -20,7 +21,7 @@ from studiogate.domain.bookings import (
     seats_open_to_newcomers,
 )
 from studiogate.flows.bookings import announcing
-from studiogate.storage.bookings import facts, locking, recording
+from studiogate.storage.bookings import facts, locking, reading, recording
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.database import Connection
 
@@ -77,18 +78,38 @@ def foresee(situation: ClassSituation, people: PeopleSituation) -> tuple[ClassSi
 async def record_steps(
     connection: Connection, access: Access, class_: ClassFacts, steps: list[PromotionStep], now: datetime
 ) -> list[tuple[WaitingEntry, Promote]]:
-    promoted = []
+    promoted, skipped = [], {}
     for step in steps:
         if isinstance(step.verdict, Promote):
             await recording.record_promotion(connection, access, class_.id, step.entry.booking_id, step.verdict, now)
             promoted.append((step.entry, step.verdict))
-        else:
+        elif step.entry.skip_reason != step.verdict.skip_reason:
             await recording.record_skip(connection, access, step.entry.id, step.verdict.skip_reason)
+            skipped[step.entry.id] = step.entry.skip_reason
     if promoted:
         renumbered = await recording.renumber(connection, access, class_.id)
         await announcing.promoted(connection, access, promoted)
-        await announcing.moved_up(connection, access, renumbered)
+        await announcing.moved_up(connection, access, renumbered, skipped)
     return promoted
+
+
+async def convert(
+    connection: Connection, access: Access, situation: ClassSituation, decision: BookingDecision, now: datetime
+) -> str:
+    """Confirm the waitlisted booking of a member who takes an open seat by their own request; return it in wire form.
+
+    Nobody promoted them, so ``promoted_at`` stays empty on the booking and there is no promotion grace."""
+    class_id = situation.class_.id
+    entry = await facts.entry_of_booking(connection, access, decision.converts)
+    taken = Promote(decision.membership, decision.class_spot_id, decision.credits_required)
+    await recording.record_conversion(connection, access, class_id, entry, taken, now)
+    renumbered = await recording.renumber(connection, access, class_id)
+    await announcing.promoted(connection, access, [(entry, taken)])
+    await announcing.moved_up(connection, access, renumbered)
+    wire = await reading.read_booking(connection, access, str(entry.booking_id))
+    if wire is None:
+        raise AssertionError("a booking of a permitted class can be read")
+    return wire
 
 
 def _after(

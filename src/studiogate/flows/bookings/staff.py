@@ -21,10 +21,10 @@ from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import announcing, promotion
 from studiogate.flows.bookings.cancelling import record_cancellation
+from studiogate.flows.telling import changing
 from studiogate.storage.bookings import facts, locking, staff
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.database import Connection
-from studiogate.storage.events import Change, emit
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 Mark = Literal["checked_in", "no_show", "confirmed"]
@@ -54,12 +54,12 @@ async def cancel_class(connection: Connection, access: Access, class_id: UUID) -
         members = [member_id for _, member_id in bookings]
         await locking.lock_members(connection, access, class_id, members)
         returned = 0
-        for booking_id, _ in bookings:
-            returned += await cancel_with_class(
-                connection, access, situation, booking_id, CancellationCause.CLASS_CANCELLED
-            )
-        await staff.mark_class_cancelled(connection, access, class_id)
-        await emit(connection, access, EventType.CLASS_CANCELLED, Change(class_id, {"status": ClassStatus.SCHEDULED}))
+        async with changing(connection, access, EventType.CLASS_CANCELLED, class_id):
+            for booking_id, _ in bookings:
+                returned += await cancel_with_class(
+                    connection, access, situation, booking_id, CancellationCause.CLASS_CANCELLED
+                )
+            await staff.mark_class_cancelled(connection, access, class_id)
         return CancelledClass(len(bookings), returned)
 
 
@@ -95,12 +95,12 @@ async def change_capacity(
             return NOT_FOUND
         if capacity < situation.class_.booked_count:
             return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
-        before = situation.class_.capacity
-        await staff.set_capacity(connection, access, class_id, capacity)
-        promoted = await fill_free_seats(connection, access, class_id)
-        if capacity != before:
-            # After the promotions, so that the event's counters are those that GET shows.
-            await emit(connection, access, EventType.CLASS_UPDATED, Change(class_id, {"capacity": before}))
+        if capacity == situation.class_.capacity:
+            # Nothing of the class changes but what promotions move, and these have events of their own.
+            return ChangedCapacity(capacity, await fill_free_seats(connection, access, class_id))
+        async with changing(connection, access, EventType.CLASS_UPDATED, class_id):
+            await staff.set_capacity(connection, access, class_id, capacity)
+            promoted = await fill_free_seats(connection, access, class_id)
         return ChangedCapacity(capacity, promoted)
 
 

@@ -108,8 +108,10 @@ class LiveEntry(NamedTuple):
     """A waitlist entry that has not ended."""
 
     id: UUID
+    booking_id: UUID
     status: str
     position: int | None
+    skip_reason: str | None
 
 
 class BookingSituation(NamedTuple):
@@ -136,14 +138,15 @@ def class_situation(row: Record) -> ClassSituation:
         class_type_id=row["class_type_id"],
         location_id=row["location_id"],
     )
-    return ClassSituation(facts, *_policy_of(row["policies"]), ZoneInfo(row["timezone"]), row["currency"])
+    policy, policy_json = _policy_of(row["policies"], row["currency"])
+    return ClassSituation(facts, policy, policy_json, ZoneInfo(row["timezone"]), row["currency"])
 
 
 @lru_cache(maxsize=1000)
-def _policy_of(levels: str) -> tuple[Policy, str]:
+def _policy_of(levels: str, currency: str) -> tuple[Policy, str]:
     """Many classes have the same policies, to the letter."""
     studio, location, class_type, own = json.loads(levels)
-    policy = resolve_policy(studio, location, class_type, own)
+    policy = resolve_policy(studio, location, class_type, own).in_currency(currency)
     return policy, json.dumps(policy.as_json())
 
 
@@ -197,9 +200,20 @@ async def look_at_booking(
     return BookingSituation(
         booking,
         None if membership is None else _membership(membership),
-        None if entry is None else LiveEntry(read_id(entry["id"]), entry["status"], entry["position"]),
+        None if entry is None else _live_entry(entry),
         _instant(row["now"]),
     )
+
+
+ENTRY_OF_BOOKING = """
+    select id, booking_id, status, position, skip_reason from waitlist_entries
+    where studio_id = $1 and booking_id = $2 and status in ('waiting', 'offered')"""
+
+
+async def entry_of_booking(connection: Connection, access: Access, booking_id: UUID | None) -> LiveEntry:
+    """The live waitlist entry of a waitlisted booking, whose class is locked."""
+    (row,) = await connection.fetch(ENTRY_OF_BOOKING, access.studio_id, booking_id)
+    return LiveEntry(*row)
 
 
 async def count_late_cancels(connection: Connection, access: Access, member_id: UUID, since: datetime) -> int:
@@ -245,7 +259,14 @@ def _membership(row: dict[str, Any]) -> MembershipFacts:
         location_ids=frozenset(map(read_id, row.get("location_ids", ()))),
         pause_starts_at=_optional_instant(row["pause_starts_at"]),
         pause_ends_at=_optional_instant(row["pause_ends_at"]),
+        auto_renew=row["auto_renew"],
+        cancel_at_period_end=row["cancel_at_period_end"],
+        cancel_at=_optional_instant(row["cancel_at"]),
     )
+
+
+def _live_entry(row: dict[str, Any]) -> LiveEntry:
+    return LiveEntry(read_id(row["id"]), read_id(row["booking_id"]), row["status"], row["position"], row["skip_reason"])
 
 
 def _instant(text: str) -> datetime:

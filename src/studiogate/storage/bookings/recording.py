@@ -14,19 +14,21 @@ from studiogate.domain.bookings import (
     Cancellation,
     Promote,
 )
+from studiogate.storage.bookings.facts import LiveEntry
 from studiogate.storage.database import Connection
 from studiogate.storage.ids import new_id
 
-# $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id.
+# $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id, $9 whether somebody
+# promoted the member, or they took the seat by a request of their own.
 PROMOTE = """
     with moved as (
         update bookings set status = 'confirmed', class_spot_id = $5, membership_id = $6, credits_taken = $7,
-                            promoted_at = $4
+                            promoted_at = case when $9::boolean then $4::timestamptz end
         where studio_id = $1 and id = $2 and status = 'waitlisted'
         returning id
     ), converted as (
         update waitlist_entries set status = 'converted', position = null, promoted_at = $4, skip_reason = null
-        where studio_id = $1 and booking_id = $2 and status = 'waiting'
+        where studio_id = $1 and booking_id = $2 and status in ('waiting', 'offered')
     ), counted as (
         update classes set booked_count = booked_count + 1, waitlist_count = waitlist_count - 1
         where studio_id = $1 and id = $3
@@ -41,13 +43,18 @@ SKIP = """
     update waitlist_entries set skip_reason = $3
     where studio_id = $1 and id = $2 and skip_reason is distinct from $3"""
 
-# After somebody left: 1..n again, in the order they had.
+# After somebody left: 1..n again, in the order they had. Their bookings show the position, so these have changed too.
 RENUMBER = """
-    update waitlist_entries w set position = n.position
-    from (select id, position as before, row_number() over (order by position) as position from waitlist_entries
-          where studio_id = $1 and class_id = $2 and status = 'waiting') n
-    where w.studio_id = $1 and w.id = n.id and w.position <> n.position
-    returning w.id, w.position, n.before"""
+    with moved as (
+        update waitlist_entries w set position = n.position
+        from (select id, position as before, row_number() over (order by position) as position from waitlist_entries
+              where studio_id = $1 and class_id = $2 and status = 'waiting') n
+        where w.studio_id = $1 and w.id = n.id and w.position <> n.position
+        returning w.id, w.booking_id, w.position, n.before
+    ), touched as (
+        update bookings set updated_at = clock_timestamp()
+        where studio_id = $1 and id = any(array(select booking_id from moved)))
+    select id, position, before from moved"""
 
 FEE = """
     insert into purchases (studio_id, id, member_id, product_key, product_type, quantity, amount_total, currency,
@@ -64,17 +71,22 @@ class Renumbered(NamedTuple):
 async def record_promotion(
     connection: Connection, access: Access, class_id: UUID, booking_id: UUID, promote: Promote, now: datetime
 ) -> None:
-    await connection.execute(
-        PROMOTE,
-        access.studio_id,
-        booking_id,
-        class_id,
-        now,
-        promote.class_spot_id,
-        promote.membership_id,
-        promote.credits_taken,
-        new_id(),
-    )
+    await _promote(connection, access, class_id, booking_id, (promote, now, True))
+
+
+async def record_conversion(
+    connection: Connection, access: Access, class_id: UUID, entry: LiveEntry, taken: Promote, now: datetime
+) -> None:
+    """The same for a member who took an open seat by a request of their own."""
+    await _promote(connection, access, class_id, entry.booking_id, (taken, now, False))
+
+
+async def _promote(
+    connection: Connection, access: Access, class_id: UUID, booking_id: UUID, taken: tuple[Promote, datetime, bool]
+) -> None:
+    seat, now, by_promotion = taken
+    place = (seat.class_spot_id, seat.membership_id, seat.credits_taken)
+    await connection.execute(PROMOTE, access.studio_id, booking_id, class_id, now, *place, new_id(), by_promotion)
 
 
 async def record_skip(connection: Connection, access: Access, entry_id: UUID, reason: str) -> None:
