@@ -145,7 +145,7 @@ async def a_waitlisted_booking_without_an_entry(s: BookingStudio) -> None:
 
 @plants("waitlist entries")
 async def a_conversion_without_promotion(s: BookingStudio) -> None:
-    await s.sql("update bookings set promoted_at = null where studio_id = $1")
+    await s.sql("update waitlist_entries set promoted_at = null where studio_id = $1")
 
 
 @plants("waitlist entries")

@@ -97,6 +97,10 @@ class Class(Wire):
     booking_opens_at: Instant | None = Field(examples=[None])
     booking_closes_at: Instant | None = Field(examples=["2026-11-20T12:00:00+00:00"])
     cancellation_cutoff_at: Instant = Field(examples=["2026-11-20T00:00:00+00:00"])
+    promotion_cutoff_at: Instant = Field(
+        description="Until then a free seat goes to the waitlist; afterwards it is open to any booking.",
+        examples=["2026-11-20T11:00:00+00:00"],
+    )
     updated_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
 
 

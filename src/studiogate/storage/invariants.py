@@ -77,13 +77,14 @@ PROMISES = (
     ),
     Promise(
         "waitlist entries",
-        "a booking is waitlisted exactly while its entry waits, and was promoted exactly when its entry was converted",
+        "a booking is waitlisted exactly while its entry waits, and was promoted only if its entry was converted",
         """
         select format('booking %s of studio %s is %s, promoted %s, its entry %s', b.id, b.studio_id, b.status,
                       coalesce(b.promoted_at::text, 'never'), coalesce(w.status, 'missing'))
         from bookings b left join waitlist_entries w on w.studio_id = b.studio_id and w.booking_id = b.id
         where (b.status = 'waitlisted') is distinct from coalesce(w.status = 'waiting', false)
-           or (b.promoted_at is not null) is distinct from coalesce(w.status = 'converted', false)""",
+           or (b.promoted_at is not null and w.status is distinct from 'converted')
+           or (w.promoted_at is not null) <> (w.status = 'converted')""",
     ),
     Promise(
         "credits",

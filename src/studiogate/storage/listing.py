@@ -39,6 +39,8 @@ class Resource:
     permitted: str | None = None
     # The column along which a restricted key's pages are read, where the table has one.
     located_by: str | None = None
+    # The moment of the last change that readers see, where it is not the column of that name.
+    updated_at: str | None = None
     # The wire columns themselves need the permitted locations (as $2, null for an unrestricted key).
     columns_need_locations: bool = False
 
@@ -257,7 +259,8 @@ class _PageStatement:
         """
         if self.updated_after is None:
             return self._along_the_index([])
-        made, touched = f"{self.alias}.created_at", f"{self.alias}.updated_at >= {self.updated_after}"
+        changed = self.resource.updated_at or f"{self.alias}.updated_at"
+        made, touched = f"{self.alias}.created_at", f"{changed} >= {self.updated_after}"
         if self.resource.order != "created_at":
             return self._along_the_index([touched])
         since = self._along_the_index([f"{made} >= {self.updated_after}", touched])

@@ -47,6 +47,11 @@ CLASS_STATUS = """
     case when c.status = 'cancelled' then 'cancelled' when now() < c.start_time then 'scheduled'
          when now() < c.end_time then 'in_progress' else 'completed' end"""
 
+# The clock changes what readers see of a class, its status, without writing to its row.
+CLASS_UPDATED_AT = """
+    greatest(c.updated_at, case when c.status = 'cancelled' or now() < c.start_time then null
+                                when now() < c.end_time then c.start_time else c.end_time end)"""
+
 CLASS_COLUMNS = f"""
     c.id, 'class' as object, c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id,
     c.start_time, c.end_time, c.capacity, c.booked_count, greatest(c.capacity - c.booked_count, 0) as available_count,
@@ -54,7 +59,8 @@ CLASS_COLUMNS = f"""
     c.start_time - {policy_minutes("booking_opens_minutes_before", "null")} as booking_opens_at,
     c.start_time - {policy_minutes("booking_closes_minutes_before", "0")} as booking_closes_at,
     c.start_time - {policy_minutes("cancellation_window_minutes", "720")} as cancellation_cutoff_at,
-    c.updated_at"""
+    c.start_time - {policy_minutes("promotion_cutoff_minutes", "60")} as promotion_cutoff_at,
+    {CLASS_UPDATED_AT} as updated_at"""
 
 # $1 and not c.studio_id: else a page of classes is joined by hashing every studio's locations and types.
 CLASS_JOINS = """
@@ -71,6 +77,7 @@ CLASS = Resource(
     descending=False,
     permitted="c.location_id = any({})",
     located_by="location_id",
+    updated_at=CLASS_UPDATED_AT,
 )
 
 # Each status as a stretch of the start_time index; no class lasts longer than a week.
@@ -84,7 +91,7 @@ CLASS_STATUS_FILTERS = {
     "cancelled": Filter("c.status = 'cancelled'"),
 }
 
-# The spots of a class are those of its room, where the class lets members choose.
+# The spots of a class are those of its room, where the class lets members choose; row by row as the room shows them.
 SPOT = Resource(
     table="""(
         select k.id as class_id, k.location_id, p.*,

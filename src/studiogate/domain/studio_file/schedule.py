@@ -124,6 +124,6 @@ CLASSES = Section(
         POLICY,
     ),
     frozenset({"booked_count", "available_count", "waitlist_count", "booking_opens_at", "booking_closes_at"})
-    | {"cancellation_cutoff_at", "updated_at"},
+    | {"cancellation_cutoff_at", "promotion_cutoff_at", "updated_at"},
     _class_times,
 )
