@@ -227,3 +227,44 @@ def test_json_spells_instants_as_the_interface_does(keyboard: Keyboard) -> None:
     keyboard.type("key", "create", "--studio", slug, "--name", "n", "--scope", "studio:read")
     created_at = keyboard.type("key", "list", "--json").json[-1]["created_at"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", created_at)
+
+
+async def _with_a_waitlist(s: BookingStudio) -> tuple[Any, Any]:
+    """A booking in a class with a manual waitlist, and the one that waits for it."""
+    class_id, (first,) = await s.full_class(policy={"waitlist_mode": "manual"})
+    return first, await s.entry(await s.waits(class_id, await s.new_member()))
+
+
+def test_cancel_a_booking_and_promote_by_hand(keyboard: Keyboard) -> None:
+    _, (first, entry) = keyboard.studio(_with_a_waitlist)
+    full = keyboard.type("waitlist", "promote", entry["id"])
+    assert (full.status, "This class is full." in full.err) == (1, True)
+    long = keyboard.type("booking", "cancel", first["id"], "--reason", "x" * 501)
+    assert (long.status, "1 to 500 characters" in long.err) == (1, True)
+    cancelled = keyboard.type("booking", "cancel", first["id"], "--reason", "Double booked", "--json")
+    assert cancelled.status == 0, cancelled.err
+    assert (cancelled.json["cancellation_type"], cancelled.json["reason"]) == ("studio", "Double booked")
+    again = keyboard.type("booking", "cancel", first["id"])
+    assert (again.status, "already cancelled" in again.err) == (1, True)
+    promoted = keyboard.type("waitlist", "promote", entry["id"], "--json")
+    assert promoted.json == {"id": entry["id"], "status": "converted", "booking_id": entry["booking_id"]}
+    twice = keyboard.type("waitlist", "promote", entry["id"])
+    assert (twice.status, "waitlist entry is converted" in twice.err) == (1, True)
+    assert keyboard.type("waitlist", "promote", uuid4()).status == 1
+
+
+async def _with_a_purchase(s: BookingStudio) -> UUID:
+    columns = {"product_key": "towel", "product_type": "retail", "status": "pending"}
+    return await s.add("purchases", member_id=await s.new_member(), **columns)
+
+
+def test_mark_a_purchase(keyboard: Keyboard) -> None:
+    _, purchase = keyboard.studio(_with_a_purchase)
+    assert keyboard.type("purchase", "mark", purchase, "failed", "--json").json == {
+        "id": str(purchase),
+        "status": "failed",
+    }
+    assert "The purchase is completed now." in keyboard.type("purchase", "mark", purchase, "completed").out
+    again = keyboard.type("purchase", "mark", purchase, "completed")
+    assert (again.status, "is completed and cannot become completed" in again.err) == (1, True)
+    assert keyboard.type("purchase", "mark", purchase, "refunded").status == 2

@@ -132,7 +132,11 @@ class Studio:
         if not usable:
             paused = any(each.status == "paused" and each.only in (None, class_.class_type) for each in own)
             return "membership_paused" if paused else "no_active_membership"
-        covering = [each for each in usable if each.only in (None, class_.class_type)]
+        covering = [
+            each
+            for each in usable
+            if each.only in (None, class_.class_type) and (each.ends is None or class_.start < each.ends)
+        ]
         if not covering:
             return "membership_not_valid_for_class"
         unspent = [each for each in covering if each.credits is None or each.credits > 0]
@@ -148,7 +152,8 @@ class Studio:
     def faults(
         self, class_: Class, member: UUID, policy: dict[str, Any], now: datetime, own: Booking | None = None
     ) -> list[str]:
-        """The rules but for the seat, in the contract's order. ``own`` is the entry's booking that is looked at."""
+        """The rules but for the seat, in the contract's order. ``own`` is the entry's booking that is looked at for a
+        promotion, which the booking window does not stop."""
         opens = policy["booking_opens_minutes_before"]
         others = [each for each in self.bookings if each.member == member and each.class_id != class_.id]
         day = sum(each.status in SEATED and self._day(each.class_id) == self._day(class_.id) for each in others)
@@ -166,8 +171,11 @@ class Studio:
             ("class_cancelled", class_.cancelled),
             ("class_not_bookable", not class_.visible),
             ("class_started", now >= class_.start),
-            ("booking_window_not_open", opens is not None and now < class_.start - minutes(opens)),
-            ("booking_window_closed", now >= class_.start - minutes(policy["booking_closes_minutes_before"])),
+            ("booking_window_not_open", own is None and opens is not None and now < class_.start - minutes(opens)),
+            (
+                "booking_window_closed",
+                own is None and now >= class_.start - minutes(policy["booking_closes_minutes_before"]),
+            ),
             ("already_booked", here in SEATED),
             ("already_waitlisted", here == "waitlisted"),
             ("member_suspended", self.suspended[member]),
@@ -227,6 +235,9 @@ class Studio:
         if class_.policy["waitlist_mode"] != "off" and self._promotes(class_, now):
             free -= sum(not faults for _, faults in self._turns(class_, now))
         faults = self.faults(class_, member, class_.policy, now)
+        own = self._own_seat(class_, member, free, now)
+        if own is not None:
+            faults.remove("already_waitlisted")
         details: dict[str, Any] = {}
         if free <= 0:
             closed = self._waitlist_fault(class_)
@@ -237,6 +248,10 @@ class Studio:
                 faults.append(closed)
         if faults:
             return Answer(409, faults[0], faults, details if faults[0] == "class_full" else {})
+        if own is not None:
+            self._pay(own, self.payer(class_, member, class_.policy, now))
+            own.status, own.entry, own.skip_reason = "confirmed", "converted", None
+            return Answer(201, booking=own)
         made = Booking(class_.id, member, "confirmed" if free > 0 else "waitlisted", class_.policy)
         if free > 0:
             self._pay(made, self.payer(class_, member, class_.policy, now))
@@ -244,6 +259,13 @@ class Studio:
             made.entry = "waiting"
         self.bookings.append(made)
         return Answer(201, booking=made)
+
+    def _own_seat(self, class_: Class, member: UUID, free: int, now: datetime) -> Booking | None:
+        """The waitlisted booking of a member who may take an open seat that is promised to nobody."""
+        promised = class_.policy["waitlist_mode"] != "off" and self._promotes(class_, now)
+        if free <= 0 or promised:
+            return None
+        return next((each for each in self.waiting(class_) if each.member == member), None)
 
     def _waitlist_fault(self, class_: Class) -> str | None:
         if not class_.allow_waitlist or class_.policy["waitlist_mode"] == "off":
@@ -254,9 +276,9 @@ class Studio:
     def cancel(self, booking: Booking, now: datetime) -> Answer:
         class_ = self.classes[booking.class_id]
         if booking.status == "cancelled":
-            return Answer(409, "booking_already_cancelled")
+            return Answer(409, "booking_already_cancelled", ["booking_already_cancelled"])
         if now >= class_.start:
-            return Answer(409, "class_started")
+            return Answer(409, "class_started", ["class_started"])
         if booking.status not in ("confirmed", "waitlisted"):
             return Answer(409, "invalid_transition", kept=False)
         kind = self._kind(booking, class_, now)
@@ -313,6 +335,25 @@ class Studio:
             return False
         class_.capacity = capacity
         self.promote(class_, now)
+        return True
+
+    def promote_by_hand(self, booking: Booking, now: datetime) -> bool:
+        """Staff choose who gets a free seat. False: refused."""
+        class_ = self.classes[booking.class_id]
+        if booking.status != "waitlisted" or self.booked(class_) >= class_.capacity:
+            return False
+        if self.faults(class_, booking.member, booking.policy, now, own=booking):
+            return False
+        self._pay(booking, self.payer(class_, booking.member, booking.policy, now))
+        booking.status, booking.entry, booking.skip_reason, booking.promoted_at = "confirmed", "converted", None, now
+        return True
+
+    def cancel_by_hand(self, booking: Booking, now: datetime) -> bool:
+        """Staff cancel free of charge, at any time. False: refused."""
+        if booking.status not in ("confirmed", "waitlisted"):
+            return False
+        receipt = self._end(booking, "studio", "studio", "cancelled")
+        receipt["promoted"] = self.promote(self.classes[booking.class_id], now) > 0
         return True
 
     def cancel_class(self, class_: Class) -> bool:

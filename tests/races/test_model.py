@@ -35,7 +35,7 @@ from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings import eligibility, entitlement
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import checkup, housekeeping
-from studiogate.flows.bookings import cancelling, promotion, staff
+from studiogate.flows.bookings import cancelling, promotion, staff, staff_bookings
 from studiogate.runtime import Runtime
 from studiogate.storage import database
 from studiogate.storage.bookings import facts, recording
@@ -334,6 +334,25 @@ class Walk(RuleBasedStateMachine):
         done = self.stage.call(staff.change_capacity(self.stage.connection, self.access, chosen.id, capacity))
         assert isinstance(done, Refusal) is not allowed, done
 
+    @precondition(lambda self: any(each.entry for each in self.model.bookings))
+    @rule(booking=NUMBERS)
+    def promote_by_hand(self, booking: int) -> None:
+        chosen = pick([each for each in self.model.bookings if each.entry], booking)
+        (entry,) = self.stage.fetch("select id from waitlist_entries where booking_id = $1", UUID(chosen.id))
+        allowed = self.model.promote_by_hand(chosen, datetime.now(UTC))
+        done = self.stage.call(staff_bookings.promote_entry(self.stage.connection, self.access, entry["id"]))
+        assert isinstance(done, Refusal) is not allowed, done
+
+    @precondition(lambda self: self.model.bookings)
+    @rule(booking=NUMBERS, sure=st.sampled_from((False, False, True)))
+    def cancel_by_hand(self, booking: int, sure: bool) -> None:
+        if not sure:
+            return
+        chosen = pick(self.model.bookings, booking)
+        allowed = self.model.cancel_by_hand(chosen, datetime.now(UTC))
+        done = self.stage.call(staff_bookings.cancel_booking(self.stage.connection, self.access, UUID(chosen.id)))
+        assert isinstance(done, Refusal) is not allowed, done
+
     @rule(class_=NUMBERS, sure=st.sampled_from((*[False] * 9, True)))
     def cancel_class(self, class_: int, sure: bool) -> None:
         if not sure:  # much happens no more once a class is cancelled
@@ -474,6 +493,7 @@ class Walk(RuleBasedStateMachine):
             fee = told["late_fee"] and {name: told["late_fee"][name] for name in ("amount", "currency")}
             assert {name: told[name] for name in expected.receipt} | {"late_fee": fee} == expected.receipt, told
         elif expected.booking is not None:
+            assert expected.booking.id in ("", told["id"]), "a converted entry keeps its booking"
             expected.booking.id = told["id"]
             position = self.model.position(expected.booking)
             assert (told["status"], told["waitlist_position"]) == (expected.booking.status, position), told

@@ -28,6 +28,8 @@ COMMANDS = {
     "form": "form_links:app",
     "class": "staff:classes",
     "booking": "staff:bookings",
+    "waitlist": "staff:waitlist",
+    "purchase": "staff:purchases",
     "events": "events:app",
     "secrets": "secrets:app",
 }

@@ -1,7 +1,8 @@
-"""studiogate class … and booking …: the staff actions that partners see the effects of."""
+"""studiogate class, booking, waitlist and purchase: the staff actions that partners see the effects of."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, TypeVar
 from uuid import UUID
 
@@ -20,19 +21,29 @@ from studiogate.cli.context import (
     screen,
 )
 from studiogate.domain.access import Access, operator_access
+from studiogate.domain.memberships import PurchaseStatus
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows import conflicts
+from studiogate.flows import conflicts, memberships
 from studiogate.flows.bookings import staff as flow
+from studiogate.flows.bookings import staff_bookings as by_hand
 from studiogate.storage import studio as studios
 from studiogate.storage.bookings import staff as storage
 from studiogate.storage.database import Connection
 
 Result = TypeVar("Result")
+REASON_CHARACTERS = 500
 classes = typer.Typer(help="Cancel a class or change its capacity.", no_args_is_help=True)
-bookings = typer.Typer(help="Check in, or mark as no-show.", no_args_is_help=True)
+bookings = typer.Typer(help="Cancel, check in, or mark as no-show.", no_args_is_help=True)
+waitlist = typer.Typer(help="Promote a waiting member.", no_args_is_help=True)
+purchases = typer.Typer(help="Mark a purchase as completed or failed.", no_args_is_help=True)
 RowId = Annotated[UUID, typer.Argument(metavar="ID", parser=parse_row_id)]
 StudioOption = Annotated[str | None, typer.Option("--studio", help="The studio's slug; needed only where ids repeat.")]
 Undo = Annotated[bool, typer.Option("--undo", help="Take it back.")]
+
+
+class Paid(StrEnum):
+    COMPLETED = PurchaseStatus.COMPLETED.value
+    FAILED = PurchaseStatus.FAILED.value
 
 
 def _act(
@@ -112,6 +123,65 @@ def change_capacity(
         print_json({"id": str(class_id), "capacity": done.capacity, "promoted": done.promoted})
         return
     screen.print(f"The capacity is {done.capacity} now; {counted(done.promoted, 'member')} promoted from the waitlist.")
+
+
+@bookings.command("cancel")
+def cancel_booking(
+    booking_id: RowId,
+    reason: Annotated[str | None, typer.Option("--reason", help="Kept on the receipt; partners see it.")] = None,
+    studio: StudioOption = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Cancel a booking for the studio: no fee, the credit returns, and the seat goes to the waitlist."""
+    if reason is not None and not 1 <= len(reason) <= REASON_CHARACTERS:
+        raise CommandError(f"A reason has 1 to {REASON_CHARACTERS} characters.")
+    receipt = _act(
+        data, studio, "booking", booking_id, lambda c, access: by_hand.cancel_booking(c, access, booking_id, reason)
+    )
+    if as_json:
+        print_json(receipt)
+        return
+    promoted = "; a waiting member has the seat now" if receipt["promoted"] else ""
+    screen.print(f"Cancelled; {counted(receipt['credits_returned'], 'credit')} returned{promoted}.")
+
+
+@waitlist.command("promote")
+def promote_entry(
+    entry_id: Annotated[UUID, typer.Argument(metavar="ENTRY_ID", parser=parse_row_id)],
+    studio: StudioOption = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Give a free seat to a waiting member, whatever their position. The booking rules are checked again."""
+    done = _act(data, studio, "waitlist entry", entry_id, lambda c, access: by_hand.promote_entry(c, access, entry_id))
+    if as_json:
+        print_json({"id": str(entry_id), "status": "converted", "booking_id": str(done.booking_id)})
+        return
+    screen.print(f"Promoted: booking {done.booking_id} is confirmed now.")
+
+
+@purchases.command("mark")
+def mark_purchase(
+    purchase_id: RowId,
+    status: Annotated[Paid, typer.Argument(metavar="completed|failed")],
+    studio: StudioOption = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Record what became of a payment. A membership is past_due while the purchase of a renewal is failed."""
+    marked = PurchaseStatus(status.value)
+    done = _act(
+        data,
+        studio,
+        "purchase",
+        purchase_id,
+        lambda c, access: memberships.mark_purchase(c, access, purchase_id, marked),
+    )
+    if as_json:
+        print_json({"id": str(purchase_id), "status": done.value})
+        return
+    screen.print(f"The purchase is {done.value} now.")
 
 
 @bookings.command("check-in")

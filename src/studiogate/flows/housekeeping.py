@@ -6,6 +6,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.bookings import CancellationCause
+from studiogate.flows import memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.delivering import disable_failing
 from studiogate.storage import events, housekeeping, idempotency, mails
@@ -85,8 +86,9 @@ async def _advance_memberships(database: Database, access: Access) -> int:
     while True:
         async with database.transaction() as connection:
             members = await housekeeping.lock_due_members(connection, access, BATCH)
-            changed += await housekeeping.advance_memberships(connection, access, members)
-        if len(members) < BATCH:
+            advanced, more = await memberships.advance_due(connection, access, members)
+        changed += advanced
+        if not advanced or (len(members) < BATCH and not more):
             return changed
 
 

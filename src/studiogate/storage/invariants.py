@@ -111,6 +111,20 @@ PROMISES = (
             or bool_or(l.membership_id <> b.membership_id)""",
     ),
     Promise(
+        "renewals",
+        "a renewal's purchase is its membership's, and resets credits at most once",
+        """
+        select format('membership %s of studio %s: period from %s, purchase %s of member %s, credits reset %s times',
+                      r.membership_id, r.studio_id, r.period_start, r.purchase_id, u.member_id, l.resets)
+        from renewals r join memberships m on m.studio_id = r.studio_id and m.id = r.membership_id
+        join purchases u on u.studio_id = r.studio_id and u.id = r.purchase_id
+        cross join lateral (select count(*) as resets from credit_ledger l
+            where l.studio_id = r.studio_id and l.membership_id = r.membership_id and l.reason = 'renewed') l
+        where u.member_id <> m.member_id or u.product_id is distinct from m.product_id
+           or l.resets > (select count(*) from renewals n
+                          where n.studio_id = r.studio_id and n.membership_id = r.membership_id)""",
+    ),
+    Promise(
         "receipts",
         "a receipt belongs to a cancelled booking and tells what became of its credit and its fee",
         """

@@ -23,7 +23,8 @@ CREATE DOMAIN public.head_count AS integer
 CREATE DOMAIN public.idempotency_key AS text
 	CONSTRAINT of_length CHECK (((length(VALUE) >= 8) AND (length(VALUE) <= 120)));
 
-CREATE DOMAIN public.ledger_reason AS text;
+CREATE DOMAIN public.ledger_reason AS text
+	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text, 'renewed'::text])));
 
 CREATE DOMAIN public.membership_status AS text
 	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['pending'::text, 'active'::text, 'paused'::text, 'past_due'::text, 'cancelled'::text, 'expired'::text])));
@@ -203,7 +204,14 @@ CREATE TABLE public.credit_ledger (
     booking_id uuid,
     delta integer NOT NULL,
     reason public.ledger_reason NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT credit_ledger_delta_of_reason CHECK (
+CASE reason
+    WHEN 'renewed'::text THEN (booking_id IS NULL)
+    WHEN 'returned'::text THEN ((delta = 1) AND (booking_id IS NOT NULL))
+    WHEN 'forfeited'::text THEN ((delta = 0) AND (booking_id IS NOT NULL))
+    ELSE ((delta = '-1'::integer) AND (booking_id IS NOT NULL))
+END)
 );
 
 CREATE TABLE public.deployment (
@@ -654,15 +662,6 @@ ALTER TABLE ONLY public.credentials
 ALTER TABLE ONLY public.credentials
     ADD CONSTRAINT credentials_pkey PRIMARY KEY (studio_id, id);
 
-ALTER TABLE public.credit_ledger
-    ADD CONSTRAINT credit_ledger_delta_of_reason CHECK (
-CASE reason
-    WHEN 'renewed'::text THEN (booking_id IS NULL)
-    WHEN 'returned'::text THEN ((delta = 1) AND (booking_id IS NOT NULL))
-    WHEN 'forfeited'::text THEN ((delta = 0) AND (booking_id IS NOT NULL))
-    ELSE ((delta = '-1'::integer) AND (booking_id IS NOT NULL))
-END) NOT VALID;
-
 ALTER TABLE ONLY public.credit_ledger
     ADD CONSTRAINT credit_ledger_pkey PRIMARY KEY (studio_id, id);
 
@@ -701,9 +700,6 @@ ALTER TABLE ONLY public.instructors
 
 ALTER DOMAIN public.event_actor
     ADD CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['partner'::text, 'staff'::text, 'visitor'::text, 'system'::text]))) NOT VALID;
-
-ALTER DOMAIN public.ledger_reason
-    ADD CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text, 'renewed'::text]))) NOT VALID;
 
 ALTER TABLE ONLY public.leads
     ADD CONSTRAINT leads_email_key UNIQUE (studio_id, email);
@@ -1079,7 +1075,7 @@ ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
 
 ALTER TABLE ONLY public.memberships
-    ADD CONSTRAINT memberships_price_fkey FOREIGN KEY (studio_id, price_id) REFERENCES public.prices(studio_id, id) NOT VALID;
+    ADD CONSTRAINT memberships_price_fkey FOREIGN KEY (studio_id, price_id) REFERENCES public.prices(studio_id, id);
 
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);

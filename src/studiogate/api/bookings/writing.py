@@ -187,7 +187,6 @@ async def cancel_booking(
             ),
             status=done,
             visible=lambda connection: reading.booking_is_visible(connection, caller.access, booking_id),
-            missing="booking_id",
         )
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from studiogate.domain.bookings.eligibility import judge_promotion
+from studiogate.domain.bookings.eligibility import first_refusal, judge_promotion
 from studiogate.domain.bookings.entitlement import credits_of
 from studiogate.domain.bookings.facts import (
     Attempt,
@@ -98,8 +98,7 @@ def waitlist_has_expired(class_: ClassFacts, now: datetime) -> bool:
 
 
 def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFacts], now: datetime) -> Promote | Skip:
-    """The verdict on one entry, given a free seat and the free spots in their order. Staff who promote by hand in
-    ``manual`` ask the same question."""
+    """The verdict on one entry, given a free seat and the free spots in their order."""
     attempt = _attempt(class_, entry, now)
     spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
     judgement = judge_promotion(attempt)
@@ -108,6 +107,18 @@ def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFa
         return Skip(reasons)
     membership = judgement.membership
     return Promote(membership, spot_id, credits_of(membership))
+
+
+def decide_staff_promotion(
+    class_: ClassFacts, entry: WaitingEntry, spots: Iterable[SpotFacts], now: datetime
+) -> Promote | Refusal:
+    """The verdict on an entry that staff chose to promote, or every reason against it."""
+    if class_.available_count == 0:
+        return Refusal(Code.CLASS_FULL, {"available_count": 0, "reasons": [str(Code.CLASS_FULL)]})
+    verdict = try_promotion(class_, entry, free_spots(spots), now)
+    if isinstance(verdict, Promote):
+        return verdict
+    return first_refusal(verdict.reasons) or Refusal(verdict.skip_reason)
 
 
 def renumber(positions: Mapping[UUID, int], leaving: Collection[UUID] = ()) -> dict[UUID, int]:

@@ -36,6 +36,7 @@ async def cancel(
     reason: str | None,
     once: Once | None = None,
     status: int | None = None,
+    cause: CancellationCause = CancellationCause.PARTNER,
 ) -> str | Refusal | FirstResult:
     """Cancel by the policy frozen on the booking and promote who waits. The caller holds the transaction.
 
@@ -51,7 +52,7 @@ async def cancel(
         seats = situation.class_.available_count + 1
         people = await promotion.look_at_people(connection, access, situation, [found.member_id], seats=seats)
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
-    decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER)
+    decided = await _decide(connection, access, situation, held, cause)
     if isinstance(decided, Refusal):
         return decided
     steps = [] if people is None else _plan(situation, people, held.booking, decided)

@@ -105,7 +105,7 @@ class PeopleSituation(NamedTuple):
 
 
 class LiveEntry(NamedTuple):
-    """A waitlist entry that has not ended."""
+    """A waitlist entry, as a rule one that has not ended."""
 
     id: UUID
     booking_id: UUID
@@ -213,6 +213,15 @@ ENTRY_OF_BOOKING = """
 async def entry_of_booking(connection: Connection, access: Access, booking_id: UUID | None) -> LiveEntry:
     """The live waitlist entry of a waitlisted booking, whose class is locked."""
     (row,) = await connection.fetch(ENTRY_OF_BOOKING, access.studio_id, booking_id)
+    return LiveEntry(*row)
+
+
+ENTRY = "select id, booking_id, status, position, skip_reason from waitlist_entries where studio_id = $1 and id = $2"
+
+
+async def look_at_entry(connection: Connection, access: Access, entry_id: UUID) -> LiveEntry:
+    """A waitlist entry that exists, whatever its status, whose class is locked."""
+    (row,) = await connection.fetch(ENTRY, access.studio_id, entry_id)
     return LiveEntry(*row)
 
 

@@ -36,6 +36,11 @@ FIND_CLASS_OF_BOOKING = f"""
     and {PERMITTED}"""
 LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + " for no key update of c"
 
+# An entry's class and member never change either.
+LOCK_CLASS_OF_ENTRY = FIND_CLASS_OF_BOOKING.replace("from bookings b", "from waitlist_entries b") + (
+    " for no key update of c"
+)
+
 # Key, class and member in one statement, in this order: a lateral part runs for each row of what stands before it,
 # which is locked by then and fresh. Nothing after a key that somebody holds or that has its result. And no member
 # while somebody waits for a seat that is free: then several are locked, by id, in a statement of their own.
@@ -118,6 +123,14 @@ async def lock_class_of_booking(
 ) -> tuple[ClassSituation, UUID] | None:
     """The class of a booking, and the booking's member."""
     row = await connection.fetchrow(LOCK_CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids)
+    return None if row is None else (class_situation(row), row["member_id"])
+
+
+async def lock_class_of_entry(
+    connection: Connection, access: Access, entry_id: UUID
+) -> tuple[ClassSituation, UUID] | None:
+    """The class of a waitlist entry, and the entry's member."""
+    row = await connection.fetchrow(LOCK_CLASS_OF_ENTRY, access.studio_id, entry_id, access.location_ids)
     return None if row is None else (class_situation(row), row["member_id"])
 
 

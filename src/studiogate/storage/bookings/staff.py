@@ -49,7 +49,7 @@ async def set_booking_status(connection: Connection, access: Access, booking_id:
 
 
 async def studios_of(connection: Connection, kind: str, row_id: UUID) -> list[UUID]:
-    """Operators only: whose class or booking this is. Ids are unique a studio, so there can be more than one."""
+    """Operators only: whose row of this kind this is. Ids are unique a studio, so there can be more than one."""
     rows = await connection.fetch(_STUDIOS_OF[kind], row_id)
     return [row["studio_id"] for row in rows]
 
@@ -57,6 +57,8 @@ async def studios_of(connection: Connection, kind: str, row_id: UUID) -> list[UU
 _STUDIOS_OF = {
     "class": "select studio_id from classes where id = $1",
     "booking": "select studio_id from bookings where id = $1",
+    "waitlist entry": "select studio_id from waitlist_entries where id = $1",
+    "purchase": "select studio_id from purchases where id = $1",
 }
 
 

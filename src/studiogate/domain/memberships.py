@@ -1,0 +1,272 @@
+"""What time and payments do to a membership: pauses, the end of its period, renewal.
+
+- A pause begins at ``pause_starts_at`` and ends at ``pause_ends_at``. A membership that is paused is neither renewed
+  nor ended by its period. Where the period of one that renews ran out during the pause, the next period begins when
+  the pause ends: nobody is billed for time that they could not use.
+- At ``cancel_at``, also while paused, and with ``cancel_at_period_end`` at ``current_period_end``, a membership is
+  ``cancelled``.
+- At ``current_period_end`` one with ``auto_renew`` is renewed: the next period follows without a gap, credits are
+  reset to ``credits_granted``, and a purchase of the price becomes pending. After an outage every period that has
+  passed since is made up for, each with its own purchase. Without ``auto_renew`` it is ``expired``.
+- The price is the one kept on the membership, else the product's default active recurring price, else its oldest
+  active recurring one; it is kept from then on. A membership without any recurring price has nothing to renew by: it
+  is ``expired``.
+- Without ``credits_granted``, and on an unlimited membership, a renewal leaves ``credits_remaining`` as it is.
+- While the purchase of a renewal is ``failed`` the membership is ``past_due``: not usable, and not renewed again. A
+  cancellation, or without ``auto_renew`` the end of its period, still ends it. Once no purchase of it is failed it is
+  what it was before, and periods that have passed since are made up for.
+- Periods are counted on the calendar and the clock of the studio's timezone. A month after 31 January is the last day
+  of February, the month after that ends on 31 March: days are counted from the start of the membership where its
+  period fits that, else from its current period.
+
+Every change raises ``state_version`` by one.
+"""
+
+from calendar import monthrange
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.bookings.states import MembershipStatus
+from studiogate.domain.refusals import Code, Refusal
+
+LIVE_STATUSES = (MembershipStatus.ACTIVE, MembershipStatus.PAUSED, MembershipStatus.PAST_DUE)
+
+# Periods that one transaction makes up for; housekeeping goes on with the rest at once.
+RENEWALS_AT_ONCE = 100
+
+
+class Interval(StrEnum):
+    """How often a recurring price is due."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    YEAR = "year"
+
+
+DAYS: Mapping[Interval, int] = MappingProxyType({Interval.DAY: 1, Interval.WEEK: 7})
+
+
+class PurchaseStatus(StrEnum):
+    PENDING = "pending"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    PARTIALLY_REFUNDED = "partially_refunded"
+    REFUNDED = "refunded"
+
+
+# What staff may mark a purchase as. A payment that was returned turns a completed one into a failed one.
+PURCHASE_MARKS: Mapping[PurchaseStatus, frozenset[PurchaseStatus]] = MappingProxyType(
+    {
+        PurchaseStatus.PENDING: frozenset({PurchaseStatus.COMPLETED, PurchaseStatus.FAILED}),
+        PurchaseStatus.FAILED: frozenset({PurchaseStatus.COMPLETED}),
+        PurchaseStatus.COMPLETED: frozenset({PurchaseStatus.FAILED}),
+    }
+)
+
+
+class MembershipState(NamedTuple):
+    """Everything of a membership that time and payments change."""
+
+    status: MembershipStatus
+    state_version: int
+    auto_renew: bool
+    started_at: datetime | None
+    current_period_start: datetime | None
+    current_period_end: datetime | None
+    paused_at: datetime | None
+    pause_starts_at: datetime | None
+    pause_ends_at: datetime | None
+    pause_reason: str | None
+    cancel_at_period_end: bool
+    cancel_at: datetime | None
+    cancelled_at: datetime | None
+    ended_at: datetime | None
+    credits_granted: int | None
+    credits_remaining: int | None
+
+
+class RecurringPrice(NamedTuple):
+    id: UUID
+    interval: Interval
+    default: bool
+    active: bool
+    created_at: datetime
+
+
+class Renewal(NamedTuple):
+    """A period that begins by itself; ``credits_change`` is None where the membership counts no credits."""
+
+    period_start: datetime
+    period_end: datetime
+    credits_change: int | None
+
+
+class Advanced(NamedTuple):
+    """What a membership is after time has passed, and the renewals on the way."""
+
+    state: MembershipState
+    renewals: tuple[Renewal, ...] = ()
+
+
+def advance(state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime) -> Advanced:
+    """Apply everything that is due by ``now``; ``interval`` is that of the price the membership renews by."""
+    renewals: list[Renewal] = []
+    for _ in range(RENEWALS_AT_ONCE):
+        following = _next(state, interval, zone, now)
+        if following is None:
+            break
+        state, renewal = following
+        renewals += [renewal] if renewal else []
+    return Advanced(state, tuple(renewals))
+
+
+def choose_price(kept: UUID | None, prices: Iterable[RecurringPrice]) -> RecurringPrice | None:
+    """The price to renew by: the one kept on the membership, else the product's first choice of today."""
+    found = list(prices)
+    own = next((price for price in found if price.id == kept), None)
+    if own is not None:
+        return own
+    offered = [price for price in found if price.active]
+    return min(offered, key=lambda price: (not price.default, price.created_at, price.id), default=None)
+
+
+def purchase_refusal(current: str | None, target: PurchaseStatus) -> Refusal | None:
+    """Why a purchase cannot be marked so, if so. One without a status counts as pending."""
+    known = PurchaseStatus.PENDING if current is None else PurchaseStatus(current)
+    if target in PURCHASE_MARKS.get(known, frozenset()):
+        return None
+    return Refusal(Code.INVALID_TRANSITION, {"from": known.value, "to": target.value})
+
+
+def after_payment(state: MembershipState, *, unpaid: bool) -> MembershipState:
+    """What a membership is once one of its renewals was marked; ``unpaid``: a purchase of it is failed now."""
+    usable = (MembershipStatus.ACTIVE, MembershipStatus.PAUSED)
+    if unpaid and state.status in usable:
+        return _changed(state, status=MembershipStatus.PAST_DUE)
+    if not unpaid and state.status == MembershipStatus.PAST_DUE:
+        paused = state.paused_at is not None
+        return _changed(state, status=MembershipStatus.PAUSED if paused else MembershipStatus.ACTIVE)
+    return state
+
+
+def next_period_end(state: MembershipState, begins: datetime, interval: Interval, zone: tzinfo) -> datetime:
+    """When a period that begins then ends, counted from the day on which the membership's periods are anchored."""
+    anchor = _anchor(state, begins, interval, zone)
+    return next(end for end in _ends(anchor, interval, zone, begins) if end > begins)
+
+
+def _next(
+    state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime
+) -> tuple[MembershipState, Renewal | None] | None:
+    """The first thing that is due, or None. The order matters: a planned cancellation comes before everything else,
+    and a pause that is over ends before the period is looked at."""
+    if state.status in LIVE_STATUSES and _reached(state.cancel_at, now):
+        return _ended(state, MembershipStatus.CANCELLED, state.cancel_at), None
+    if state.status == MembershipStatus.PAUSED and _reached(state.pause_ends_at, now):
+        return _resumed(state, interval, zone)
+    if state.status == MembershipStatus.ACTIVE and _pause_begins(state, now):
+        return _changed(state, status=MembershipStatus.PAUSED, paused_at=state.pause_starts_at), None
+    if state.status in (MembershipStatus.ACTIVE, MembershipStatus.PAST_DUE):
+        return _period_over(state, interval, zone, now)
+    return None
+
+
+def _period_over(
+    state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime
+) -> tuple[MembershipState, Renewal | None] | None:
+    end = state.current_period_end
+    if end is None or end > now:
+        return None
+    if state.cancel_at_period_end:
+        return _ended(state, MembershipStatus.CANCELLED, end), None
+    if state.status == MembershipStatus.PAST_DUE and state.auto_renew:
+        return None
+    if not state.auto_renew or interval is None:
+        return _ended(state, MembershipStatus.EXPIRED, end), None
+    return _renewed(state, end, interval, zone)
+
+
+def _resumed(state: MembershipState, interval: Interval | None, zone: tzinfo) -> tuple[MembershipState, Renewal | None]:
+    over = state.pause_ends_at
+    resumed = _changed(
+        state,
+        status=MembershipStatus.ACTIVE,
+        paused_at=None,
+        pause_starts_at=None,
+        pause_ends_at=None,
+        pause_reason=None,
+    )
+    ran_out = over is not None and state.current_period_end is not None and state.current_period_end < over
+    if over is None or not ran_out or interval is None or not _renews(state):
+        return resumed, None
+    return _renewed(resumed, over, interval, zone)
+
+
+def _renews(state: MembershipState) -> bool:
+    return state.auto_renew and not state.cancel_at_period_end and state.cancel_at is None
+
+
+def _renewed(
+    state: MembershipState, begins: datetime, interval: Interval, zone: tzinfo
+) -> tuple[MembershipState, Renewal]:
+    ends = next_period_end(state, begins, interval, zone)
+    period = {"current_period_start": begins, "current_period_end": ends}
+    if state.credits_granted is None or state.credits_remaining is None:
+        return _changed(state, **period), Renewal(begins, ends, None)
+    change = state.credits_granted - state.credits_remaining
+    return _changed(state, **period, credits_remaining=state.credits_granted), Renewal(begins, ends, change)
+
+
+def _ended(state: MembershipState, status: MembershipStatus, at: datetime | None) -> MembershipState:
+    cancelled_at = state.cancelled_at or (at if status == MembershipStatus.CANCELLED else None)
+    return _changed(state, status=status, cancelled_at=cancelled_at, ended_at=state.ended_at or at)
+
+
+def _changed(state: MembershipState, **changes: object) -> MembershipState:
+    return state._replace(state_version=state.state_version + 1, **changes)  # type: ignore[arg-type]
+
+
+def _reached(moment: datetime | None, now: datetime) -> bool:
+    return moment is not None and moment <= now
+
+
+def _pause_begins(state: MembershipState, now: datetime) -> bool:
+    return _reached(state.pause_starts_at, now) and not _reached(state.pause_ends_at, now)
+
+
+def _anchor(state: MembershipState, begins: datetime, interval: Interval, zone: tzinfo) -> datetime:
+    """The moment from which periods are counted: one from which ``begins`` is reached in whole intervals."""
+    if interval in DAYS:
+        return begins
+    for candidate in (state.started_at, state.current_period_start):
+        if candidate is not None and _leads_to(candidate, begins, interval, zone):
+            return candidate
+    return begins
+
+
+def _leads_to(anchor: datetime, moment: datetime, interval: Interval, zone: tzinfo) -> bool:
+    ends = _ends(anchor, interval, zone, moment)
+    return anchor < moment and next(end for end in ends if end >= moment) == moment
+
+
+def _ends(anchor: datetime, interval: Interval, zone: tzinfo, near: datetime) -> Iterator[datetime]:
+    """Whole intervals after the anchor, on the calendar and the clock of the zone, from shortly before ``near`` on."""
+    local = anchor.astimezone(zone)
+    count = 0 if interval in DAYS else max(0, (near.year - local.year) * (1 if interval == Interval.YEAR else 12) - 13)
+    while True:
+        count += 1
+        yield _later(local, interval, count).astimezone(UTC)
+
+
+def _later(local: datetime, interval: Interval, count: int) -> datetime:
+    if interval in DAYS:
+        return local + timedelta(days=count * DAYS[interval])
+    months = local.month - 1 + count * (12 if interval == Interval.YEAR else 1)
+    year, month = local.year + months // 12, months % 12 + 1
+    return local.replace(year=year, month=month, day=min(local.day, monthrange(year, month)[1]))

@@ -1,0 +1,67 @@
+"""What staff do to one booking by hand: promote a waiting member, cancel a booking free of charge."""
+
+import json
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import (
+    CancellationCause,
+    PromotionStep,
+    WaitingEntry,
+    WaitlistStatus,
+    decide_staff_promotion,
+)
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.bookings import cancelling, promotion
+from studiogate.storage.bookings import facts, locking
+from studiogate.storage.bookings.facts import PeopleSituation
+from studiogate.storage.database import Connection
+from studiogate.storage.idempotency import FirstResult
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+
+
+class PromotedEntry(NamedTuple):
+    booking_id: UUID
+    member_id: UUID
+
+
+async def promote_entry(connection: Connection, access: Access, entry_id: UUID) -> PromotedEntry | Refusal:
+    """Give a free seat to a waiting member that staff chose, whatever their position and the waitlist's mode.
+
+    Every rule but the booking window is checked again, as for any promotion; on a refusal nothing changes.
+    """
+    async with connection.transaction():
+        found = await locking.lock_class_of_entry(connection, access, entry_id)
+        if found is None:
+            return NOT_FOUND
+        situation, member_id = found
+        class_ = situation.class_
+        await locking.lock_members(connection, access, class_.id, [member_id])
+        entry = await facts.look_at_entry(connection, access, entry_id)
+        if entry.position is None:
+            return Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
+        people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
+        chosen = _entry_of(people, entry_id)
+        decided = decide_staff_promotion(class_, chosen, people.spots, people.now)
+        if isinstance(decided, Refusal):
+            return decided
+        await promotion.record_steps(connection, access, class_, [PromotionStep(chosen, decided)], people.now)
+        return PromotedEntry(chosen.booking_id, member_id)
+
+
+def _entry_of(people: PeopleSituation, entry_id: UUID) -> WaitingEntry:
+    return next(entry for entry in people.waiting if entry.id == entry_id)
+
+
+async def cancel_booking(
+    connection: Connection, access: Access, booking_id: UUID, reason: str | None = None
+) -> dict[str, Any] | Refusal:
+    """Cancel a booking for the studio: no fee, the credit returns, also after the start. Returns the receipt."""
+    async with connection.transaction():
+        done = await cancelling.cancel(connection, access, str(booking_id), reason, cause=CancellationCause.STUDIO)
+        if isinstance(done, Refusal | FirstResult):
+            return done if isinstance(done, Refusal) else NOT_FOUND
+        receipt: dict[str, Any] = json.loads(done)
+        return receipt

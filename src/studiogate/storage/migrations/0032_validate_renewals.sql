@@ -1,0 +1,6 @@
+-- migrate:up
+
+-- Writers are not stopped while the rows that were there before 0024 are checked.
+alter table memberships validate constraint memberships_price_fkey;
+alter table credit_ledger validate constraint credit_ledger_delta_of_reason;
+alter domain ledger_reason validate constraint known;

@@ -1,0 +1,227 @@
+"""Periods on the calendar, pauses, ends and renewals of a membership, and what payments do to it."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studiogate.domain.bookings import MembershipStatus
+from studiogate.domain.memberships import (
+    RENEWALS_AT_ONCE,
+    Interval,
+    MembershipState,
+    PurchaseStatus,
+    RecurringPrice,
+    advance,
+    after_payment,
+    choose_price,
+    purchase_refusal,
+)
+from tests.domain.booking_facts import thorough, uid
+
+NEW_YORK = ZoneInfo("America/New_York")
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def state(**changes) -> MembershipState:
+    members = dict.fromkeys(MembershipState._fields) | {
+        "status": MembershipStatus.ACTIVE,
+        "state_version": 1,
+        "auto_renew": True,
+        "cancel_at_period_end": False,
+        "current_period_end": NOW,
+    }
+    return MembershipState(**{**members, **changes})
+
+
+def ends(started: datetime, interval: Interval, count: int, **changes) -> list[datetime]:
+    """The ends of the next periods of a membership that was started then, one period after another."""
+    now = state(started_at=started, current_period_start=started, current_period_end=started, **changes)
+    found = []
+    for _ in range(count):
+        end = now.current_period_end
+        now, (renewal,) = advance(now, interval, NEW_YORK, end)
+        assert (renewal.period_start, renewal.period_end) == (end, now.current_period_end)
+        found.append(now.current_period_end.astimezone(NEW_YORK))
+    return found
+
+
+@pytest.mark.parametrize("known_start", [True, False])
+def test_months_are_clamped_to_their_last_day_and_recover(known_start):
+    """Also where only the current period tells on which day they began."""
+    start = datetime(2027, 1, 31, 18, tzinfo=NEW_YORK)
+    now = state(
+        started_at=start if known_start else None,
+        current_period_start=start,
+        current_period_end=datetime(2027, 2, 28, 18, tzinfo=NEW_YORK),
+    )
+    days = []
+    for _ in range(13):
+        now, (_renewal,) = advance(now, Interval.MONTH, NEW_YORK, now.current_period_end)
+        local = now.current_period_end.astimezone(NEW_YORK)
+        assert local.hour == 18, "the same time of day, whatever the clocks do"
+        days.append((local.month, local.day))
+    assert days == [
+        *((3, 31), (4, 30), (5, 31), (6, 30), (7, 31), (8, 31), (9, 30), (10, 31), (11, 30), (12, 31)),
+        *((1, 31), (2, 29), (3, 31)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("interval", "start", "expected"),
+    [
+        (Interval.DAY, datetime(2026, 10, 31, 12, tzinfo=NEW_YORK), [(11, 1), (11, 2)]),
+        (Interval.WEEK, datetime(2026, 10, 31, 12, tzinfo=NEW_YORK), [(11, 7), (11, 14)]),
+        (Interval.MONTH, datetime(2026, 11, 30, 12, tzinfo=NEW_YORK), [(12, 30), (1, 30), (2, 28), (3, 30)]),
+        (Interval.YEAR, datetime(2024, 2, 29, 12, tzinfo=NEW_YORK), [(2, 28), (2, 28), (2, 28), (2, 29)]),
+    ],
+)
+def test_intervals_keep_the_local_time_of_day(interval, start, expected):
+    found = ends(start, interval, len(expected))
+    assert [(each.month, each.day) for each in found] == expected
+    assert {each.hour for each in found} == {12}
+
+
+def test_a_renewal_resets_credits_and_raises_the_version():
+    start = state(credits_granted=10, credits_remaining=3, state_version=4)
+    after, (renewal,) = advance(start, Interval.MONTH, NEW_YORK, NOW)
+    assert (after.status, after.state_version, after.credits_remaining, renewal.credits_change) == ("active", 5, 10, 7)
+    assert (after.current_period_start, after.current_period_end) == (NOW, datetime(2026, 12, 15, 12, tzinfo=UTC))
+    unlimited, (renewal,) = advance(state(), Interval.MONTH, NEW_YORK, NOW)
+    assert (unlimited.credits_remaining, renewal.credits_change) == (None, None)
+    uncounted, _ = advance(state(credits_remaining=3), Interval.MONTH, NEW_YORK, NOW)
+    assert uncounted.credits_remaining == 3
+
+
+def test_every_period_that_has_passed_is_made_up_for_once():
+    long_ago = state(current_period_end=NOW - 21 * DAY)
+    after, renewals = advance(long_ago, Interval.WEEK, UTC, NOW)
+    assert [each.period_start for each in renewals] == [NOW - 21 * DAY, NOW - 14 * DAY, NOW - 7 * DAY, NOW]
+    assert (after.current_period_end, after.state_version) == (NOW + 7 * DAY, 5)
+    assert advance(after, Interval.WEEK, UTC, NOW) == (after, ())
+
+
+def test_the_periods_made_up_for_at_once_are_bounded():
+    ancient = state(current_period_end=NOW - 10_000 * DAY)
+    after, renewals = advance(ancient, Interval.DAY, UTC, NOW)
+    assert len(renewals) == RENEWALS_AT_ONCE
+    assert after.current_period_end < NOW
+
+
+@pytest.mark.parametrize(
+    ("changes", "interval", "status"),
+    [
+        ({"auto_renew": False}, Interval.MONTH, "expired"),
+        ({}, None, "expired"),
+        ({"cancel_at_period_end": True}, Interval.MONTH, "cancelled"),
+        ({"auto_renew": False, "cancel_at_period_end": True}, Interval.MONTH, "cancelled"),
+        ({"cancel_at": NOW, "current_period_end": NOW + DAY}, Interval.MONTH, "cancelled"),
+        ({"cancel_at": NOW, "status": MembershipStatus.PAUSED}, Interval.MONTH, "cancelled"),
+        ({"status": MembershipStatus.PAST_DUE, "auto_renew": False}, Interval.MONTH, "expired"),
+        ({"status": MembershipStatus.PAST_DUE, "cancel_at_period_end": True}, Interval.MONTH, "cancelled"),
+    ],
+)
+def test_what_ends_a_membership(changes, interval, status):
+    after, renewals = advance(state(**changes), interval, NEW_YORK, NOW)
+    assert (after.status, after.ended_at, after.state_version, renewals) == (status, NOW, 2, ())
+    assert after.cancelled_at == (NOW if status == "cancelled" else None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"current_period_end": NOW + timedelta(microseconds=1)},
+        {"current_period_end": None},
+        {"status": MembershipStatus.PAST_DUE},
+        {"status": MembershipStatus.PAUSED},
+        {"status": MembershipStatus.PENDING},
+        {"status": MembershipStatus.EXPIRED},
+        {"status": MembershipStatus.CANCELLED},
+    ],
+)
+def test_what_is_left_alone(changes):
+    before = state(**changes)
+    assert advance(before, Interval.MONTH, NEW_YORK, NOW) == (before, ())
+
+
+def test_time_in_a_pause_is_not_billed():
+    paused = state(
+        status=MembershipStatus.PAUSED,
+        paused_at=NOW - 100 * DAY,
+        pause_starts_at=NOW - 100 * DAY,
+        pause_ends_at=NOW - DAY,
+        current_period_end=NOW - 90 * DAY,
+    )
+    after, (renewal,) = advance(paused, Interval.MONTH, NEW_YORK, NOW)
+    assert (after.status, after.paused_at, after.pause_ends_at) == ("active", None, None)
+    assert renewal.period_start == after.current_period_start == NOW - DAY
+    assert after.current_period_end == datetime(2026, 12, 14, 12, tzinfo=UTC)
+
+
+def test_a_failed_payment_makes_it_past_due_until_all_are_paid():
+    active = state(current_period_end=NOW + DAY)
+    due = after_payment(active, unpaid=True)
+    assert (due.status, due.state_version) == ("past_due", 2)
+    assert after_payment(due, unpaid=True) == due
+    assert after_payment(due, unpaid=False) == active._replace(state_version=3)
+    paused = active._replace(status=MembershipStatus.PAUSED, paused_at=NOW)
+    assert after_payment(after_payment(paused, unpaid=True), unpaid=False).status == "paused"
+    over = active._replace(status=MembershipStatus.EXPIRED)
+    assert after_payment(over, unpaid=True) == after_payment(over, unpaid=False) == over
+
+
+@pytest.mark.parametrize("current", [None, *PurchaseStatus])
+@pytest.mark.parametrize("target", [PurchaseStatus.COMPLETED, PurchaseStatus.FAILED])
+def test_what_a_purchase_can_be_marked_as(current, target):
+    allowed = (current, target) in {
+        (None, "completed"),
+        (None, "failed"),
+        ("pending", "completed"),
+        ("pending", "failed"),
+        ("failed", "completed"),
+        ("completed", "failed"),
+    }
+    assert (purchase_refusal(current, target) is None) == allowed
+
+
+def test_the_price_to_renew_by():
+    def price(number, **changes):
+        return RecurringPrice(uid(number), Interval.MONTH, False, True, NOW)._replace(**changes)
+
+    old, default = price(2, created_at=NOW - DAY), price(3, default=True)
+    kept, withdrawn = price(4, active=False), price(1, active=False, default=True)
+    assert choose_price(None, [price(5), old, default, withdrawn]) == default
+    assert choose_price(None, [price(5), old, withdrawn]) == old
+    assert choose_price(kept.id, [default, kept]) == kept
+    assert choose_price(uid(9), [withdrawn]) is None
+    assert choose_price(None, []) is None
+
+
+moments = st.none() | st.integers(-40, 3).map(lambda days: NOW + days * DAY)
+
+
+@thorough
+@given(
+    st.builds(
+        state,
+        status=st.sampled_from(list(MembershipStatus)),
+        auto_renew=st.booleans(),
+        current_period_end=moments,
+        pause_starts_at=moments,
+        pause_ends_at=moments,
+        cancel_at_period_end=st.booleans(),
+        cancel_at=moments,
+    ),
+    st.sampled_from([None, *Interval]),
+)
+def test_advancing_twice_is_advancing_once(before, interval):
+    after, renewals = advance(before, interval, NEW_YORK, NOW)
+    assert advance(after, interval, NEW_YORK, NOW) == (after, ())
+    assert (after == before) == (after.state_version == before.state_version)
+    for one, other in pairwise(renewals):
+        assert one.period_end == other.period_start
+    assert all(each.period_start <= NOW for each in renewals)
