@@ -192,6 +192,35 @@ async def a_credit_of_another_membership(s: BookingStudio) -> None:
     await s.change("credit_ledger", line["id"], membership_id=other)
 
 
+async def _renewed(s: BookingStudio, member: UUID) -> tuple[UUID, UUID]:
+    """A membership that was renewed, and its purchase, which is this member's."""
+    membership = await s.new_membership(await s.new_member(membership=False))
+    purchase = await s.add(
+        "purchases", member_id=member, product_id=s.product, product_key="p", product_type="package", status="pending"
+    )
+    await s.sql(
+        """insert into renewals (studio_id, membership_id, period_start, period_end, purchase_id)
+           values ($1, $2, now(), now() + interval '1 day', $3)""",
+        membership,
+        purchase,
+    )
+    return membership, purchase
+
+
+@plants("renewals")
+async def a_renewal_bought_for_somebody_else(s: BookingStudio) -> None:
+    await _renewed(s, await s.new_member())
+
+
+@plants("renewals")
+async def credits_reset_twice_for_one_renewal(s: BookingStudio) -> None:
+    membership, purchase = await _renewed(s, await s.new_member())
+    owner = (await s.row("memberships", membership))["member_id"]
+    await s.change("purchases", purchase, member_id=owner)
+    for _ in range(2):
+        await s.add("credit_ledger", membership_id=membership, delta=1, reason="renewed")
+
+
 @plants("receipts")
 async def a_receipt_of_a_live_booking(s: BookingStudio) -> None:
     receipt = await one(s, "booking_cancellations")
