@@ -128,6 +128,7 @@ class BookingStudio:
             submitter_email="m@example.com",
             member_id=member,
             status=status,
+            verified=True,
         )
 
     async def full_class(self, minutes: float = SOON, *, capacity: int = 1, **columns: Any) -> tuple[UUID, list[Any]]:

@@ -98,6 +98,10 @@ class Settings(BaseSettings):
     webhook_allow_http: bool = False
     smtp_url: Annotated[str | None, BeforeValidator(_smtp_url)] = None
     mail_from: str | None = Field(None, pattern=rf"^({_ADDRESS}|[^<>\r\n]*<{_ADDRESS}>)$")
+    # Uploaded files: at most so many MiB per form and per studio, and none while the disk has less than that free.
+    upload_quota_form: Annotated[int, Field(ge=0)] = 5 * 1024
+    upload_quota_studio: Annotated[int, Field(ge=0)] = 20 * 1024
+    upload_min_free_disk: Annotated[int, Field(ge=0)] = 1024
     # Seals webhook secrets: 32 bytes in base64. Needed where processes do not share a data folder. Two of them, with a
     # comma, while `secrets rotate` replaces one by the other.
     secret_key: Annotated[str | None, BeforeValidator(_key)] = None

@@ -5,12 +5,14 @@ every byte that comes back. Each text in the database carries its studio's canar
 place's; ids are compared one by one.
 """
 
+import hashlib
 import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 from uuid import UUID, uuid4
@@ -23,6 +25,7 @@ from studiogate.domain.access import Access, Scope
 from studiogate.storage import catalog, purchases, schedule
 from studiogate.storage import studio as studio_storage
 from studiogate.storage.bookings import reading
+from studiogate.storage.uploads import UploadFolder
 from tests.api.conftest import Door, open_door
 from tests.api.direct import Answered, ask
 from tests.battery import Tally, battery
@@ -208,11 +211,34 @@ async def _cancelled(connection: Any, studio: Studio, number: int, location: UUI
     studio.ids.setdefault("cancellation", []).append(cancellation)
 
 
-async def build_world(door: Door, names: Sequence[str]) -> World:
+async def _file(connection: Any, studio: Studio, data: Path) -> None:
+    """A file of the studio's first submission, with the studio's mark in its name and its content."""
+    content, stored = studio.canary.encode(), uuid4().hex
+    path = UploadFolder(data).kept(studio.studio_id, stored)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    upload = await insert(
+        connection,
+        "form_uploads",
+        studio_id=studio.studio_id,
+        form_id=studio.first("form"),
+        field_key="q",
+        filename=studio.canary,
+        content_type="text/plain",
+        size=len(content),
+        sha256=hashlib.sha256(content).digest(),
+        stored_name=stored,
+        submission_id=studio.first("submission"),
+    )
+    studio.ids.setdefault("upload", []).append(upload)
+
+
+async def build_world(door: Door, names: Sequence[str], data: Path) -> World:
     """So many studios, a key for each of them, and one for each place of the first."""
     studios = [await seed_studio(door.connection, name) for name in names]
     for studio in studios:
         await _mark(door.connection, studio)
+        await _file(door.connection, studio, data)
     first = studios[0]
     holders = {s.slug: Holder(s.slug, s, await issue_key(door.connection, s), None) for s in studios}
     for number, location in enumerate(first.ids["location"]):
@@ -223,9 +249,12 @@ async def build_world(door: Door, names: Sequence[str]) -> World:
 
 
 @pytest.fixture(scope="module")
-async def world(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[World]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await build_world(door, ("north", "south", "west"))
+async def world(
+    anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[World]:
+    data = tmp_path_factory.mktemp("data")
+    async for door in open_door(new_database(), rate_limit=0, data_dir=data):
+        yield await build_world(door, ("north", "south", "west"), data)
 
 
 HOLDERS = ("north", "south", "west", "place-0", "place-1")
@@ -319,10 +348,12 @@ async def test_no_answer_holds_a_foreign_byte(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("count", [pytest.param(6, marks=battery("leaks"))])
-async def test_no_answer_among_many_studios_holds_a_foreign_byte(database_url: str, tally: Tally, count: int) -> None:
+async def test_no_answer_among_many_studios_holds_a_foreign_byte(
+    database_url: str, tally: Tally, count: int, tmp_path: Path
+) -> None:
     """The same with more studios, and with every key that there is."""
-    async for door in open_door(database_url, rate_limit=0):
-        world = await build_world(door, [f"studio{letter}" for letter in ascii_lowercase[:count]])
+    async for door in open_door(database_url, rate_limit=0, data_dir=tmp_path):
+        world = await build_world(door, [f"studio{letter}" for letter in ascii_lowercase[:count]], tmp_path)
         for holder in world.holders.values():
             found, answered = await crawl(world, holder, GETS)
             assert found == []

@@ -170,6 +170,7 @@ WITHOUT_ACCESS = {
     ("studio.py", "any_studio"),
     ("forms/hosted.py", "find_page_studio"),
     ("forms/hosted.py", "studios_of_form"),
+    ("forms/submitting.py", "studios_of_submission"),
     ("bookings/staff.py", "studios_of"),
     ("bookings/staff.py", "classes_with_expired_waitlist"),
     ("bookings/staff.py", "classes_with_seat_and_waitlist"),

@@ -65,6 +65,7 @@ ADDITIONS = {
     Row("GET", "/bookings/{booking_id}/cancellation", "bookings:read"),
     Row("GET", "/bookings/{booking_id}/cancellation-preview", "bookings:read"),
     Row("POST", "/forms/{form_id}/uploads", "form_submissions:write", 201),
+    Row("GET", "/forms/{form_id}/submissions/{submission_id}/files/{upload_id}", "form_submissions:read"),
     Row("GET", "/events", "events:read"),
     Row("GET", "/events/{event_id}", "events:read"),
     Row("POST", "/events/{event_id}/redeliver", "webhooks:manage", 202),

@@ -26,12 +26,12 @@ def test_an_open_form_is_shown(site: Site, client: httpx2.Client, form: str) -> 
 @pytest.mark.parametrize(
     ("form", "status", "words"),
     [
-        ("nothing-here", 404, "could not find"),
-        ("autumn-retreat", 404, "could not find"),
-        ("street-fair", 410, "put away"),
+        ("nothing-here", 404, "Form not found"),
+        ("autumn-retreat", 404, "Form not found"),
+        ("street-fair", 410, "no longer available"),
         ("not-yet", 403, "Thursday, June 3, 2100 at 8:00\u00a0AM\u00a0(EDT)"),
-        ("closed", 410, "has closed"),
-        ("members-only", 403, "your own link"),
+        ("closed", 410, "is closed"),
+        ("members-only", 403, "personal link"),
     ],
 )
 def test_a_shut_form_says_why(site: Site, client: httpx2.Client, form: str, status: int, words: str) -> None:
@@ -48,7 +48,7 @@ def test_unknown_addresses(site: Site, client: httpx2.Client) -> None:
                  "/f/../etc/passwd", "/f/assets/theme-1/zzzzzz.css"):  # fmt: skip
         answer = client.get(path)
         assert answer.status_code == 404, path
-        assert "could not find" in answer.text or answer.headers["content-type"] == "application/json"
+        assert "Form not found" in answer.text or answer.headers["content-type"] == "application/json"
 
 
 def test_other_methods(site: Site, client: httpx2.Client) -> None:
@@ -214,7 +214,7 @@ def test_two_studios_forms_with_one_slug_never_meet(site: Site, client: httpx2.C
     assert "South asks" in theirs
     foreign = client.post("/f/south/intro-offer", data={"token": token_of(site, "intro-offer"), "f.q": "x"})
     assert foreign.status_code == 422, "a token of another studio's form is none"
-    assert "seal" in foreign.text
+    assert "session expired" in foreign.text
     site.sql("delete from forms where studio_id = $1", other)
     site.sql("delete from studio_secrets where studio_id = $1", other)
     site.sql("delete from studios where studio_id = $1", other)

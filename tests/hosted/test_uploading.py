@@ -17,6 +17,7 @@ PDF = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n"
 def upload(client: httpx2.Client, site: Site, content: bytes, **given: Any) -> httpx2.Response:
     form = given.get("form", "everything")
     headers = {"X-Form-Token": given.get("token", token_of(site, form)), "X-File-Name": given.get("name", "note.pdf")}
+    headers["Accept"] = given.get("accept", "application/json")
     return client.post(site.url(form, "/uploads"), params={"field": given.get("field", "files")}, content=content,
                        headers=headers)  # fmt: skip
 
@@ -44,7 +45,7 @@ def test_a_file_goes_up_and_is_named_by_the_submission(site: Site, client: httpx
         ({}, b"<html><script>alert(1)</script>", 422, "file"),
         ({}, PDF + b"x" * 3_000_000, 413, "larger than 2.9 MB"),
         ({"field": "line"}, PDF, 422, "no such field"),
-        ({"token": "nonsense"}, PDF, 403, "load this page anew"),
+        ({"token": "nonsense"}, PDF, 403, "session expired"),
         ({"form": "movement-intake", "field": "files"}, PDF, 422, "no such field"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from studiogate.storage import migrate
 from studiogate.storage.migrate import MigrationError
 from tests.conftest import with_database
-from tests.seed import seed_studio
+from tests.seed import insert, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -95,4 +95,48 @@ async def test_a_failing_migration_leaves_nothing(empty_database: str, monkeypat
         await migrate.migrate(connection)
     assert await connection.fetchval("select to_regclass('half')") is None
     assert await migrate.pending(connection) == [broken]
+    await connection.close()
+
+
+async def test_old_submissions_are_verified_only_where_they_cannot_be_a_stranger_s(
+    empty_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every, connection = migrate.migrations(), await asyncpg.connect(empty_database)
+    with monkeypatch.context() as before:
+        before.setattr(migrate, "migrations", lambda: [each for each in every if each.version < "0027"])
+        await migrate.migrate(connection)
+    studio = await seed_studio(connection)
+    member, (open_form, linked_form, _) = studio.first("member"), studio.ids["form"]
+    await connection.execute("""update forms set settings = '{"require_auth": true}' where id = $1""", linked_form)
+    submissions = {}
+    for name, form, status in (("typed", open_form, "pending"), ("by link", linked_form, "pending"),
+                               ("confirmed", open_form, "confirmed")):  # fmt: skip
+        submissions[name] = await insert(
+            connection,
+            "form_submissions",
+            studio_id=studio.studio_id,
+            form_id=form,
+            form_version=1,
+            submitter_email="m@example.com",
+            member_id=member,
+            status=status,
+        )
+    sized = {"field_key": "q", "filename": "a", "content_type": "text/plain", "sha256": b"x" * 32}
+    for number in range(3):
+        await insert(
+            connection,
+            "form_uploads",
+            studio_id=studio.studio_id,
+            form_id=open_form,
+            size=100,
+            stored_name=f"{number:032x}",
+            **sized,
+        )
+    await migrate.migrate(connection)
+    rows = await connection.fetch("select id, verified, member_id from form_submissions")
+    found = {row["id"]: (row["verified"], row["member_id"]) for row in rows}
+    assert found[submissions["typed"]] == (False, None)
+    assert found[submissions["by link"]] == found[submissions["confirmed"]] == (True, member)
+    for table in ("studio_upload_usage", "form_upload_usage"):
+        assert [tuple(row) for row in await connection.fetch(f"select files, bytes from {table}")] == [(3, 300)]
     await connection.close()

@@ -5,10 +5,11 @@ import dataclasses
 import email
 import email.policy
 import json
+import re
 import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from typing import Any
 from uuid import uuid4
@@ -18,7 +19,8 @@ import pytest
 from aiosmtpd.controller import Controller
 
 from studiogate import settings
-from studiogate.domain.access import operator_access
+from studiogate.domain.access import operator_access, visitor_access
+from studiogate.domain.forms.signed import Verification, read_verification
 from studiogate.flows import housekeeping
 from studiogate.flows.forms import mail_texts, submitting
 from studiogate.flows.forms.submitting import WantedSubmission
@@ -289,3 +291,72 @@ async def test_a_password_is_not_told_in_the_clear(office: Office) -> None:
     server.close()
     assert {line.split()[0] for line in said} <= {b"EHLO", b"QUIT"}
     assert {status for status, _ in await office.states()} == {"queued"}, "it is tried again"
+
+
+# To an address that nobody has verified.
+
+
+async def submit_as_visitor(office: Office, **more: Any) -> Any:
+    wanted = WantedSubmission(more.get("email", "victim@example.com"), "Cheap Pills", {"first": "visit spam.example"})
+    access = visitor_access(office.studio.studio_id)
+    return await submitting.submit_from_page(office.runtime.database, access, office.form, wanted, mails=True)
+
+
+async def test_a_stranger_s_mailbox_gets_nothing_that_was_typed(office: Office) -> None:
+    await submit_as_visitor(office)
+    assert await mail_once(office.runtime) == 3
+    by_recipient = {mail["To"]: mail for mail in office.postman.taken}
+    confirmation, notification = by_recipient["victim@example.com"], by_recipient["desk@studio.example"]
+    for typed in ("spam.example", "Cheap Pills"):
+        assert typed not in confirmation.as_string()
+        assert all(typed not in part.get_content() for part in confirmation.iter_parts())
+        assert typed in notification.get_body(("plain",)).get_content(), "staff read the answers"  # type: ignore[union-attr]
+    assert "/f/north/intro/verify?token=" in confirmation.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+
+
+async def test_the_mail_s_link_leads_to_the_public_url(office: Office) -> None:
+    public = office.runtime.settings.model_copy(update={"public_url": "https://forms.example/"})
+    await submit_as_visitor(office)
+    await mail_once(dataclasses.replace(office.runtime, settings=public))
+    confirmation = next(mail for mail in office.postman.taken if mail["To"] == "victim@example.com")
+    text = confirmation.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    token = re.search(r"https://forms\.example/f/north/intro/verify\?token=([\w.-]+)\s", text)
+    assert token is not None
+    secret = await office.connection.fetchval("select link_secret from studio_secrets")
+    read = read_verification(secret, office.form, token[1], datetime.now(UTC))
+    assert isinstance(read, Verification)
+    assert read.submission_id == await office.connection.fetchval(
+        "select id from form_submissions where form_id = $1", office.form
+    )
+    assert read.expires_at > datetime.now(UTC) + timedelta(days=6)
+
+
+async def test_an_address_gets_three_confirmations_an_hour(office: Office) -> None:
+    """Also when they are asked for at the same moment, and by two forms."""
+    other = await insert(
+        office.connection,
+        "forms",
+        studio_id=office.studio.studio_id,
+        title="Other",
+        slug="other",
+        fields=[],
+        settings={"send_confirmation_email": True},
+        status="published",
+    )
+    await insert_version(office.connection, office.studio, other)
+    both = [dataclasses.replace(office, form=form) for form in (office.form, other)]
+
+    async def submit(each: Office) -> Any:
+        wanted = WantedSubmission("Victim@Example.com ")
+        access = visitor_access(office.studio.studio_id)
+        return await submitting.submit_from_page(office.runtime.database, access, each.form, wanted, mails=True)
+
+    made = await asyncio.gather(*(submit(each) for each in both * 4))
+    assert all(isinstance(each, str) for each in made), "the submissions themselves are taken"
+    confirmations = "select count(*) from mails where kind = 'confirmation' and recipient = 'victim@example.com'"
+    assert await office.connection.fetchval(confirmations) == 3
+    await submit_as_visitor(office, email="somebody@example.com")
+    assert await office.connection.fetchval(confirmations.replace("victim", "somebody")) == 1, "others get theirs"
+    await office.connection.execute("update mails set created_at = created_at - interval '61 minutes'")
+    await submit(office)
+    assert await office.connection.fetchval(confirmations) == 4

@@ -17,6 +17,7 @@ from studiogate.api.bookings import writing as booking_writes
 from studiogate.api.dispatch import Match, RouteTree
 from studiogate.api.errors import Answer, Header, refused, with_absolute_doc_url
 from studiogate.api.execution import Caller, LeanRoute
+from studiogate.api.forms import files as form_files
 from studiogate.api.forms import reading as forms
 from studiogate.api.forms import uploads as form_uploads
 from studiogate.api.forms import writing as form_writes
@@ -40,6 +41,7 @@ WORDS = (
     forms,
     form_writes,
     form_uploads,
+    form_files,
     leads,
     members,
     bookings,
@@ -139,6 +141,12 @@ class PartnerApp:
         route = match.by_method.get("GET" if request.method == "HEAD" else request.method)
         if route is None:
             return refused(Refusal(Code.METHOD_NOT_ALLOWED), exchange.request_id, (b"allow", match.allow.encode()))
+        if route.limit is not None and self._default_limit:
+            verdict = self._buckets.take(f"{route.limit.name}:{credential.access.credential_id}", route.limit)
+            if not verdict.allowed:
+                exchange.headers.clear()  # the limit of this operation stands in for that of all requests
+                _tell_limit(exchange, route.limit, verdict)
+                return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, (b"retry-after", verdict.retry_after))
         caller = Caller(credential.access, self._runtime, request, exchange.request_id)
         return await route.execute(caller, match.values)
 
@@ -184,7 +192,7 @@ def _record(exchange: _Exchange, answer: Answer) -> None:
         exchange.route,
         answer.status,
         seconds,
-        len(answer.body),
+        len(answer.body) if answer.file is None else answer.file.size,
         exchange.credential_id or "",
         exchange.request_id,
     )

@@ -2,12 +2,19 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from studiogate.api.faults import worded
 from studiogate.domain.refusals import Code, Refusal, RefusalType
 
 Header = tuple[bytes, bytes]
+
+
+class OpenFile(NamedTuple):
+    """A file that is sent as the body, piece by piece."""
+
+    stream: BinaryIO
+    size: int
 
 
 class Answer(NamedTuple):
@@ -16,6 +23,7 @@ class Answer(NamedTuple):
     status: int
     body: bytes
     headers: Sequence[Header] = ()
+    file: OpenFile | None = None
 
 
 STATUS: Mapping[Code, tuple[RefusalType, int]] = {

@@ -23,6 +23,7 @@ from studiogate.api.params import is_cursor_fault
 from studiogate.api.requests import Request
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.limits import Limit
 from studiogate.runtime import Runtime
 
 Result = TypeVar("Result")
@@ -103,6 +104,16 @@ def also_needs(scope: Scope, asked: Callable[[Request], bool]) -> Callable[[Endp
     return mark
 
 
+def limited(limit: Limit) -> Callable[[Endpoint], Endpoint]:
+    """A rate of its own for an operation, counted per key beside the rate of all requests."""
+
+    def mark(endpoint: Endpoint) -> Endpoint:
+        endpoint.limit = limit  # type: ignore[attr-defined]
+        return endpoint
+
+    return mark
+
+
 def faults_between(judge: Callable[[Mapping[str, Any]], list[Fault]]) -> Callable[[Endpoint], Endpoint]:
     """Faults of parameters that contradict each other, listed with those of each; ``judge`` gets the sound ones."""
 
@@ -168,6 +179,7 @@ class LeanRoute(APIRoute):
         self._judge: type[JudgedByStudio] | None = None
         if isinstance(model, type) and issubclass(model, JudgedByStudio):
             self._judge = model
+        self.limit: Limit | None = getattr(endpoint, "limit", None)
         self._also_needs: tuple[Scope, Callable[[Request], bool]] | None = getattr(endpoint, "also_needs", None)
         self._faults_between: Callable[[Mapping[str, Any]], list[Fault]] | None = getattr(
             endpoint, "faults_between", None

@@ -5,13 +5,14 @@ what serving it costs (docs/decisions/0010). Our server offers an extension that
 gets the two messages.
 """
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from http import HTTPStatus
 
 from studiogate import API_VERSION
-from studiogate.api.errors import Answer, Header
+from studiogate.api.errors import Answer, Header, OpenFile
 from studiogate.api.requests import Request, Send
 
 ON_EVERY_ANSWER: tuple[Header, ...] = (
@@ -26,13 +27,17 @@ ON_EVERY_ANSWER: tuple[Header, ...] = (
 ON_EVERY_BODY: tuple[Header, ...] = (*ON_EVERY_ANSWER, (b"content-type", b"application/json"))
 _COMMON_NAMES = frozenset(name for name, _ in ON_EVERY_BODY)
 _BODILESS = (204, 304)
+PIECE = 64 * 1024
 _UNFIT = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 async def send_answer(request: Request, answer: Answer, further: Sequence[Header], send: Send) -> None:
     """The answer with its own headers, the ``further`` ones and the common ones, where it has none of that name."""
-    status, body, own = answer
+    status, body, own, file = answer
     headers = [*own, *further]
+    if file is not None:
+        await _send_file(request, file, [*headers, *_common(status, own)], send)
+        return
     if status not in _BODILESS:
         headers.append((b"content-length", str(len(body)).encode()))
     common = _common(status, own)
@@ -42,6 +47,22 @@ async def send_answer(request: Request, answer: Answer, further: Sequence[Header
         return
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *common]})
     await send({"type": "http.response.body", "body": sent})
+
+
+async def _send_file(request: Request, file: OpenFile, headers: Sequence[Header], send: Send) -> None:
+    """A piece at a time, read outside the event loop: no file is held in memory."""
+    with file.stream:
+        length = (b"content-length", str(file.size).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [*headers, length]})
+        left = 0 if request.method == "HEAD" else file.size
+        while left:
+            piece = await asyncio.to_thread(file.stream.read, min(PIECE, left))
+            if not piece:
+                raise OSError("the file is shorter than its row says")
+            left -= len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": left > 0})
+        if request.method == "HEAD":
+            await send({"type": "http.response.body", "body": b""})
 
 
 def _common(status: int, own: Sequence[Header]) -> tuple[Header, ...]:

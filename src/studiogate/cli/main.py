@@ -26,6 +26,7 @@ COMMANDS = {
     "demo": "demo_studio:load",
     "key": "keys:app",
     "form": "form_links:app",
+    "submission": "submissions:app",
     "class": "staff:classes",
     "booking": "staff:bookings",
     "waitlist": "staff:waitlist",

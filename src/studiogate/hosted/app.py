@@ -7,12 +7,13 @@ import structlog
 from studiogate import clock, telemetry
 from studiogate.hosted import assets, guard, pages, showing
 from studiogate.hosted.answers import Answer, Header
-from studiogate.hosted.notices import Notice, Reason, notice
+from studiogate.hosted.notices import Notice, NoticeError, Reason, notice
 from studiogate.hosted.opening import Opened, find, is_embedded, open_form
 from studiogate.hosted.posted import Posted
 from studiogate.hosted.requests import BodyError, Receive, Scope, Send, VisitorRequest
 from studiogate.hosted.sending import Sending
 from studiogate.hosted.uploading import upload
+from studiogate.hosted.verifying import verify
 from studiogate.limits import Buckets, Limit, owner_of
 from studiogate.runtime import Runtime
 from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
@@ -37,7 +38,7 @@ UNAVAILABLE = (
     DiskFullError,
     asyncio.CancelledError,
 )
-BODY_REASONS = {408: Reason.TOO_SLOW, 413: Reason.TOO_LARGE}
+BODY_REASONS = {408: Reason.TIMED_OUT, 413: Reason.TOO_LARGE, 422: Reason.TOO_MANY_FILES}
 RETRY_AFTER = {429: b"60", 503: b"2"}
 log = structlog.get_logger()
 
@@ -60,6 +61,8 @@ class HostedApp:
             answer = await self._answer(request)
         except BodyError as error:
             answer = self._noticed(request, BODY_REASONS.get(error.status, Reason.BROKEN))
+        except NoticeError as error:
+            answer = self._noticed(request, error.reason)
         except UNAVAILABLE as error:
             log.warning("page not served", request_id=request_id, problem=type(error).__name__)
             answer = self._noticed(request, Reason.BUSY)
@@ -84,6 +87,8 @@ class HostedApp:
             return await self._done(request, *place[:2])
         if len(place) == 3 and place[2] == "uploads" and request.method == "POST":
             return await self._upload(request, *place[:2])
+        if len(place) == 3 and place[2] == "verify" and request.method in ("GET", "HEAD", "POST"):
+            return await self._verify(request, *place[:2])
         return self._noticed(request, Reason.UNKNOWN if reading else Reason.METHOD)
 
     async def _show(self, request: VisitorRequest, studio: str, form: str) -> Answer:
@@ -93,12 +98,14 @@ class HostedApp:
                 return pages.notice_page(request, opened, embedded=is_embedded(request))
             return await showing.show(connection, request, opened, Posted())
 
-    async def _open(self, request: VisitorRequest, studio: str, form: str, limit: Limit) -> Opened | Answer:
+    async def _open(
+        self, request: VisitorRequest, studio: str, form: str, limit: Limit, *, sent: bool = False
+    ) -> Opened | Answer:
         """For writing: within the rate, and open now."""
         if self._over(request, limit):
             return self._noticed(request, Reason.TOO_MANY)
         async with self._runtime.database.connection() as connection:
-            opened = await open_form(connection, request, studio, form)
+            opened = await open_form(connection, request, studio, form, sent=sent)
         if isinstance(opened, Notice):
             return pages.notice_page(request, opened, embedded=is_embedded(request))
         return opened
@@ -109,10 +116,10 @@ class HostedApp:
         return not self._buckets.take(f"{limit.name}:{owner_of(request.address)}", limit).allowed
 
     async def _post(self, request: VisitorRequest, studio: str, form: str) -> Answer:
-        opened = await self._open(request, studio, form, guard.STEPPING)
+        opened = await self._open(request, studio, form, guard.STEPPING, sent=True)
         if isinstance(opened, Answer):
             return opened
-        sending = Sending(self._runtime, request, opened)
+        sending = Sending(self._runtime, request, opened, lambda: not self._over(request, guard.UPLOADING))
         await sending.receive()
         # Steps are cheap and come often; what is sent off is counted for itself.
         if sending.posted.action == "send" and self._over(request, guard.SENDING):
@@ -122,6 +129,11 @@ class HostedApp:
     async def _upload(self, request: VisitorRequest, studio: str, form: str) -> Answer:
         opened = await self._open(request, studio, form, guard.UPLOADING)
         return opened if isinstance(opened, Answer) else await upload(self._runtime, request, opened)
+
+    async def _verify(self, request: VisitorRequest, studio: str, form: str) -> Answer:
+        if self._over(request, guard.STEPPING):
+            return self._noticed(request, Reason.TOO_MANY)
+        return await verify(self._runtime, request, studio, form)
 
     async def _done(self, request: VisitorRequest, studio: str, form: str) -> Answer:
         async with self._runtime.database.connection() as connection:
@@ -149,7 +161,7 @@ def _route(path: str) -> str:
     place = path.split("/")[2:]
     if path.startswith(assets.PREFIX) or path == assets.EMBED:
         return "/f/assets"
-    tail = {2: "", 3: "/" + place[-1] if place[-1] in ("done", "uploads") else "/?"}.get(len(place), "/?")
+    tail = {2: "", 3: "/" + place[-1] if place[-1] in ("done", "uploads", "verify") else "/?"}.get(len(place), "/?")
     return "/f/{studio}/{form}" + tail
 
 

@@ -5,10 +5,8 @@ from enum import StrEnum
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from studiogate.domain.access import Access
-from studiogate.domain.forms.acceptance import NotAccepting, closed_reason, count_reason, counts_matter
-from studiogate.storage.database import Connection
-from studiogate.storage.forms import submitting
+from studiogate.domain.forms.acceptance import NotAccepting
+from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
 from studiogate.storage.forms.hosted import PageForm, PageStudio
 
 TWELVE_HOURS = ("US", "CA", "AU", "NZ", "IN", "PH")
@@ -25,13 +23,25 @@ class Reason(StrEnum):
     NEEDS_LINK = "needs_link"
     BAD_LINK = "bad_link"
     EXPIRED_LINK = "expired_link"
+    BAD_VERIFICATION = "bad_verification"
+    EXPIRED_VERIFICATION = "expired_verification"
+    VERIFIED = "verified"
     TOO_MANY = "too_many"
+    TOO_MANY_FILES = "too_many_files"
     BROKEN = "broken"
-    TOO_SLOW = "too_slow"
+    TIMED_OUT = "timed_out"
     TOO_LARGE = "too_large"
     METHOD = "method"
     BUSY = "busy"
     FAILED = "failed"
+
+
+class NoticeError(Exception):
+    """The request ends here, with the page for this reason."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
 
 
 class Wording(NamedTuple):
@@ -50,59 +60,80 @@ class Notice(NamedTuple):
     studio: PageStudio | None = None
 
 
-_ASK = "If you expected a form here, {studio} can help you."
+_ASK = "If you need help, contact {studio}."
 WORDINGS = {
     Reason.UNKNOWN: Wording(
-        404, "search", "We could not find this form", "The address may be mistyped or out of date. " + _ASK
+        404, "search", "Form not found", "The address may be mistyped or out of date. " + _ASK
     ),
     Reason.ARCHIVED: Wording(
-        410, "archive", "This form has been put away", "{studio} no longer uses {form}. " + _ASK
+        410, "archive", "This form is no longer available", "{studio} no longer uses {form}. " + _ASK
     ),
     Reason.NOT_YET: Wording(
-        403, "clock", "Almost there", "{form} opens on {opens}. Come back then: this address stays the same."
+        403, "clock", "This form is not open yet", "{form} opens on {opens}. Come back then and use the same address."
     ),
-    Reason.CLOSED: Wording(410, "clock", "This form has closed", "{form} closed on {closes}. Thank you for looking."),
-    Reason.CLOSED_NOW: Wording(409, "clock", "This form has just closed", "{form} takes no more answers. " + _ASK),
+    Reason.CLOSED: Wording(410, "clock", "This form is closed", "{form} closed on {closes}. " + _ASK),
+    Reason.CLOSED_NOW: Wording(
+        409, "clock", "This form is closed", "{form} no longer accepts answers. Your answers were not saved. " + _ASK
+    ),
     Reason.FULL: Wording(
-        403, "full", "All places are taken", "{form} has as many answers as it can take. {studio} may open more later."
+        403, "full", "This form is full", "{form} has reached its limit and accepts no more answers. " + _ASK
     ),
     Reason.ALREADY: Wording(
-        409, "check", "We have your answers already", "{form} takes one answer a person, and yours has arrived."
+        409, "check", "You have already answered", "{form} can be sent once per person, and we have your answers."
     ),
     Reason.NEEDS_LINK: Wording(
-        403, "key", "This form opens from your own link", "{studio} sends each member a personal link: use yours."
+        403, "key", "A personal link is needed", "{form} opens only with the personal link that {studio} sent you."
     ),
     Reason.BAD_LINK: Wording(
-        403, "key", "This link does not work", "It may have been cut short on its way. Ask {studio} for a new one."
+        403, "key", "This link does not work", "Copy the whole link again, or ask {studio} for a new one."
     ),
     Reason.EXPIRED_LINK: Wording(
-        410, "clock", "This link has expired", "Personal links work for a while only. Ask {studio} for a new one."
+        410, "clock", "This link has expired", "Ask {studio} for a new one."
+    ),
+    Reason.BAD_VERIFICATION: Wording(
+        403, "key", "This link does not work", "Part of it may be missing. Copy the whole link from the email."
+    ),
+    Reason.EXPIRED_VERIFICATION: Wording(
+        410, "clock", "This link has expired", "Links in emails work for seven days. " + _ASK
+    ),
+    Reason.VERIFIED: Wording(
+        200, "check", "Your email address is confirmed", "Thank you. You can close this page."
     ),
     Reason.TOO_MANY: Wording(
-        429, "clock", "One moment, please", "A lot has been sent from your network just now. Try again in a minute."
+        429, "clock", "Too many requests", "A lot was sent from your network. Wait a minute, go back and try again."
+    ),
+    Reason.TOO_MANY_FILES: Wording(
+        422, "full", "Too many files", f"Go back and choose at most {MAX_FILES_PER_SUBMISSION} files."
     ),
     Reason.BROKEN: Wording(
-        400, "search", "That did not arrive whole", "Please go back and send it again."
+        400, "alert", "The form did not arrive completely", "Go back and send it again."
     ),
-    Reason.TOO_SLOW: Wording(
-        408, "clock", "That took too long", "Your connection was too slow or broke off. Go back and send it again."
+    Reason.TIMED_OUT: Wording(
+        408, "clock", "The upload took too long", "Nothing was saved. Check your connection, go back and try again."
     ),
     Reason.TOO_LARGE: Wording(
-        413, "full", "That is too much at once", "Please go back, shorten your answers and send them again."
+        413, "full", "The form is too large", "Go back, shorten your answers or choose smaller files."
     ),
-    Reason.METHOD: Wording(405, "search", "Nothing to see here", "This address is for forms only."),
+    Reason.METHOD: Wording(405, "search", "Page not available", "This address only shows a form."),
     Reason.BUSY: Wording(
-        503, "clock", "We are very busy", "Please go back and try again in a few seconds."
+        503, "clock", "The service is busy", "Wait a few seconds, go back and try again."
     ),
     Reason.FAILED: Wording(
-        500, "search", "Something went wrong on our side", "It has been noted. Please try again in a while."
+        500, "alert", "Something went wrong", "The error was recorded. Please try again later."
     ),
 }  # fmt: skip
+_NOT_ACCEPTING = {
+    NotAccepting.NOT_PUBLISHED: Reason.ARCHIVED,
+    NotAccepting.NOT_OPEN_YET: Reason.NOT_YET,
+    NotAccepting.CLOSED: Reason.CLOSED,
+    NotAccepting.FULL: Reason.FULL,
+    NotAccepting.ALREADY_SUBMITTED: Reason.ALREADY,
+}
 
 
 def notice(reason: Reason, studio: PageStudio | None = None, form: PageForm | None = None) -> Notice:
     status, symbol, title, text = WORDINGS[reason]
-    name = studio.name if studio else "the studio that sent you here"
+    name = studio.name if studio else "the studio"
     words = {"studio": name, "form": f"“{form.title}”" if form else "The form", "opens": "", "closes": ""}
     if form and studio:
         words["opens"] = _moment(form.settings.opens_at, studio)
@@ -128,19 +159,6 @@ def _moment(moment: datetime | None, studio: PageStudio) -> str:
     return f"{day} at {hour}\u00a0({local.tzname()})"
 
 
-async def reason_against(connection: Connection, access: Access, form: PageForm, email: str | None) -> Reason | None:
-    """Why the form takes nothing now (from this email, where it is known); None where it does."""
-    reason = closed_reason(form.status, form.settings, form.now)
-    if reason is None and counts_matter(form.settings):
-        by_email, in_all = await submitting.count_submissions(connection, access, form.id, email or "")
-        reason = count_reason(form.settings, by_email, in_all)
-    return None if reason is None else _REASONS[reason]
-
-
-_REASONS = {
-    NotAccepting.NOT_PUBLISHED: Reason.ARCHIVED,
-    NotAccepting.NOT_OPEN_YET: Reason.NOT_YET,
-    NotAccepting.CLOSED: Reason.CLOSED,
-    NotAccepting.FULL: Reason.FULL,
-    NotAccepting.ALREADY_SUBMITTED: Reason.ALREADY,
-}
+def reason_of(not_accepting: NotAccepting | str) -> Reason:
+    """The page for a form that takes no submission."""
+    return _NOT_ACCEPTING[NotAccepting(not_accepting)]

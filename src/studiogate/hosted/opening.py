@@ -6,8 +6,10 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.domain.access import Access, visitor_access
+from studiogate.domain.forms.acceptance import closed_reason
 from studiogate.domain.forms.signed import LinkProblem, read_link
-from studiogate.hosted.notices import Notice, Reason, notice, reason_against
+from studiogate.flows.forms.submitting import reason_against
+from studiogate.hosted.notices import Notice, Reason, notice, reason_of
 from studiogate.hosted.requests import VisitorRequest
 from studiogate.hosted.steps import Plan, plan
 from studiogate.storage.database import Connection
@@ -40,6 +42,11 @@ class Opened:
         return self.path + below + ("?" + urlencode(query) if query else "")
 
     @property
+    def asks(self) -> bool:
+        """Whether the page has to ask for an email: a link's member is known by theirs, if they have one."""
+        return self.member is None or not self.member.email
+
+    @property
     def member_id(self) -> UUID | None:
         return self.member.id if self.member else None
 
@@ -59,21 +66,26 @@ async def find(
 
 
 async def open_form(
-    connection: Connection, request: VisitorRequest, studio_slug: str, form_slug: str
+    connection: Connection, request: VisitorRequest, studio_slug: str, form_slug: str, *, sent: bool = False
 ) -> Opened | Notice:
+    """Open a form, for its member where a link says so. What was ``sent`` is counted when it is stored: a page that
+    is sent a second time must find its first submission, also where that took the last place."""
     found = await find(connection, studio_slug, form_slug)
     if isinstance(found, Notice):
         return found
     studio, form, access = found
     if form.status != "published":
         return notice(Reason.ARCHIVED, studio, form)
-    link = request.query.get("link", "") if form.settings.require_auth else ""
+    link = request.query.get("link", "")
     member = await _member(connection, access, studio, form, link)
     if isinstance(member, Reason):
         return notice(member, studio, form)
-    against = await reason_against(connection, access, form, member.email if member else None)
+    if sent:
+        against = closed_reason(form.status, form.settings, form.now)
+    else:
+        against = await reason_against(connection, access, form, member.email if member else None)
     if against is not None:
-        return notice(against, studio, form)
+        return notice(reason_of(against), studio, form)
     # A page that acts for a known member is shown in no frame: nobody can lay something else over it.
     embedded = is_embedded(request) and member is None
     return Opened(studio, form, plan(form.fields), access, member, link, embedded)
@@ -86,11 +98,9 @@ def is_embedded(request: VisitorRequest) -> bool:
 async def _member(
     connection: Connection, access: Access, studio: PageStudio, form: PageForm, text: str
 ) -> PageMember | Reason | None:
-    """Whom the link was made for; None where the form asks for no link."""
-    if not form.settings.require_auth:
-        return None
+    """Return whom the link was made for, whether or not the form demands one."""
     if not text:
-        return Reason.NEEDS_LINK
+        return Reason.NEEDS_LINK if form.settings.require_auth else None
     link = read_link(studio.link_secret, form.id, text, form.now)
     if isinstance(link, LinkProblem):
         return Reason.EXPIRED_LINK if link is LinkProblem.EXPIRED else Reason.BAD_LINK

@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
 from studiogate.domain.names import cleaned_name
 from studiogate.hosted.requests import Pairs
 from studiogate.hosted.steps import EMAIL, NAME, Contact, Field, Plan
 from studiogate.hosted.typed_signature import signature_of
 
 ADDRESS_LINES = 6
-MAX_FILES = 20
 Values: TypeAlias = Mapping[str, Sequence[str]]
 
 
@@ -105,7 +105,8 @@ def _choice(each: Field, values: Values, posted: Posted) -> str | list[str]:
 
 
 def _files(each: Field, values: Values, posted: Posted) -> list[str]:
-    return [value.lower() for value in _several(each, values, posted)][: MAX_FILES + 1]
+    # One more than is allowed, so that it is seen to be too many.
+    return [value.lower() for value in _several(each, values, posted)][: MAX_FILES_PER_SUBMISSION + 1]
 
 
 def _address(each: Field, values: Values, posted: Posted) -> str:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 from studiogate import clock, urlencoded
+from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
 from studiogate.multipart import Event, MultipartError, MultipartReader, PartBegins, PartData, PartEnds, boundary_of
 
 # A few signatures of 200 kB and some long texts; files do not count, they are not kept in memory.
@@ -25,7 +26,7 @@ TakeFile: TypeAlias = Callable[[Pairs, str, str, AsyncIterator[bytes]], Awaitabl
 
 
 class BodyError(Exception):
-    """A body that no page of ours sends. ``status`` is 400, 408, 413 or 415."""
+    """A body that no page of ours sends, or that does not arrive. ``status`` is 400, 408, 413, 415 or 422."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -67,6 +68,8 @@ class VisitorRequest:
             size += len(message.get("body", b""))
             if size > MAX_BODY:
                 raise BodyError(413)
+            if clock.monotonic() > until:
+                raise BodyError(408)
             if message.get("body"):
                 yield message["body"]
 
@@ -100,6 +103,7 @@ class _Parts:
         self._chunks = chunks
         self._events: deque[Event] = deque()
         self._size = 0
+        self._files = 0
 
     async def pairs(self, take_file: TakeFile) -> Pairs:
         pairs: Pairs = []
@@ -110,6 +114,10 @@ class _Parts:
             if event.filename is None:
                 pairs.append((event.name, await self._text(content)))
             elif event.filename:
+                self._files += 1
+                if self._files > MAX_FILES_PER_SUBMISSION:
+                    # Before anything of it is written: the rest of the body is not read.
+                    raise BodyError(422)
                 await take_file(pairs, event.name, event.filename, content)
             async for _ in content:
                 pass  # whatever nobody wanted to read of it

@@ -4,7 +4,7 @@ With script the page asks for it as JSON and stays; without, each button is a ro
 into view is shown first, and is not wrong before it has been seen.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from studiogate.flows.forms.submitting import BAD_EMAIL, WantedSubmission
 from studiogate.hosted import guard, pages, showing, wording
 from studiogate.hosted.answers import Answer, as_json, see_other
 from studiogate.hosted.guard import Suspicion
-from studiogate.hosted.notices import Reason, notice, reason_against
+from studiogate.hosted.notices import Reason, notice, reason_of
 from studiogate.hosted.opening import Opened
 from studiogate.hosted.posted import Posted, input_name, read_posted, submitter
 from studiogate.hosted.requests import Pairs, VisitorRequest
@@ -26,23 +26,23 @@ from studiogate.hosted.steps import EMAIL, answered
 from studiogate.hosted.uploading import Receiver
 from studiogate.runtime import Runtime
 
-MORE = "Your answers brought up a little more to fill in."
+MORE = "Your answers added more questions. Please answer them too."
 SUSPICIONS = {
-    Suspicion.UNSEALED: "This page had lost its seal. It has a new one now: please send it again.",
-    Suspicion.STALE: "This page had been open for a long time. Please look it over and send it again.",
-    Suspicion.TOO_QUICK: "That was quick! Please look it over and send it again.",
-    Suspicion.TRAPPED: "The field that people do not see was filled in. Please leave it empty and send it again.",
+    Suspicion.UNSEALED: "Your session expired. Please send the form again.",
+    Suspicion.STALE: "Your session expired. Please check your answers and send the form again.",
+    Suspicion.TOO_QUICK: "The form was sent too quickly. Please check your answers and send it again.",
+    Suspicion.TRAPPED: "A hidden field was filled in. Please leave it empty and send the form again.",
 }
 
 
 class Sending:
     """One POST to a form's page."""
 
-    def __init__(self, runtime: Runtime, request: VisitorRequest, opened: Opened) -> None:
+    def __init__(self, runtime: Runtime, request: VisitorRequest, opened: Opened, may_take: Callable[[], bool]) -> None:
         self._runtime = runtime
         self._request = request
         self._opened = opened
-        self._receiver = Receiver(runtime, opened)
+        self._receiver = Receiver(runtime, opened, may_take)
         self.posted = Posted()
 
     async def receive(self) -> None:
@@ -110,7 +110,7 @@ class Sending:
         uploads = {each: key for key, ids in posted.answers.items() if isinstance(ids, list) for each in ids}
         setting = Setting(opened.studio.country, {each: key for each, key in uploads.items() if each in kept})
         faults = judge(opened.plan.fields, answered(opened.plan, posted.answers), setting).faults
-        if opened.member is None and not normalize_email(submitter(opened.plan.contact, posted)[0]):
+        if opened.asks and not normalize_email(submitter(opened.plan.contact, posted)[0]):
             faults = [BAD_EMAIL, *faults]
         said = wording.messages(opened.plan, faults, opened.plan.contact.email_key)
         within = {EMAIL, *(input_name(str(f.get("key"))) for step in opened.plan.steps[: last_step + 1] for f in step)}
@@ -129,14 +129,15 @@ class Sending:
             return await self._refused(self._receiver.errors)
         email, name = submitter(opened.plan.contact, posted)
         if opened.member is not None:
-            email, name = opened.member.email or "", opened.member.name or None
-        wanted = WantedSubmission(email, name, answered(opened.plan, posted.answers), opened.member_id)
+            email, name = opened.member.email or email, opened.member.name or None
+        answers = answered(opened.plan, posted.answers)
+        wanted = WantedSubmission(email, name, answers, opened.member_id, posted.token)
         mails = self._runtime.settings.smtp_url is not None
         outcome = await flow.submit_from_page(
             self._runtime.database, opened.access, opened.form.id, wanted, mails=mails
         )
         if isinstance(outcome, Refusal):
-            return await self._not_taken(outcome, normalize_email(email))
+            return await self._not_taken(outcome)
         self._runtime.sequencer.kick(opened.access.studio_id)
         return self._done()
 
@@ -146,14 +147,15 @@ class Sending:
         location = url if url and not opened.embedded else replace(opened, link="").address("/done")
         return as_json(201, {"location": location}) if self._request.wants_json else see_other(location)
 
-    async def _not_taken(self, refusal: Refusal, email: str | None) -> Answer:
+    async def _not_taken(self, refusal: Refusal) -> Answer:
         opened = self._opened
         if refusal.code is Code.VALIDATION_ERROR:
             said = wording.messages(opened.plan, refusal.faults, opened.plan.contact.email_key)
             return await self._refused(said or {"": wording.GENERIC})
-        async with self._runtime.database.connection() as connection:
-            reason = await reason_against(connection, opened.access, opened.form, email)
-        told = notice(reason or Reason.CLOSED_NOW, opened.studio, opened.form)
+        reason = reason_of(refusal.details["reason"]) if "reason" in refusal.details else Reason.CLOSED_NOW
+        # It was open when the page was shown; only the moment of sending was too late.
+        reason = Reason.CLOSED_NOW if reason in (Reason.ARCHIVED, Reason.CLOSED) else reason
+        told = notice(reason, opened.studio, opened.form)
         return pages.notice_page(self._request, told, embedded=opened.embedded)
 
     async def _refused(self, errors: dict[str, str]) -> Answer:

@@ -29,7 +29,7 @@ async def show(
     message: str = "",
 ) -> Answer:
     known = Known(posted, errors, await uploads_of(connection, opened, posted))
-    steps = step_views(opened.plan, known, asks=opened.member is None)
+    steps = step_views(opened.plan, known, asks=opened.asks)
     visible = visible_keys(opened.plan.fields, posted.answers)
     shown = [input_name(each) for each in sorted(visible)]
     reachable = opened.plan.visible_steps(posted.answers)

@@ -1,13 +1,14 @@
 """Files from the page, one at a time, by the same flow as the API's: judged by content, on the disk or nowhere."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from urllib.parse import unquote
 
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import uploading as flow
-from studiogate.hosted import guard
+from studiogate.hosted import guard, pages
 from studiogate.hosted.answers import Answer, as_json
+from studiogate.hosted.notices import Notice, NoticeError, Reason
 from studiogate.hosted.opening import Opened
 from studiogate.hosted.posted import input_name
 from studiogate.hosted.requests import VisitorRequest
@@ -15,20 +16,30 @@ from studiogate.hosted.wording import size_in_words
 from studiogate.runtime import Runtime
 from studiogate.storage.uploads import IncomingFile, UploadFolder
 
-NOT_NOW = "This form takes no files now."
-UNSEALED = "Please load this page anew, then add the file again."
+NOT_NOW = "This form does not accept files at the moment."
+UNSEALED = "Your session expired. Reload the page and add the file again."
+NO_ROOM = "No more files can be stored for this form. Please contact the studio."
+NO_DISK = "Files cannot be uploaded at the moment. Please try again later."
+_STATUS = {
+    Code.BODY_TOO_LARGE: 413,
+    Code.LIMIT_REACHED: 409,
+    Code.FORM_NOT_ACCEPTING_SUBMISSIONS: 409,
+    Code.STORAGE_UNAVAILABLE: 503,
+}
 _WORDS = {
     "empty_file": "This file is empty.",
-    "file_type": "This field does not take files of this kind.",
+    "file_type": "This kind of file is not accepted here.",
     "unknown_field": "This form has no such field.",
 }
 
 
 class Receiver:
-    """Takes files for one form; remembers what it took and what it refused."""
+    """Takes files for one form; remembers what it took and what it refused. ``may_take`` counts a file against the
+    visitor's rate."""
 
-    def __init__(self, runtime: Runtime, opened: Opened) -> None:
+    def __init__(self, runtime: Runtime, opened: Opened, may_take: Callable[[], bool]) -> None:
         self._runtime = runtime
+        self._may_take = may_take
         self._opened = opened
         self._folder = UploadFolder(runtime.settings.data_dir)
         self.received: list[tuple[str, str]] = []
@@ -40,6 +51,8 @@ class Receiver:
         key = unquote(quoted)
         if prefix != "u":
             return
+        if not self._may_take():
+            raise NoticeError(Reason.TOO_MANY)
         outcome = await self.store(key, filename, content)
         if isinstance(outcome, Refusal):
             self.errors[input_name(key)] = f"{filename[:80]}: {in_words(outcome)}"
@@ -53,6 +66,9 @@ class Receiver:
             form = await flow.open_for_uploads(connection, access, self._opened.form.id)
         if isinstance(form, Refusal):
             return form
+        full = flow.room_refusal(self._runtime.settings)
+        if full is not None:
+            return full
         most = flow.size_limit(form.fields.get(key, {}))
         with IncomingFile(self._folder, access.studio_id) as file:
             async for piece in content:
@@ -62,8 +78,10 @@ class Receiver:
             upload = await flow.judge(form, key, filename, file)
             if isinstance(upload, Refusal):
                 return upload
-            wire = await flow.record_from_page(database, access, upload)
-            file.keep()
+            quota = flow.quota_of(self._runtime.settings)
+            wire = await flow.record_from_page(database, access, form, upload, quota)
+            if not isinstance(wire, Refusal):
+                file.keep()
             return wire
 
 
@@ -71,17 +89,31 @@ async def upload(runtime: Runtime, request: VisitorRequest, opened: Opened) -> A
     """One file as the whole body: what the page's script sends, so that it can show how far it is."""
     token = request.headers.get(b"x-form-token", b"").decode("latin-1")
     if guard.token_suspicion(opened.studio.link_secret, opened.form.id, token, opened.form.now) is not None:
-        return as_json(403, {"message": UNSEALED})
+        return _refused(request, opened, 403, UNSEALED)
     filename = unquote(request.headers.get(b"x-file-name", b"file").decode("latin-1"), errors="replace")
-    outcome = await Receiver(runtime, opened).store(request.query.get("field", ""), filename, request.chunks())
+    # The rate was taken for this request, which is one file.
+    receiver = Receiver(runtime, opened, lambda: True)
+    outcome = await receiver.store(request.query.get("field", ""), filename, request.chunks())
     if isinstance(outcome, Refusal):
-        return as_json(413 if outcome.code is Code.BODY_TOO_LARGE else 422, {"message": in_words(outcome)})
+        return _refused(request, opened, _STATUS.get(outcome.code, 422), in_words(outcome))
     return as_json(201, json.loads(outcome))
+
+
+def _refused(request: VisitorRequest, opened: Opened, status: int, text: str) -> Answer:
+    """For our own script as JSON, for anybody else as a page."""
+    if request.wants_json:
+        return as_json(status, {"message": text})
+    told = Notice(Reason.BROKEN, status, "alert", "The file was not uploaded", text, opened.studio)
+    return pages.notice_page(request, told, embedded=opened.embedded)
 
 
 def in_words(refusal: Refusal) -> str:
     if refusal.code is Code.BODY_TOO_LARGE:
         return f"This file is larger than {size_in_words(refusal.details['maximum_bytes'])}."
+    if refusal.code is Code.LIMIT_REACHED:
+        return NO_ROOM
+    if refusal.code is Code.STORAGE_UNAVAILABLE:
+        return NO_DISK
     if refusal.code is not Code.VALIDATION_ERROR:
         return NOT_NOW
     fault = refusal.faults[0]

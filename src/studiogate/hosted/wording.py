@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
 from studiogate.domain.refusals import Fault
 from studiogate.hosted.posted import input_name
 from studiogate.hosted.steps import EMAIL, Field, Plan
@@ -45,6 +46,8 @@ def messages(plan: Plan, faults: Sequence[Fault], email_key: str | None) -> dict
 
 def message(field: Field, fault: Fault) -> str:
     kind = str(field.get("type"))
+    if fault.type == "too_many_files":
+        return f"At most {MAX_FILES_PER_SUBMISSION} files can be sent with one form."
     if fault.type == "missing":
         return _MISSING.get(kind, "Please fill this in.")
     return _INVALID.get(kind) or "This " + fault.msg.removeprefix("Answer ") + "."

@@ -14,6 +14,16 @@ QUEUE = """
     select $1, wanted.id, $2, wanted.kind, wanted.recipient
     from unnest($3::uuid[], $4::text[], $5::text[]) wanted(id, kind, recipient)"""
 
+# One submission at a time may ask for an address: the count that follows sees what the one before has queued.
+LOCK_RECIPIENT = (
+    "select pg_advisory_xact_lock(hashtextextended('confirmation ' || $1::uuid::text || ' ' || $2::text, 0))"
+)
+
+CONFIRMATIONS_WITHIN_THE_HOUR = """
+    select count(*) from mails
+    where studio_id = $1 and recipient = $2 and kind = 'confirmation'
+      and created_at > clock_timestamp() - interval '1 hour'"""
+
 STUDIOS_WITH_DUE_MAILS = """
     select distinct studio_id from mails where status = 'queued' and due_at <= clock_timestamp()"""
 
@@ -27,13 +37,15 @@ CLAIM = """
         from due where m.studio_id = $1 and m.id = due.id
         returning m.id, m.kind, m.recipient, m.attempts, m.submission_id
     )
-    select c.id, c.kind, c.recipient, c.attempts, s.name as studio, f.title, f.settings, v.fields,
-           n.submitter_name, n.submitter_email, n.data, n.created_at, s.timezone
+    select c.id, c.kind, c.recipient, c.attempts, c.submission_id, s.name as studio, s.slug as studio_slug,
+           f.id as form_id, f.slug as form_slug, f.title, f.settings, v.fields, n.submitter_name, n.submitter_email,
+           n.data, n.created_at, n.verified, s.timezone, k.link_secret
     from claimed c
     join form_submissions n on n.studio_id = $1 and n.id = c.submission_id
     join forms f on f.studio_id = $1 and f.id = n.form_id
     join form_versions v on v.studio_id = $1 and v.form_id = n.form_id and v.version = n.form_version
-    join studios s on s.studio_id = $1"""
+    join studios s on s.studio_id = $1
+    join studio_secrets k on k.studio_id = $1"""
 
 SENT = "update mails set status = 'sent', sent_at = clock_timestamp(), problem = null where studio_id = $1 and id = $2"
 
@@ -59,6 +71,13 @@ async def queue(connection: Connection, access: Access, submission_id: UUID, mai
     ids = [new_id() for _ in mails]
     kinds, recipients = [each.kind for each in mails], [each.recipient for each in mails]
     await connection.execute(QUEUE, access.studio_id, submission_id, ids, kinds, recipients)
+
+
+async def lock_and_count_confirmations(connection: Connection, access: Access, recipient: str) -> int:
+    """Count the confirmations queued for an address within the hour, and keep others from it until the commit."""
+    await connection.execute(LOCK_RECIPIENT, access.studio_id, recipient)
+    count: int = await connection.fetchval(CONFIRMATIONS_WITHIN_THE_HOUR, access.studio_id, recipient)
+    return count
 
 
 async def studios_with_due_mails(connection: Connection) -> list[UUID]:

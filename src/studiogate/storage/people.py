@@ -29,7 +29,7 @@ CONVERT = """
 
 ADOPT_SUBMISSIONS = """
     update form_submissions n set member_id = m.id from members m
-    where n.studio_id = $1 and n.submitter_email = m.email and n.member_id is null
+    where n.studio_id = $1 and n.submitter_email = m.email and n.member_id is null and n.verified
       and m.studio_id = $1 and m.email = any($2::text[])"""
 
 
@@ -49,5 +49,5 @@ async def convert(connection: Connection, access: Access, lead_ids: Sequence[UUI
 
 
 async def adopt_submissions(connection: Connection, access: Access, emails: Sequence[str]) -> None:
-    """What was submitted under one of these emails before there was a member is the member's now: a waiver counts."""
+    """Give members the verified submissions that were made with their emails before: a waiver counts."""
     await connection.execute(ADOPT_SUBMISSIONS, access.studio_id, emails)

@@ -41,6 +41,34 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.count_added_uploads() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into studio_upload_usage as u (studio_id, files, bytes)
+    select a.studio_id, count(*), sum(a.size) from added a group by a.studio_id order by a.studio_id
+    on conflict (studio_id) do update set files = u.files + excluded.files, bytes = u.bytes + excluded.bytes;
+    insert into form_upload_usage as u (studio_id, form_id, files, bytes)
+    select a.studio_id, a.form_id, count(*), sum(a.size) from added a group by a.studio_id, a.form_id
+    on conflict (studio_id, form_id) do update set files = u.files + excluded.files, bytes = u.bytes + excluded.bytes;
+    return null;
+end
+$$;
+
+CREATE FUNCTION public.count_removed_uploads() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    update studio_upload_usage u set files = u.files - r.files, bytes = u.bytes - r.bytes
+    from (select studio_id, count(*) as files, sum(size) as bytes from removed group by studio_id) r
+    where u.studio_id = r.studio_id;
+    update form_upload_usage u set files = u.files - r.files, bytes = u.bytes - r.bytes
+    from (select studio_id, form_id, count(*) as files, sum(size) as bytes from removed group by studio_id, form_id) r
+    where u.studio_id = r.studio_id and u.form_id = r.form_id;
+    return null;
+end
+$$;
+
 CREATE FUNCTION public.member_facts(of_studio uuid, of_class uuid, of_member uuid, class_begins timestamp with time zone, class_ends timestamp with time zone) RETURNS json
     LANGUAGE plpgsql
     AS $$
@@ -87,6 +115,15 @@ begin
     -- The moment of the change, not of the transaction's start: a reader that asks for what changed since its
     -- last visit then misses as little as a clock allows.
     new.updated_at := clock_timestamp();
+    return new;
+end
+$$;
+
+CREATE FUNCTION public.unlink_unverified_submission() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.member_id := null;
     return new;
 end
 $$;
@@ -255,9 +292,19 @@ CREATE TABLE public.form_submissions (
     lead_id uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    verified boolean DEFAULT false NOT NULL,
+    page_key bytea,
     CONSTRAINT form_submissions_consents_check CHECK ((jsonb_typeof(consents) = 'array'::text)),
     CONSTRAINT form_submissions_data_check CHECK ((jsonb_typeof(data) = 'object'::text)),
+    CONSTRAINT form_submissions_member_is_verified CHECK ((verified OR (member_id IS NULL))),
     CONSTRAINT form_submissions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'confirmed'::text, 'rejected'::text, 'spam'::text])))
+);
+
+CREATE TABLE public.form_upload_usage (
+    studio_id uuid NOT NULL,
+    form_id uuid NOT NULL,
+    files bigint DEFAULT 0 NOT NULL,
+    bytes bigint DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.form_uploads (
@@ -550,6 +597,12 @@ CREATE TABLE public.studio_secrets (
     CONSTRAINT studio_secrets_link_secret_check CHECK ((length(link_secret) = 32))
 );
 
+CREATE TABLE public.studio_upload_usage (
+    studio_id uuid NOT NULL,
+    files bigint DEFAULT 0 NOT NULL,
+    bytes bigint DEFAULT 0 NOT NULL
+);
+
 CREATE TABLE public.studios (
     studio_id uuid NOT NULL,
     name text NOT NULL,
@@ -677,6 +730,9 @@ ALTER TABLE ONLY public.events
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.form_upload_usage
+    ADD CONSTRAINT form_upload_usage_pkey PRIMARY KEY (studio_id, form_id);
+
 ALTER TABLE ONLY public.form_uploads
     ADD CONSTRAINT form_uploads_pkey PRIMARY KEY (studio_id, id);
 
@@ -761,6 +817,9 @@ ALTER TABLE ONLY public.schema_migrations
 ALTER TABLE ONLY public.studio_secrets
     ADD CONSTRAINT studio_secrets_pkey PRIMARY KEY (studio_id);
 
+ALTER TABLE ONLY public.studio_upload_usage
+    ADD CONSTRAINT studio_upload_usage_pkey PRIMARY KEY (studio_id);
+
 ALTER TABLE ONLY public.studios
     ADD CONSTRAINT studios_pkey PRIMARY KEY (studio_id);
 
@@ -844,6 +903,10 @@ CREATE INDEX form_submissions_not_of_a_member ON public.form_submissions USING b
 
 CREATE INDEX form_submissions_of_member ON public.form_submissions USING btree (studio_id, member_id, form_id) WHERE (member_id IS NOT NULL);
 
+CREATE UNIQUE INDEX form_submissions_page_key ON public.form_submissions USING btree (studio_id, page_key) WHERE (page_key IS NOT NULL);
+
+CREATE INDEX form_submissions_verified_by_email ON public.form_submissions USING btree (studio_id, form_id, submitter_email) WHERE (verified AND (status = ANY (ARRAY['pending'::text, 'confirmed'::text])));
+
 CREATE INDEX form_uploads_of_submission ON public.form_uploads USING btree (studio_id, submission_id) WHERE (submission_id IS NOT NULL);
 
 CREATE INDEX form_uploads_waiting ON public.form_uploads USING btree (studio_id, created_at) WHERE (submission_id IS NULL);
@@ -863,6 +926,8 @@ CREATE INDEX leads_list ON public.leads USING btree (studio_id, created_at DESC,
 CREATE INDEX locations_list ON public.locations USING btree (studio_id, created_at DESC, id DESC);
 
 CREATE UNIQUE INDEX locations_one_primary ON public.locations USING btree (studio_id) WHERE is_primary;
+
+CREATE INDEX mails_confirmations ON public.mails USING btree (studio_id, recipient, created_at) WHERE (kind = 'confirmation'::text);
 
 CREATE INDEX mails_done ON public.mails USING btree (studio_id, created_at) WHERE (status <> 'queued'::text);
 
@@ -934,6 +999,10 @@ CREATE INDEX webhook_endpoints_list ON public.webhook_endpoints USING btree (stu
 
 CREATE TRIGGER add_secret AFTER INSERT ON public.studios FOR EACH ROW EXECUTE FUNCTION public.add_studio_secret();
 
+CREATE TRIGGER count_added AFTER INSERT ON public.form_uploads REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.count_added_uploads();
+
+CREATE TRIGGER count_removed AFTER DELETE ON public.form_uploads REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION public.count_removed_uploads();
+
 CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.class_types FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
@@ -971,6 +1040,8 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.studios FOR EACH ROW EXECUTE FUNCTI
 CREATE TRIGGER touch BEFORE UPDATE ON public.waitlist_entries FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.webhook_endpoints FOR EACH ROW WHEN ((current_setting('studiogate.resealing'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER unlink_unverified BEFORE INSERT OR UPDATE ON public.form_submissions FOR EACH ROW WHEN (((new.member_id IS NOT NULL) AND (NOT new.verified))) EXECUTE FUNCTION public.unlink_unverified_submission();
 
 ALTER TABLE ONLY public.booking_cancellations
     ADD CONSTRAINT booking_cancellations_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
@@ -1040,6 +1111,9 @@ ALTER TABLE ONLY public.form_submissions
 
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_version_fkey FOREIGN KEY (studio_id, form_id, form_version) REFERENCES public.form_versions(studio_id, form_id, version);
+
+ALTER TABLE ONLY public.form_upload_usage
+    ADD CONSTRAINT form_upload_usage_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.form_uploads
     ADD CONSTRAINT form_uploads_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);
@@ -1130,6 +1204,9 @@ ALTER TABLE ONLY public.rooms
 
 ALTER TABLE ONLY public.studio_secrets
     ADD CONSTRAINT studio_secrets_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.studio_upload_usage
+    ADD CONSTRAINT studio_upload_usage_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.waitlist_entries
     ADD CONSTRAINT waitlist_entries_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);

@@ -8,7 +8,9 @@ import contextlib
 import hashlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +40,11 @@ class UploadFolder:
 
     def kept(self, studio_id: UUID, name: str) -> Path:
         return self.data / FOLDER / str(studio_id) / name[:2] / name
+
+    def has_room(self, free_mebibytes: int) -> bool:
+        """Whether the disk has at least so much free space. Asked of the nearest folder that exists."""
+        folder = next(each for each in (self.data, *self.data.absolute().parents) if each.exists())
+        return shutil.disk_usage(folder).free >= free_mebibytes * 1024 * 1024
 
     def find(self, studio_id: UUID, name: str) -> Path:
         """Where a file is now; in the moment after its commit it may not have been moved yet."""
@@ -84,6 +91,15 @@ class UploadFolder:
         return found
 
 
+@contextmanager
+def _told_as_full() -> Iterator[None]:
+    """Whatever keeps a file from being written (a full disk, a quota of the system's, a folder that is gone)."""
+    try:
+        yield
+    except OSError as error:
+        raise DiskFullError(error.strerror) from error
+
+
 class IncomingFile:
     """A file while it arrives: counted, hashed, and gone again unless it is kept."""
 
@@ -95,17 +111,16 @@ class IncomingFile:
         self._path = folder.incoming(studio_id, self.name)
         self._has_row = False
         self._hash = hashlib.sha256()
-        folder.make_private(self._path.parent)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        with _told_as_full():
+            folder.make_private(self._path.parent)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self.stream: BinaryIO = os.fdopen(descriptor, "w+b")
 
     def write(self, chunk: bytes) -> None:
         self.size += len(chunk)
         self._hash.update(chunk)
-        try:
+        with _told_as_full():
             self.stream.write(chunk)
-        except OSError as error:
-            raise DiskFullError(error.strerror) from error
 
     @property
     def sha256(self) -> bytes:
@@ -113,13 +128,14 @@ class IncomingFile:
 
     def finish(self) -> None:
         """Everything is on the disk, the name included: from here on a row may name it."""
-        self.stream.flush()
-        os.fsync(self.stream.fileno())
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        with _told_as_full():
+            self.stream.flush()
+            os.fsync(self.stream.fileno())
+            folder = os.open(self._path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
     def keep(self) -> None:
         """Put the file into its place, now that its row is committed. Where that fails it stays in ``incoming``, where

@@ -10,6 +10,7 @@ import structlog
 from studiogate import clock, telemetry
 from studiogate.flows.forms import mailing
 from studiogate.flows.forms.mailing import ClaimedMail
+from studiogate.public_address import known_address
 from studiogate.runtime import Runtime
 from studiogate.storage.database import DatabaseUnavailableError, OverloadedError
 
@@ -47,7 +48,7 @@ async def mail_once(runtime: Runtime) -> int:
 async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
     """Stops while the lease still covers one more attempt: after it somebody else may be sending the same mails."""
     until = clock.monotonic() + mailing.LEASE_SECONDS - TIMEOUT_SECONDS
-    claimed = await mailing.claim(runtime.database, studio_id, AT_ONCE)
+    claimed = await mailing.claim(runtime.database, studio_id, AT_ONCE, known_address(runtime.settings))
     for tried, mail in enumerate(claimed):
         if clock.monotonic() > until:
             return tried

@@ -105,7 +105,15 @@ class FormSubmission(Wire):
     submitter_name: str | None = Field(examples=["Sam Lee"])
     submitter_email: Email = Field(examples=["sam@example.com"])
     data: dict[str, Any] = Field(examples=[{"goals": "Get stronger"}])
-    status: Literal["pending", "confirmed", "rejected", "spam"] = Field(examples=["pending"])
+    status: Literal["pending", "confirmed", "rejected", "spam"] = Field(
+        description="Moved by the studio's staff. What is rejected or spam satisfies no waiver.", examples=["pending"]
+    )
+    verified: bool = Field(
+        description="True where the submitter is known to own the email: it came through a key, by a member's signed "
+        "link, from staff, or the link in the confirmation mail was opened. Only verified submissions belong to a "
+        "member, satisfy a waiver or count for `allow_multiple: false`.",
+        examples=[True],
+    )
     member_id: Uuid | None = Field(examples=[None])
     lead_id: Uuid | None = Field(examples=[None])
     created_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from studiogate.api.errors import Answer, refused
-from studiogate.api.execution import Caller, LeanRoute, needs
+from studiogate.api.execution import Caller, LeanRoute, limited, needs
 from studiogate.api.operations import READING, WRITING, Uuid, Wire, operation
 from studiogate.api.params import PathId
 from studiogate.api.writes import IDEMPOTENT, REPLAYED, OptionalIdempotencyKey, write
@@ -14,9 +14,10 @@ from studiogate.domain.access import Scope
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows.forms import uploading as flow
 from studiogate.flows.forms.uploading import FormForUpload
+from studiogate.limits import Limit
 from studiogate.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
 from studiogate.storage.forms.uploads import NewUpload
-from studiogate.storage.uploads import IncomingFile, UploadFolder
+from studiogate.storage.uploads import DiskFullError, IncomingFile, UploadFolder
 
 Submitter = Annotated[Caller, needs(Scope.FORM_SUBMISSIONS_WRITE)]
 routes = APIRouter(route_class=LeanRoute, tags=["forms"])
@@ -24,6 +25,7 @@ routes = APIRouter(route_class=LeanRoute, tags=["forms"])
 # Beside the file: delimiters, the headers of parts, the field's key.
 ENVELOPE = 64 * 1024
 MAX_FIELD_KEY = 1000
+RETRY_WHEN_FULL = (b"retry-after", b"60")
 BODY = {
     "required": True,
     "content": {
@@ -61,6 +63,9 @@ class UploadedFile(BaseModel):
     sha256: str
 
 
+UPLOADING = Limit("form-uploads", 10.0, 200)
+
+
 @routes.post(
     "/forms/{form_id}/uploads",
     **operation(
@@ -70,14 +75,18 @@ class UploadedFile(BaseModel):
         *READING,
         *IDEMPOTENT,
         Code.FORM_NOT_ACCEPTING_SUBMISSIONS,
+        Code.LIMIT_REACHED,
+        Code.STORAGE_UNAVAILABLE,
         status_code=201,
         openapi_extra={"requestBody": BODY},
     ),
 )
+@limited(UPLOADING)
 async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """Send the parts `file` and `field_key` as multipart/form-data. The type is told by the content and held against
     the field's `accept`, the size against `max_file_size` or 10 MiB. A file that no submission names is removed
-    after 24 hours.
+    after 24 hours. Of one key 10 files a second are taken, and 200 at once. The files of a form and of a studio have a
+    quota (409 `limit_reached`), and nothing is stored while the disk is nearly full (503 `storage_unavailable`).
     """
     if caller.request.media_type != b"multipart/form-data":
         expected = {"expected": "multipart/form-data"}
@@ -87,6 +96,16 @@ async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: Opt
     form = await caller.read(look, form_id)
     if isinstance(form, Refusal):
         return caller.refuse(form)
+    full = flow.room_refusal(caller.runtime.settings)
+    if full is not None:
+        return refused(full, caller.request_id, RETRY_WHEN_FULL)
+    try:
+        return await _stored(caller, form, idempotency_key)
+    except DiskFullError:
+        return refused(flow.DISK_IS_FULL, caller.request_id, RETRY_WHEN_FULL)
+
+
+async def _stored(caller: Caller, form: FormForUpload, idempotency_key: str | None) -> Answer:
     with IncomingFile(UploadFolder(caller.runtime.settings.data_dir), caller.access.studio_id) as file:
         upload = await _received(caller, form, file)
         if isinstance(upload, Refusal):
@@ -131,11 +150,12 @@ async def _recorded(
     identity = UploadedFile(
         field_key=upload.field_key, filename=upload.filename, size=upload.size, sha256=upload.sha256.hex()
     )
+    quota = flow.quota_of(caller.runtime.settings)
     answer = await write(
         caller,
         idempotency_key,
         identity,
-        lambda connection: flow.record(connection, caller.access, form, upload),
+        lambda connection: flow.record(connection, caller.access, form, upload, quota),
         status=201,
     )
     if answer.status == 201 and REPLAYED not in answer.headers:

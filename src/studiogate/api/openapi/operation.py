@@ -16,7 +16,7 @@ _FASTAPIS_DESCRIPTION = "Successful Response"
 
 
 def complete(operation: Operation, method: str, route: LeanRoute, schemas: Mapping[str, Schema]) -> Operation:
-    cacheable = method == "GET" and not _is_list(route)
+    cacheable = method == "GET" and route.response_model is not None and not _is_list(route)
     codes = [Code(value) for value in operation.pop(CODES, [])]
     own = [parameters.complete(each, schemas) for each in operation.get("parameters", [])]
     idempotent = any(each["name"].lower() == "idempotency-key" for each in own)

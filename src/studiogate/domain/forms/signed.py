@@ -1,9 +1,10 @@
 """What hosted pages sign: links made for one member, and the token that a page's form carries.
 
-    link    member.expires.signature      opens one form for one member until it expires
-    token   issued.signature              was given out with this form's page, and when
+    link           member.expires.signature        opens one form for one member until it expires
+    verification   submission.expires.signature    verifies one submission of one form until it expires
+    token          issued.nonce.signature          was given out with this form's page, and when
 
-Both are bound to one form of one studio by the signature alone, so that they stay short. The key is the studio's
+All are bound to one form of one studio by the signature alone, so that they stay short. The key is the studio's
 secret; a purpose in front of what is signed keeps one kind from passing as the other.
 """
 
@@ -12,12 +13,15 @@ import binascii
 import hashlib
 import hmac
 import re
+import secrets
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
 _SECONDS = re.compile(r"[0-9]{1,11}", re.ASCII)
+MAX_SIGNED = 200  # characters; what we sign has less than 80
+_NONCE_BYTES = 12
 _SIGNATURE_BYTES = 18  # 144 bits: beyond guessing, and 24 characters without padding
 
 
@@ -31,6 +35,11 @@ class Link(NamedTuple):
     expires_at: datetime
 
 
+class Verification(NamedTuple):
+    submission_id: UUID
+    expires_at: datetime
+
+
 def make_link(secret: bytes, form_id: UUID, link: Link) -> str:
     member, expires = _encoded(link.member_id.bytes), str(int(link.expires_at.timestamp()))
     return f"{member}.{expires}.{_signature(secret, 'link', form_id, member, expires)}"
@@ -38,25 +47,48 @@ def make_link(secret: bytes, form_id: UUID, link: Link) -> str:
 
 def read_link(secret: bytes, form_id: UUID, text: str, now: datetime) -> Link | LinkProblem:
     """Whom the link was made for. That it has expired is said only of a link that was ours."""
-    parts = text.split(".")
-    if len(parts) != 3 or not _matches(parts[2], _signature(secret, "link", form_id, *parts[:2])):
+    read = _read_signed(secret, "link", form_id, text, now)
+    return read if isinstance(read, LinkProblem) else Link(*read)
+
+
+def make_verification(secret: bytes, form_id: UUID, verification: Verification) -> str:
+    submission = _encoded(verification.submission_id.bytes)
+    expires = str(int(verification.expires_at.timestamp()))
+    return f"{submission}.{expires}.{_signature(secret, 'verify', form_id, submission, expires)}"
+
+
+def read_verification(secret: bytes, form_id: UUID, text: str, now: datetime) -> Verification | LinkProblem:
+    """Return which submission the link in a confirmation mail verifies."""
+    read = _read_signed(secret, "verify", form_id, text, now)
+    return read if isinstance(read, LinkProblem) else Verification(*read)
+
+
+def _read_signed(
+    secret: bytes, purpose: str, form_id: UUID, text: str, now: datetime
+) -> tuple[UUID, datetime] | LinkProblem:
+    parts = text.split(".") if len(text) <= MAX_SIGNED else []
+    if len(parts) != 3 or not _matches(parts[2], _signature(secret, purpose, form_id, *parts[:2])):
         return LinkProblem.INVALID
     try:
-        link = Link(UUID(bytes=_decoded(parts[0])), datetime.fromtimestamp(int(parts[1]), UTC))
+        named, expires_at = UUID(bytes=_decoded(parts[0])), datetime.fromtimestamp(int(parts[1]), UTC)
     except (ValueError, binascii.Error, OverflowError, OSError):
         return LinkProblem.INVALID
-    return link if now < link.expires_at else LinkProblem.EXPIRED
+    return (named, expires_at) if now < expires_at else LinkProblem.EXPIRED
 
 
 def make_token(secret: bytes, form_id: UUID, issued: datetime) -> str:
-    seconds = str(int(issued.timestamp()))
-    return f"{seconds}.{_signature(secret, 'token', form_id, seconds)}"
+    """The nonce tells two pages of the same second apart: a page that is sent twice is one submission."""
+    seconds, once = str(int(issued.timestamp())), _encoded(secrets.token_bytes(_NONCE_BYTES))
+    return f"{seconds}.{once}.{_signature(secret, 'token', form_id, seconds, once)}"
 
 
 def token_age(secret: bytes, form_id: UUID, text: str, now: datetime) -> float | None:
     """Seconds since the token was given out; None where it is none of this form's."""
-    seconds, _, signature = text.partition(".")
-    if not _SECONDS.fullmatch(seconds) or not _matches(signature, _signature(secret, "token", form_id, seconds)):
+    parts = text.split(".") if len(text) <= MAX_SIGNED else []
+    if len(parts) != 3 or not _matches(parts[2], _signature(secret, "token", form_id, *parts[:2])):
+        return None
+    seconds = parts[0]
+    if not _SECONDS.fullmatch(seconds):
         return None
     return now.timestamp() - int(seconds)
 

@@ -45,6 +45,8 @@ class MailContent:
     answers: Sequence[Answer]
     submitted_at: datetime
     timezone: str
+    # Where the recipient verifies the submission; None where it is verified.
+    verify_url: str | None = None
 
 
 def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> list[Answer]:

@@ -3,19 +3,23 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from email.message import EmailMessage
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.forms.settings import FormSettings
+from studiogate.domain.forms.signed import Verification, make_verification
+from studiogate.domain.forms.submissions import CONFIRMATIONS_PER_HOUR
 from studiogate.flows.forms import mail_texts
 from studiogate.storage import mails
 from studiogate.storage.database import Connection, Database
 from studiogate.storage.mails import QueuedMail
 
 LEASE_SECONDS = 120
+VERIFICATION_LIFE = timedelta(days=7)
 # After the first try: a minute, then longer, for two days in all.
 RETRY_SECONDS = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 
@@ -33,7 +37,13 @@ class ClaimedMail:
 async def queue(
     connection: Connection, access: Access, settings: FormSettings, submission_id: UUID, submitter: str
 ) -> None:
+    """Queue the mails of a submission. An address that has had its confirmations for the hour gets no further one:
+    a form must not be a way to flood somebody's mailbox. Must run inside a transaction."""
     wanted = wanted_mails(settings, submitter)
+    if settings.send_confirmation_email:
+        sent = await mails.lock_and_count_confirmations(connection, access, submitter)
+        if sent >= CONFIRMATIONS_PER_HOUR:
+            wanted = [mail for mail in wanted if mail.kind != "confirmation"]
     if wanted:
         await mails.queue(connection, access, submission_id, wanted)
 
@@ -51,25 +61,36 @@ async def studios_with_due_mails(database: Database) -> list[UUID]:
         return await mails.studios_with_due_mails(connection)
 
 
-async def claim(database: Database, studio_id: UUID, at_most: int) -> list[ClaimedMail]:
+async def claim(database: Database, studio_id: UUID, at_most: int, origin: str) -> list[ClaimedMail]:
+    """Claim mails that are due. ``origin`` is where their links lead."""
     async with database.transaction() as connection:
         rows = await mails.claim(connection, operator_access(studio_id), at_most, LEASE_SECONDS)
-    return [ClaimedMail(studio_id, row["id"], row["attempts"], _content(row)) for row in rows]
+    return [ClaimedMail(studio_id, row["id"], row["attempts"], _content(row, origin)) for row in rows]
 
 
-def _content(row: Mapping[str, Any]) -> mail_texts.MailContent:
+def _content(row: Mapping[str, Any], origin: str) -> mail_texts.MailContent:
+    """What the mail says. To an address that nobody has verified it repeats nothing that was typed: otherwise a form
+    would send anybody's text to anybody."""
+    to_stranger = row["kind"] == "confirmation" and not row["verified"]
     return mail_texts.MailContent(
         row["kind"],
         row["recipient"],
         row["studio"],
         row["title"],
         json.loads(row["settings"]).get("confirmation_message"),
-        row["submitter_name"],
+        None if to_stranger else row["submitter_name"],
         row["submitter_email"],
-        mail_texts.answered(json.loads(row["fields"]), json.loads(row["data"])),
+        [] if to_stranger else mail_texts.answered(json.loads(row["fields"]), json.loads(row["data"])),
         row["created_at"],
         row["timezone"],
+        _verify_url(row, origin) if to_stranger else None,
     )
+
+
+def _verify_url(row: Mapping[str, Any], origin: str) -> str:
+    verification = Verification(row["submission_id"], row["created_at"] + VERIFICATION_LIFE)
+    token = make_verification(row["link_secret"], row["form_id"], verification)
+    return f"{origin}/f/{row['studio_slug']}/{row['form_slug']}/verify?{urlencode({'token': token})}"
 
 
 def message(mail: ClaimedMail, sender: str, now: datetime) -> EmailMessage:

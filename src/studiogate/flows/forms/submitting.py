@@ -1,7 +1,7 @@
 """POST /forms/{id}/submissions, and the same from the hosted page: one flow, one judgement."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -17,14 +17,18 @@ from studiogate.domain.forms.acceptance import (
 )
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import Judgement, judge, named_uploads
+from studiogate.domain.forms.submissions import is_verified_by_origin, page_key
+from studiogate.domain.forms.upload_limits import file_keys, too_many_files
 from studiogate.domain.ids import parse_id
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import conflicts, leads
 from studiogate.flows.forms import mailing
 from studiogate.flows.telling import tell
+from studiogate.storage import people
 from studiogate.storage.database import Connection, Database
 from studiogate.storage.forms import submitting as storage
+from studiogate.storage.forms.hosted import PageForm
 from studiogate.storage.forms.submitting import FormSituation, NewSubmission
 from studiogate.storage.ids import new_id
 
@@ -34,12 +38,14 @@ BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be
 
 @dataclass(frozen=True, slots=True)
 class WantedSubmission:
-    """What somebody sends. ``member_id``: the hosted page knows who it is by a signed link."""
+    """What somebody sends. ``member_id``: the hosted page knows who it is by a signed link; ``page_token``: which
+    page it was sent from, so that a page that is sent twice makes one submission."""
 
     submitter_email: str
     submitter_name: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     member_id: UUID | None = None
+    page_token: str | None = None
 
 
 async def submit(
@@ -50,14 +56,18 @@ async def submit(
     email = normalize_email(wanted.submitter_email)
     if form is None:
         return NOT_FOUND if email else _invalid([BAD_EMAIL])
+    key = _page_key(form, wanted, email or "")
+    sent = await storage.sent_from_page(connection, access, form.id, key) if key else None
+    if sent is not None:
+        return sent
     judgement = await _judge(connection, access, form, wanted.data)
     faults = judgement.faults if email else [BAD_EMAIL, *judgement.faults]
     if faults or email is None:
         return _invalid(faults)
-    reason = await _reason_against(connection, access, form, email)
-    if reason is not None:
-        return not_accepting(reason)
-    made = await _with_person(connection, access, form, wanted, email, judgement)
+    against = await reason_against(connection, access, form, email)
+    if against is not None:
+        return not_accepting(against)
+    made = replace(await _with_person(connection, access, form, wanted, email, judgement), page_key=key)
     wire = await storage.record(connection, access, made)
     await tell(connection, access, EventType.FORM_SUBMITTED, made.id)
     if made.lead_id is not None:
@@ -65,6 +75,12 @@ async def submit(
     if mails:
         await mailing.queue(connection, access, form.settings, made.id, email)
     return wire
+
+
+def _page_key(form: FormSituation, wanted: WantedSubmission, email: str) -> bytes | None:
+    if wanted.page_token is None:
+        return None
+    return page_key(wanted.page_token, email, wanted.submitter_name, wanted.data, file_keys(form.fields))
 
 
 async def submit_from_page(
@@ -77,6 +93,20 @@ async def submit_from_page(
             return await submit(connection, access, form_id, wanted, mails=mails)
 
     return await conflicts.repeated(transaction)
+
+
+async def reason_against(
+    connection: Connection, access: Access, form: FormSituation | PageForm, email: str | None
+) -> NotAccepting | None:
+    """Return why the form takes no submission now (from this email, where it is known).
+
+    Without the lock of the form's row the answer is only a hint: it can change before a submission is made.
+    """
+    reason = closed_reason(form.status, form.settings, form.now)
+    if reason is not None or not counts_matter(form.settings):
+        return reason
+    by_email, in_all = await storage.count_submissions(connection, access, form.id, email or "")
+    return count_reason(form.settings, by_email, in_all)
 
 
 async def answer_faults(
@@ -98,25 +128,21 @@ def _invalid(faults: list[Fault]) -> Refusal:
 
 
 async def _judge(connection: Connection, access: Access, form: FormSituation, answers: Mapping[str, Any]) -> Judgement:
-    named = [each for each in named_uploads(form.fields, answers) if parse_id(each)]
+    too_many = too_many_files(form.fields, answers)
+    named = [] if too_many else [each for each in named_uploads(form.fields, answers) if parse_id(each)]
     uploads = await storage.waiting_uploads(connection, access, form.id, named) if named else {}
-    return judge(form.fields, answers, Setting(form.country, uploads))
+    judgement = judge(form.fields, answers, Setting(form.country, uploads))
+    if too_many is None:
+        return judgement
+    # The files were not looked up, so whatever was found about them says nothing.
+    about_files = file_keys(form.fields)
+    others = [fault for fault in judgement.faults if fault.loc[-1] not in about_files]
+    return judgement._replace(faults=[too_many, *others])
 
 
 def _as_seen_by(access: Access, form: FormSituation | None) -> FormSituation | None:
     """Return None for a form that does not exist for this access: not even its faults tell of its fields."""
     return form if form is not None and exists_for(access, form.status) else None
-
-
-async def _reason_against(
-    connection: Connection, access: Access, form: FormSituation, email: str
-) -> NotAccepting | None:
-    """Return why the form takes no submission from this email now; None if it does."""
-    reason = closed_reason(form.status, form.settings, form.now)
-    if reason is not None or not counts_matter(form.settings):
-        return reason
-    by_email, in_all = await storage.count_submissions(connection, access, form.id, email)
-    return count_reason(form.settings, by_email, in_all)
 
 
 async def _with_person(
@@ -127,7 +153,10 @@ async def _with_person(
     email: str,
     judgement: Judgement,
 ) -> NewSubmission:
-    """The submission with whom it is from: a known member, a known lead, or, where the form says so, a new one."""
+    """Add whom the submission is from: a known lead, a new one where the form says so, and, where it is verified, a
+    known member."""
+    verified = is_verified_by_origin(access, wanted.member_id)
+    await people.lock_email(connection, access, email)
     member_id, lead_id = await storage.find_person(connection, access, email)
     if member_id is None and lead_id is None and form.settings.create_lead:
         lead_id = await leads.lead_from_form(connection, access, email, wanted.submitter_name)
@@ -139,6 +168,7 @@ async def _with_person(
         judgement.data,
         judgement.consents,
         judgement.upload_ids,
-        wanted.member_id or member_id,
+        (wanted.member_id or member_id) if verified else None,
         lead_id,
+        verified,
     )

@@ -10,15 +10,18 @@ from studiogate.domain.access import Access
 from studiogate.domain.forms.acceptance import NotAccepting, closed_reason, exists_for, not_accepting
 from studiogate.domain.forms.content import accepted, examine, plain_filename
 from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.upload_limits import MEBIBYTE, UploadQuota
 from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.settings import Settings
 from studiogate.storage.database import Connection, Database
 from studiogate.storage.forms import submitting
 from studiogate.storage.forms import uploads as storage
 from studiogate.storage.forms.submitting import FormSituation
 from studiogate.storage.forms.uploads import NewUpload
-from studiogate.storage.uploads import IncomingFile
+from studiogate.storage.uploads import IncomingFile, UploadFolder
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
+DISK_IS_FULL = Refusal(Code.STORAGE_UNAVAILABLE)
 DEFAULT_MAX_SIZE = 10 * 1024 * 1024
 FILE, FIELD_KEY = ("body", "file"), ("body", "field_key")
 NO_SUCH_FIELD = Fault(FIELD_KEY, "unknown_field", "This form has no file_upload field with this key")
@@ -88,14 +91,30 @@ def invalid(*faults: Fault) -> Refusal:
     return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
 
 
-async def record(connection: Connection, access: Access, form: FormForUpload, upload: NewUpload) -> str | Refusal:
-    """The row. The caller holds the transaction, and moves the file to its place after the commit."""
+def room_refusal(settings: Settings) -> Refusal | None:
+    """Refuse uploads while the disk is nearly full: the database needs what is left."""
+    has_room = UploadFolder(settings.data_dir).has_room(settings.upload_min_free_disk)
+    return None if has_room else DISK_IS_FULL
+
+
+def quota_of(settings: Settings) -> UploadQuota:
+    return UploadQuota(settings.upload_quota_form * MEBIBYTE, settings.upload_quota_studio * MEBIBYTE)
+
+
+async def record(
+    connection: Connection, access: Access, form: FormForUpload, upload: NewUpload, quota: UploadQuota
+) -> str | Refusal:
+    """Insert the row, if the quotas have room for it. Must run inside a transaction; the caller moves the file to its
+    place after the commit."""
     if form.closed is not None:
         return not_accepting(form.closed)
-    return await storage.insert_upload(connection, access, upload)
+    usage = await storage.lock_usage(connection, access, upload.form_id)
+    return quota.refusal(usage, upload.size) or await storage.insert_upload(connection, access, upload)
 
 
-async def record_from_page(database: Database, access: Access, upload: NewUpload) -> str:
-    """The hosted page's way in: the same, in a transaction of its own."""
+async def record_from_page(
+    database: Database, access: Access, form: FormForUpload, upload: NewUpload, quota: UploadQuota
+) -> str | Refusal:
+    """The hosted page's entry: the same in a transaction of its own."""
     async with database.transaction() as connection:
-        return await storage.insert_upload(connection, access, upload)
+        return await record(connection, access, form, upload, quota)

@@ -22,7 +22,7 @@ SUBMISSION = Resource(
     alias="n",
     columns="""
         n.id, 'form_submission' as object, n.form_id, n.form_version, n.submitter_name, n.submitter_email, n.data,
-        n.status, n.member_id, n.lead_id, n.created_at, n.updated_at""",
+        n.status, n.verified, n.member_id, n.lead_id, n.created_at, n.updated_at""",
 )
 # Whose submissions can be read: an archived form's too, once it has been published.
 FORM_EXISTS = "select from forms f where f.studio_id = $1 and f.id = {}"

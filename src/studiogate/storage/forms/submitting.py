@@ -23,9 +23,10 @@ LOCK_FORM = """
 
 FIND_FORM = LOCK_FORM.removesuffix("for no key update of f")
 
-# What was judged to be spam or was turned away takes nobody's place.
+# What was judged to be spam or was turned away takes nobody's place. Of an email only verified submissions count: who
+# types somebody's address must not keep them from submitting.
 COUNT = """
-    select count(*) filter (where submitter_email = $3) as by_email, count(*) as in_all
+    select count(*) filter (where submitter_email = $3 and verified) as by_email, count(*) as in_all
     from form_submissions where studio_id = $1 and form_id = $2 and status in ('pending', 'confirmed')"""
 
 WAITING_UPLOADS = """
@@ -36,11 +37,27 @@ PERSON = """
     select (select id from members where studio_id = $1 and email = $2) as member_id,
            (select id from leads where studio_id = $1 and email = $2) as lead_id"""
 
+SENT_FROM_PAGE = f"""
+    select row_to_json(w)::text from (
+        select {SUBMISSION.columns} from form_submissions n
+        where n.studio_id = $1 and n.form_id = $2 and n.page_key = $3) w"""
+
+LOCK_SUBMISSION = """
+    select form_id, status, verified, submitter_email from form_submissions
+    where studio_id = $1 and id = $2 for no key update"""
+
+VERIFY = """
+    update form_submissions set verified = true,
+        member_id = coalesce(member_id, (select id from members where studio_id = $1 and email = submitter_email))
+    where studio_id = $1 and id = $2"""
+
+SET_STATUS = "update form_submissions set status = $3 where studio_id = $1 and id = $2"
+
 RECORD = f"""
     with made as (
         insert into form_submissions (studio_id, id, form_id, form_version, submitter_name, submitter_email, data,
-                                      consents, member_id, lead_id, created_at, updated_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+                                      consents, member_id, lead_id, created_at, updated_at, verified, page_key)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14)
         returning *
     ), claimed as (
         update form_uploads set submission_id = $2 where studio_id = $1 and id = any($12::uuid[])
@@ -73,6 +90,18 @@ class NewSubmission:
     upload_ids: Sequence[str]
     member_id: UUID | None
     lead_id: UUID | None
+    verified: bool
+    page_key: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSubmission:
+    """A submission while its row is locked."""
+
+    form_id: UUID
+    status: str
+    verified: bool
+    submitter_email: str
 
 
 async def lock_form(connection: Connection, access: Access, form_id: str | UUID) -> FormSituation | None:
@@ -100,7 +129,7 @@ def _situation(row: Any) -> FormSituation | None:
 
 
 async def count_submissions(connection: Connection, access: Access, form_id: str | UUID, email: str) -> tuple[int, int]:
-    """How many this email has made, and how many there are."""
+    """How many verified ones this email has made, and how many there are."""
     row = await connection.fetchrow(COUNT, access.studio_id, form_id, email)
     return (row["by_email"], row["in_all"]) if row else (0, 0)
 
@@ -136,5 +165,40 @@ async def record(connection: Connection, access: Access, made: NewSubmission) ->
         made.lead_id,
         made.form.now,
         made.upload_ids,
+        made.verified,
+        made.page_key,
     )
     return wire
+
+
+async def sent_from_page(connection: Connection, access: Access, form_id: UUID, page_key: bytes) -> str | None:
+    """Return the submission that this very page has made already, in wire form. The form's row must be locked."""
+    wire: str | None = await connection.fetchval(SENT_FROM_PAGE, access.studio_id, form_id, page_key)
+    return wire
+
+
+async def email_of_submission(connection: Connection, access: Access, submission_id: UUID) -> str | None:
+    email: str | None = await connection.fetchval(
+        "select submitter_email from form_submissions where studio_id = $1 and id = $2", access.studio_id, submission_id
+    )
+    return email
+
+
+async def lock_submission(connection: Connection, access: Access, submission_id: UUID) -> KeptSubmission | None:
+    row = await connection.fetchrow(LOCK_SUBMISSION, access.studio_id, submission_id)
+    return None if row is None else KeptSubmission(**dict(row))
+
+
+async def verify(connection: Connection, access: Access, submission_id: UUID) -> None:
+    """Mark a locked submission as verified, and link it to the member with its email."""
+    await connection.execute(VERIFY, access.studio_id, submission_id)
+
+
+async def set_status(connection: Connection, access: Access, submission_id: UUID, status: str) -> None:
+    await connection.execute(SET_STATUS, access.studio_id, submission_id, status)
+
+
+async def studios_of_submission(connection: Connection, submission_id: UUID) -> list[UUID]:
+    """Operators only: whose submission this is. Ids are unique per studio, so there can be more than one."""
+    rows = await connection.fetch("select studio_id from form_submissions where id = $1", submission_id)
+    return [row["studio_id"] for row in rows]

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.forms.acceptance import manages_forms
+from studiogate.domain.forms.upload_limits import UploadUsage
 from studiogate.storage.database import Connection
 from studiogate.storage.ids import new_id
 
@@ -15,6 +17,19 @@ INSERT = """
     select row_to_json(w)::text from (
         select u.id, 'form_upload' as object, u.filename, u.size, u.content_type from made u
     ) w"""
+
+# Locks the studio's row: two uploads of a studio cannot both take what is left of its quota, nor of a form's.
+LOCK_STUDIO_USAGE = """
+    insert into studio_upload_usage as u (studio_id) values ($1)
+    on conflict (studio_id) do update set files = u.files returning files, bytes"""
+
+FORM_USAGE = "select files, bytes from form_upload_usage where studio_id = $1 and form_id = $2"
+
+OF_SUBMISSION = """
+    select u.filename, u.content_type, u.size, u.stored_name from form_uploads u
+    join form_submissions n on n.studio_id = u.studio_id and n.id = u.submission_id
+    join forms f on f.studio_id = n.studio_id and f.id = n.form_id
+    where u.studio_id = $1 and n.form_id = $2 and u.submission_id = $3 and u.id = $4 and (f.status <> 'draft' or $5)"""
 
 FORGET = """
     delete from form_uploads where (studio_id, id) in (
@@ -40,6 +55,33 @@ class NewUpload:
     size: int
     sha256: bytes
     stored_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file that belongs to a submission."""
+
+    filename: str
+    content_type: str
+    size: int
+    stored_name: str
+
+
+async def lock_usage(connection: Connection, access: Access, form_id: str | UUID) -> UploadUsage:
+    """What the files of the form and of the studio take up, until the transaction ends."""
+    studio = await connection.fetchrow(LOCK_STUDIO_USAGE, access.studio_id)
+    form = await connection.fetchrow(FORM_USAGE, access.studio_id, form_id)
+    form_files, form_bytes = (form["files"], form["bytes"]) if form else (0, 0)
+    studio_files, studio_bytes = (studio["files"], studio["bytes"]) if studio else (0, 0)
+    return UploadUsage(form_files, form_bytes, studio_files, studio_bytes)
+
+
+async def find_file(
+    connection: Connection, access: Access, form_id: str, submission_id: str, upload_id: str
+) -> StoredFile | None:
+    ids = (form_id, submission_id, upload_id)
+    row = await connection.fetchrow(OF_SUBMISSION, access.studio_id, *ids, manages_forms(access))
+    return None if row is None else StoredFile(**dict(row))
 
 
 async def insert_upload(connection: Connection, access: Access, made: NewUpload) -> str:

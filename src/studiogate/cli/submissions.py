@@ -1,0 +1,91 @@
+"""studiogate submission confirm | reject | spam: what staff decide about submissions."""
+
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    no_studio,
+    no_such,
+    on_database,
+    parse_row_id,
+    print_json,
+    screen,
+)
+from studiogate.domain.access import operator_access
+from studiogate.domain.forms.submissions import SubmissionStatus
+from studiogate.domain.refusals import Refusal
+from studiogate.flows import conflicts
+from studiogate.flows.forms import reviewing as flow
+from studiogate.storage import studio as studios
+from studiogate.storage.database import Connection
+from studiogate.storage.forms import submitting as storage
+
+app = typer.Typer(help="Decide about submissions.", no_args_is_help=True)
+SubmissionIds = Annotated[list[UUID], typer.Argument(metavar="ID...", parser=parse_row_id)]
+StudioOption = Annotated[str | None, typer.Option("--studio", help="The studio's slug; needed only where ids repeat.")]
+
+
+@app.command("confirm")
+def confirm(
+    submission_ids: SubmissionIds, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
+) -> None:
+    """Confirm submissions. They count as verified and belong to the member with their email."""
+    _decide(data, studio, submission_ids, SubmissionStatus.CONFIRMED, as_json)
+
+
+@app.command("reject")
+def reject(
+    submission_ids: SubmissionIds, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
+) -> None:
+    """Reject submissions. They satisfy no waiver and take no place."""
+    _decide(data, studio, submission_ids, SubmissionStatus.REJECTED, as_json)
+
+
+@app.command("spam")
+def spam(
+    submission_ids: SubmissionIds, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
+) -> None:
+    """Mark submissions as spam. They satisfy no waiver and take no place."""
+    _decide(data, studio, submission_ids, SubmissionStatus.SPAM, as_json)
+
+
+def _decide(
+    data: DataFolder, slug: str | None, submission_ids: list[UUID], status: SubmissionStatus, as_json: bool
+) -> None:
+    async def work(connection: Connection) -> None:
+        for submission_id in submission_ids:
+            await _decide_one(connection, slug, submission_id, status)
+
+    on_database(data, work)
+    if as_json:
+        print_json([{"id": str(each), "status": status.value} for each in submission_ids])
+        return
+    count = len(submission_ids)
+    screen.print(f"The submission is {status} now." if count == 1 else f"{count} submissions are {status} now.")
+
+
+async def _decide_one(connection: Connection, slug: str | None, submission_id: UUID, status: SubmissionStatus) -> None:
+    access = operator_access(await _studio_of(connection, slug, submission_id))
+    outcome = await conflicts.repeated_on(connection, lambda: flow.decide(connection, access, submission_id, status))
+    if isinstance(outcome, Refusal):
+        raise no_such("submission", submission_id)
+
+
+async def _studio_of(connection: Connection, slug: str | None, submission_id: UUID) -> UUID:
+    if slug is not None:
+        studio = await studios.find_studio(connection, slug)
+        if studio is None:
+            raise no_studio(slug)
+        found: UUID = studio["studio_id"]
+        return found
+    owners = await storage.studios_of_submission(connection, submission_id)
+    if len(owners) > 1:
+        raise CommandError(f"Several studios have a submission {submission_id}: say which with --studio SLUG.")
+    if not owners:
+        raise no_such("submission", submission_id)
+    return owners[0]

@@ -1,0 +1,60 @@
+"""How many files, and how much of them, a submission, a form and a studio may have."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from studiogate.domain.forms.answers import DATA, named_uploads
+from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.refusals import Code, Fault, Refusal
+
+MAX_FILES_PER_SUBMISSION = 20
+MAX_FILES_PER_FORM = 20_000
+MAX_FILES_PER_STUDIO = 100_000
+MEBIBYTE = 1024 * 1024
+
+
+def file_keys(fields: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [str(field.get("key")) for field in fields if field.get("type") == FieldType.FILE_UPLOAD]
+
+
+def too_many_files(fields: Sequence[Mapping[str, Any]], answers: Mapping[str, Any]) -> Fault | None:
+    """Return the fault of the field at which the answers name more files than a submission takes."""
+    count = 0
+    for field in fields:
+        count += len(named_uploads([field], answers))
+        if count > MAX_FILES_PER_SUBMISSION:
+            message = f"A submission takes at most {MAX_FILES_PER_SUBMISSION} files"
+            return Fault((*DATA, str(field.get("key"))), "too_many_files", message)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class UploadUsage:
+    """What the files of a form, and of its studio, take up now."""
+
+    form_files: int
+    form_bytes: int
+    studio_files: int
+    studio_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class UploadQuota:
+    """The most bytes that the files of one form, and of one studio, may take up."""
+
+    form_bytes: int
+    studio_bytes: int
+
+    def refusal(self, usage: UploadUsage, size: int) -> Refusal | None:
+        """Return the first limit that a further file of ``size`` bytes would exceed."""
+        for limit, after, maximum in self._limits(usage, size):
+            if after > maximum:
+                return Refusal(Code.LIMIT_REACHED, {"limit": limit, "maximum": maximum}, "file")
+        return None
+
+    def _limits(self, usage: UploadUsage, size: int) -> Iterator[tuple[str, int, int]]:
+        yield "form_upload_bytes", usage.form_bytes + size, self.form_bytes
+        yield "form_upload_files", usage.form_files + 1, MAX_FILES_PER_FORM
+        yield "studio_upload_bytes", usage.studio_bytes + size, self.studio_bytes
+        yield "studio_upload_files", usage.studio_files + 1, MAX_FILES_PER_STUDIO

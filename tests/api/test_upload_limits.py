@@ -1,0 +1,118 @@
+"""Limits of uploads: 20 files per submission, a rate per file, quotas, and a disk that is nearly full (CONTRACT 6)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studiogate.api.forms.uploads import UPLOADING
+from studiogate.domain.forms import upload_limits
+from studiogate.flows import housekeeping
+from studiogate.storage.uploads import UploadFolder
+from tests.api.asgi import assert_refused
+from tests.api.conftest import open_door
+from tests.api.people import locs, partner_of
+from tests.api.test_forms_uploads import World, new_form
+
+pytestmark = pytest.mark.anyio
+
+MIB = 1024 * 1024
+
+
+async def worlds(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[World]:
+    async for door in open_door(database_url, data_dir=folder, **({"rate_limit": 0} | settings)):
+        partner = await partner_of(door)
+        yield World(partner, folder, await new_form(partner))
+
+
+@pytest.fixture
+async def world(anyio_backend: str, new_database: Callable[[], str], tmp_path: Path) -> AsyncIterator[World]:
+    async for each in worlds(new_database(), tmp_path, upload_quota_form=1, upload_quota_studio=2):
+        yield each
+
+
+async def usage(world: World, table: str) -> list[tuple[int, int]]:
+    return [tuple(row) for row in await world.partner.door.connection.fetch(f"select files, bytes from {table}")]
+
+
+async def test_twenty_files_are_a_submission_s_most(world: World) -> None:
+    ids = [(await world.upload(b"x")).json()["id"] for _ in range(21)]
+    told = await world.submit({"any": ids, "q": ["not a line"]})
+    assert sorted(locs(told)) == [["body", "data", "any"], ["body", "data", "q"]], "beside all other faults"
+    assert {each["type"] for each in told.json()["detail"]} >= {"too_many_files"}
+    assert (await world.submit({"any": ids[:20]})).status == 201
+
+
+async def test_a_form_s_quota(world: World) -> None:
+    half = b"x" * (MIB // 2)
+    for _ in range(2):
+        assert (await world.upload(half)).status == 201
+    error = assert_refused(await world.upload(b"x"), "limit_reached", param="file")
+    assert error["details"] == {"limit": "form_upload_bytes", "maximum": MIB}
+    assert len(world.files) == 2, "nothing of what was refused stays"
+    assert (await world.upload(half, form=await new_form(world.partner))).status == 201, "another form has its own"
+
+
+async def test_a_studio_s_quota(world: World) -> None:
+    half = b"x" * (MIB // 2)
+    for _ in range(2):
+        form = await new_form(world.partner)
+        for _ in range(2):
+            assert (await world.upload(half, form=form)).status == 201
+    error = assert_refused(await world.upload(b"x", form=await new_form(world.partner)), "limit_reached")
+    assert error["details"] == {"limit": "studio_upload_bytes", "maximum": 2 * MIB}
+
+
+async def test_files_without_bytes_worth_counting_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upload_limits, "MAX_FILES_PER_FORM", 2)
+    for _ in range(2):
+        assert (await world.upload(b"x")).status == 201
+    error = assert_refused(await world.upload(b"x"), "limit_reached")
+    assert error["details"] == {"limit": "form_upload_files", "maximum": 2}
+
+
+async def test_of_many_at_once_no_more_fit_than_one_by_one(world: World) -> None:
+    third = b"x" * (MIB // 3)
+    told = await asyncio.gather(*(world.upload(third) for _ in range(8)))
+    assert sorted(each.status for each in told) == [201] * 3 + [409] * 5
+    assert await usage(world, "form_upload_usage") == [(3, 3 * len(third))]
+    assert await usage(world, "studio_upload_usage") == [(3, 3 * len(third))]
+    assert len(world.files) == 3
+
+
+async def test_what_is_removed_makes_room(world: World) -> None:
+    runtime = world.partner.door.app._runtime
+    assert (await world.upload(b"x" * MIB)).status == 201
+    assert_refused(await world.upload(b"x"), "limit_reached")
+    await world.partner.door.connection.execute("update form_uploads set created_at = now() - interval '25 hours'")
+    assert await housekeeping.forget_uploads(runtime.database, UploadFolder(world.data)) == 1
+    assert await usage(world, "form_upload_usage") == await usage(world, "studio_upload_usage") == [(0, 0)]
+    assert (await world.upload(b"x" * MIB)).status == 201
+
+
+async def test_a_disk_that_is_nearly_full(new_database: Callable[[], str], tmp_path: Path) -> None:
+    async with aclosing(worlds(new_database(), tmp_path, upload_min_free_disk=2**40)) as opened:
+        world = await anext(opened)
+        assert_refused(await world.upload(b"x"), "storage_unavailable")
+        assert world.files == []
+        assert (await world.submit({})).status == 201, "everything that needs no file still works"
+
+
+async def test_a_file_that_cannot_be_written(world: World) -> None:
+    (world.data / "uploads").write_text("in the way of the folder")
+    assert_refused(await world.upload(b"x"), "storage_unavailable")
+
+
+async def test_the_rate_counts_files(new_database: Callable[[], str], tmp_path: Path) -> None:
+    async with aclosing(worlds(new_database(), tmp_path, rate_limit=1_000_000)) as opened:
+        world = await anext(opened)
+        told = [await world.upload(b"") for _ in range(UPLOADING.burst)]
+        while told[-1].status == 422 and len(told) < 10 * UPLOADING.burst:
+            told.append(await world.upload(b""))  # on a slow machine some come back in the meantime
+        error = assert_refused(told[-1], "rate_limited")
+        assert error["retryable"] is True
+        assert '"form-uploads"' in (told[-1].header("ratelimit-policy") or "")
+        assert (await world.submit({})).status == 201, "other requests have their own rate"

@@ -1,0 +1,98 @@
+"""What visitors can store: files are counted while they arrive, within quotas, and not onto a full disk."""
+
+import http.client
+from typing import Any
+
+import httpx2
+import pytest
+
+from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
+from studiogate.hosted import requests
+from studiogate.hosted.guard import UPLOADING
+from tests.hosted.pages import token_of
+from tests.hosted.site import Site, serving
+from tests.hosted.test_sending import sending
+from tests.hosted.test_uploading import PDF, on_disk, upload
+
+MIB = 1024 * 1024
+
+
+def many(count: int) -> list[Any]:
+    return [("u.files", (f"{number}.pdf", PDF)) for number in range(count)]
+
+
+def test_many_files_are_refused_while_they_arrive(site: Site, client: httpx2.Client) -> None:
+    before = on_disk(site)
+    answer = client.post(site.url("everything"), data=sending(site, "everything"), files=many(300))
+    assert (answer.status_code, "Too many files" in answer.text) == (422, True)
+    assert answer.headers["content-type"].startswith("text/html")
+    assert on_disk(site) - before <= MAX_FILES_PER_SUBMISSION
+    nowhere = [("other", (f"{number}.pdf", PDF)) for number in range(300)]
+    refused = client.post(site.url("everything"), data=sending(site, "everything"), files=nowhere)
+    assert refused.status_code == 422, "whatever field they claim to be for"
+
+
+def test_many_parts_are_refused(site: Site, client: httpx2.Client) -> None:
+    parts = b"".join(b'--x\r\nContent-Disposition: form-data; name="a%d"\r\n\r\n1\r\n' % n for n in range(1001))
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = client.post(site.url("everything"), content=parts + b"--x--\r\n", headers=kind)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "text/html; charset=utf-8")
+
+
+def test_a_submission_names_at_most_twenty_files(site: Site, client: httpx2.Client) -> None:
+    ids = [upload(client, site, PDF).json()["id"] for _ in range(MAX_FILES_PER_SUBMISSION + 1)]
+    answer = client.post(site.url("everything"), data=sending(site, "everything", **{"f.files": ids}))
+    assert answer.status_code == 422
+    assert "At most 20 files" in answer.text
+
+
+def test_the_rate_counts_files_not_requests(new_database: Any, tmp_path: Any) -> None:
+    with serving(Site(new_database(), tmp_path)) as site, httpx2.Client(timeout=30) as client:
+        statuses = []
+        for _ in range(UPLOADING.burst // 20 + 1):
+            data = sending(site, "everything", submitter_email="no address")
+            statuses.append(client.post(site.url("everything"), data=data, files=many(20)).status_code)
+        assert statuses == [422] * (UPLOADING.burst // 20) + [429]
+        assert on_disk(site) <= UPLOADING.burst + 1
+
+
+def test_the_quota_is_kept(new_database: Any, tmp_path: Any) -> None:
+    with (
+        serving(Site(new_database(), tmp_path), rate_limit=0, upload_quota_form=1) as site,
+        httpx2.Client(timeout=30) as client,
+    ):
+        half = PDF[:9] + b"%" + b"x" * (MIB // 2) + b"\n" + PDF[9:]
+        assert upload(client, site, half).status_code == 201
+        told = upload(client, site, half)
+        assert (told.status_code, "No more files" in told.json()["message"]) == (409, True)
+        plain = upload(client, site, half, accept="text/html")
+        assert (plain.status_code, plain.headers["content-type"]) == (409, "text/html; charset=utf-8")
+        assert on_disk(site) == 1
+
+
+def test_nothing_is_stored_on_a_disk_that_is_nearly_full(new_database: Any, tmp_path: Any) -> None:
+    with (
+        serving(Site(new_database(), tmp_path), rate_limit=0, upload_min_free_disk=2**40) as site,
+        httpx2.Client(timeout=30) as client,
+    ):
+        told = upload(client, site, PDF)
+        assert (told.status_code, "try again later" in told.json()["message"]) == (503, True)
+        assert told.headers["retry-after"]
+        assert on_disk(site) == 0
+
+
+def test_an_upload_that_stalls_is_told_so(site: Site, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server runs in this process: its patience is shortened, the silence is real."""
+    monkeypatch.setattr(requests, "SILENCE_SECONDS", 0.2)
+    before = on_disk(site)
+    host, _, port = site.origin.removeprefix("http://").partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    connection.putrequest("POST", site.url("everything", "/uploads?field=files").removeprefix(site.origin))
+    connection.putheader("X-Form-Token", token_of(site, "everything"))
+    connection.putheader("Content-Length", "1000")
+    connection.endheaders(b"%PDF-1.4")
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers["content-type"]) == (408, "text/html; charset=utf-8")
+    assert b"took too long" in answer.read()
+    connection.close()
+    assert on_disk(site) == before
