@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from studiogate.domain.forms.answer_checks import max_rating, option_values
+from studiogate.domain.forms.answer_checks import max_rating
 from studiogate.domain.forms.answers import consent_text
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.visibility import rule_texts, visible_keys
@@ -163,14 +163,13 @@ def _autocomplete(key: str, kind: str) -> str:
 def _choices(field: Field, answer: Any) -> list[Choice]:
     if field.get("type") == FieldType.RATING:
         return [Choice(str(each), str(each), answer == str(each)) for each in range(1, max_rating(field) + 1)]
-    values = option_values(field.get("options"))
-    labels = {each["value"]: each.get("label") for each in field.get("options") or () if _is_labelled(each)}
     given = set(answer) if isinstance(answer, list) else {answer}
-    return [Choice(each, _text(labels.get(each)) or each, each in given) for each in dict.fromkeys(values)]
-
-
-def _is_labelled(option: object) -> bool:
-    return isinstance(option, Mapping) and isinstance(option.get("value"), str)
+    options, labels = field.get("options"), dict[str, str]()
+    for option in options if isinstance(options, list) else ():
+        value = option.get("value") if isinstance(option, Mapping) else option
+        if isinstance(value, str):
+            labels.setdefault(value, (_text(option.get("label")) if isinstance(option, Mapping) else "") or value)
+    return [Choice(value, label, value in given) for value, label in labels.items()]
 
 
 def _parts(key: str, lines: Sequence[str]) -> list[Part]:

@@ -78,8 +78,10 @@ def _faults_of(field: Field, answers: Answers, setting: Setting) -> list[Fault]:
     if not values and field.get("required") is True:
         return [_missing(key, kind)]
     written = [answer] if isinstance(answer, str) else answer or []
-    check = CHECKS[kind](field, setting) if kind in CHECKS else _no_check
-    messages = dict.fromkeys(check(value) for value in written if value.strip())
+    texts = [value for value in written if value.strip()]
+    # A check reads all options of its field: only where there is an answer to check.
+    check = CHECKS[kind](field, setting) if texts and kind in CHECKS else _no_check
+    messages = dict.fromkeys(map(check, texts))
     return [_fault(key, "invalid_answer", message) for message in messages if message]
 
 

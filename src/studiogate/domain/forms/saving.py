@@ -11,6 +11,8 @@ from studiogate.domain.refusals import Code, Refusal
 SLUG_PATTERN = r"^[a-z0-9](-?[a-z0-9])*$"
 MAX_SLUG = 100
 MAX_SLUG_FROM_TITLE = 60
+# No title is longer. Normalizing takes time in the square of a run of combining marks.
+MAX_TITLE = 200
 
 
 class FormStatus(StrEnum):
