@@ -133,9 +133,9 @@ def test_options_are_shown_with_a_comparison_each() -> None:
 @pytest.mark.parametrize("op", ["in", "contains", "equals"])
 def test_a_list_of_a_rule_is_compared_once_per_value(op: str) -> None:
     def work(count: int) -> int:
-        wanted = [CountedText(f"o{n}") for n in range(count)]
+        wanted = [f"o{n}" for n in range(count)]
         fields = [field("a", "checkbox_group", options=["x"]), field("b", display_when=rule("a", op, wanted))]
-        answers = {"a": [f"o{n}" for n in reversed(range(count))]}
+        answers = {"a": [CountedText(f"o{n}") for n in reversed(range(count))]}
         return comparisons(lambda: visible_keys(fields, answers))
 
     assert work(MAX_RULE_VALUES) <= 10 * MAX_RULE_VALUES
