@@ -22,6 +22,7 @@ from studiogate.storage.uploads import UploadFolder
 from tests.domain.pictures import PDF
 from tests.hosted.pages import token_of
 from tests.hosted.site import Site, _load
+from tests.hosted.test_sending import sending
 from tests.seed import Studio, issue_key
 from tests.storage.proxy import Proxy, proxy_of
 
@@ -185,3 +186,15 @@ async def test_a_row_that_is_forgotten_in_the_meantime_is_no_missing_file(world:
         await connection.execute("delete from form_uploads")
         world.folder.remove(row["studio_id"], row["stored_name"])
         assert await checkup.missing_files(connection, operator_access(row["studio_id"]), world.folder, page) == []
+
+
+@pytest.mark.parametrize(("moment", "kept"), MOMENTS)
+async def test_a_visitor_is_told_that_the_outcome_is_unknown(world: World, moment: str, kept: int) -> None:
+    data = await asyncio.to_thread(sending, world.site, "everything")
+    world.proxy.cut_at = (moment, b"commit")
+    cut = await world.client.post(world.site.url("everything"), data=data)
+    assert cut.status_code == 503
+    assert "We cannot tell whether that arrived" in cut.text
+    assert cut.headers["retry-after"]
+    world.proxy.cut_at = None
+    assert len(await asyncio.to_thread(world.site.submissions, "everything")) == kept

@@ -16,7 +16,12 @@ from studiogate.hosted.uploading import upload
 from studiogate.hosted.verifying import verify
 from studiogate.limits import Buckets, Limit, owner_of
 from studiogate.runtime import Runtime
-from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.storage.database import (
+    DatabaseUnavailableError,
+    OverloadedError,
+    TransactionConflictError,
+    UnknownOutcomeError,
+)
 from studiogate.storage.uploads import DiskFullError
 
 PREFIX = "/f/"
@@ -65,7 +70,8 @@ class HostedApp:
             answer = self._noticed(request, error.reason)
         except UNAVAILABLE as error:
             log.warning("page not served", request_id=request_id, problem=type(error).__name__)
-            answer = self._noticed(request, Reason.BUSY)
+            unsure = isinstance(error, UnknownOutcomeError)
+            answer = self._noticed(request, Reason.UNSURE if unsure else Reason.BUSY)
         except Exception:
             log.exception("internal error", request_id=request_id, route=_route(request.path))
             answer = self._noticed(request, Reason.FAILED)

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     TOO_LARGE = "too_large"
     METHOD = "method"
     BUSY = "busy"
+    UNSURE = "unsure"
     FAILED = "failed"
 
 
@@ -117,6 +118,10 @@ WORDINGS = {
     Reason.METHOD: Wording(405, "search", "Page not available", "This address only shows a form."),
     Reason.BUSY: Wording(
         503, "clock", "The service is busy", "Wait a few seconds, go back and try again."
+    ),
+    Reason.UNSURE: Wording(
+        503, "clock", "We cannot tell whether that arrived",
+        "The connection to our database broke while it was stored. Please go back and send it again.",
     ),
     Reason.FAILED: Wording(
         500, "alert", "Something went wrong", "The error was recorded. Please try again later."
