@@ -3,7 +3,7 @@
 import pytest
 
 from studiogate.cli.context import CommandError, _connected
-from studiogate.storage.database import Connection
+from studiogate.storage.database import Connection, ReadOnlyDatabaseError
 from tests.storage.proxy import proxy_of
 
 pytestmark = pytest.mark.anyio
@@ -29,5 +29,5 @@ async def test_a_lost_commit_is_not_called_a_failure(
 async def test_a_read_only_server_is_said(database_url: str, connection: Connection) -> None:
     name = await connection.fetchval("select current_database()")
     await connection.execute(f"alter database {name} set default_transaction_read_only = on")
-    with pytest.raises(CommandError, match="read-only"):
+    with pytest.raises(ReadOnlyDatabaseError, match="read-only"):
         await _connected(database_url, write, migrated=False)

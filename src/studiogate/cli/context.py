@@ -17,7 +17,7 @@ from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.ids import parse_id
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
-from studiogate.storage.database import Connection, DatabaseUnavailableError
+from studiogate.storage.database import Connection, DatabaseUnavailableError, PoolerError, ReadOnlyDatabaseError
 from studiogate.storage.embedded import running_postgres
 
 Result = TypeVar("Result")
@@ -67,6 +67,8 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
             raise CommandError("The database is not migrated: run `studiogate migrate`.")
         with database.own_errors(connection):
             return await work(connection)
+    except (ReadOnlyDatabaseError, PoolerError):
+        raise
     except DatabaseUnavailableError as error:
         lost = "The database was lost during the command. What it was doing may have been kept: check, then repeat it."
         raise CommandError(f"{lost} ({error})") from error
