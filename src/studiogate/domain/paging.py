@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 DEFAULT_LIMIT = 50
 MAXIMUM_LIMIT = 200
+# A page ends early where it would grow beyond this; the envelope around the rows takes less than 256 bytes of it.
+MAXIMUM_PAGE_BYTES = 4 * 1024 * 1024
+MAXIMUM_ROWS_BYTES = MAXIMUM_PAGE_BYTES - 256
 
 
 class PageRequest(NamedTuple):
