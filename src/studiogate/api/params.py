@@ -121,7 +121,7 @@ Cursor = Annotated[
 ]
 Limit = Annotated[
     Annotated[int, BeforeValidator(digits), Field(ge=1, le=MAXIMUM_LIMIT)],
-    Query(description=f"Rows on a page, 1 to {MAXIMUM_LIMIT}."),
+    Query(description=f"Rows on a page, 1 to {MAXIMUM_LIMIT}. A page ends early, with `has_more`, at 4 MiB."),
 ]
 UpdatedAfter = Annotated[
     DateTime | None, Query(description="Only what was created or changed at or after this instant.")
