@@ -17,6 +17,7 @@ from bench.scenarios import Scenario, scenarios
 from studiogate.storage import database
 from studiogate.storage.embedded import EmbeddedPostgres, running_postgres
 from tests.serving import API_MODULE, Service
+from tests.superuser import grant_to_tests
 
 PARTS = ("reads", "bookings", "people", "growth", "memory", "start", "events")
 ALONE, CROWDED = "studiogate", "crowded"
@@ -63,6 +64,7 @@ class Run:
             self._tell("measured the start")
         folder = tempfile.TemporaryDirectory(prefix="studiogate-bench-")
         with folder, running_postgres(Path(folder.name)) as postgres:
+            grant_to_tests(postgres)
             if self._plan.needs_servers:
                 self._measure_servers(postgres, Path(folder.name) / "programs")
             if "events" in self._plan.parts:

@@ -15,6 +15,7 @@ import pytest
 
 from studiogate.storage import migrate
 from studiogate.storage.embedded import EmbeddedPostgres
+from tests.superuser import grant_to_tests
 
 pytest_plugins = ["tests.battery"]
 _numbers = itertools.count(1)
@@ -36,6 +37,7 @@ def server_url() -> Iterator[str]:
         postgres = EmbeddedPostgres(Path(folder))
         postgres.start()
         try:
+            grant_to_tests(postgres)
             yield postgres.dsn()
         finally:
             postgres.stop()

@@ -1,10 +1,11 @@
-"""A backup is taken with pg_dump while bookings go on, and restored: what was acknowledged before is in it, whole."""
+"""A backup is taken while bookings go on, and restored: what was acknowledged before is in it, whole."""
 
 import asyncio
+import os
+import sys
 from pathlib import Path
 
 from studiogate.storage import database
-from studiogate.storage.embedded_programs import installation
 from tests.races import checker
 from tests.races.arena import Arena
 from tests.races.client import Call, History
@@ -19,22 +20,27 @@ async def backed_up(arena: Arena, dsn: str, file: Path, answers: int) -> History
     async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
         await load.reach(answers)
         before = History([call for call in arena.history.calls if call.known])
-        await _run("pg_dump", "--format=custom", f"--file={file}", f"--dbname={dsn}")
+        await _run(dsn, "backup", "-o", str(file))
         await load.reach(load.answers + ANSWERS_AFTER)
     return before
 
 
 async def restore(file: Path, target: str) -> None:
-    """The backup into an empty database."""
-    await _run("pg_restore", "--exit-on-error", "--no-owner", f"--dbname={target}", str(file))
+    """The backup into an empty database, which `doctor` is content with."""
+    await _run(target, "restore", str(file))
 
 
-async def _run(program: str, *arguments: str) -> None:
+async def _run(dsn: str, *words: str) -> None:
+    """A command on the database, with a data folder beside the file."""
+    settings = {"STUDIOGATE_DATABASE_URL": dsn, "STUDIOGATE_DATA_DIR": f"{words[-1]}.{words[0]}"}
     process = await asyncio.create_subprocess_exec(
-        installation() / "bin" / program, *arguments, stderr=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "studiogate", *words),
+        env={**os.environ, **settings},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
     )
-    _, complaints = await process.communicate()
-    assert process.returncode == 0, complaints.decode()
+    said, _ = await process.communicate()
+    assert process.returncode == 0, said.decode()
 
 
 async def missing(arena: Arena, connection: database.Connection, before: History) -> list[str]:

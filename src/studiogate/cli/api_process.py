@@ -17,7 +17,7 @@ import uvloop
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.api.app import PartnerApp
-from studiogate.cli import quick_start
+from studiogate.cli import privileges, quick_start
 from studiogate.cli.bounded_http import BoundedProtocol
 from studiogate.cli.doors import Doors
 from studiogate.limits import Buckets
@@ -34,9 +34,10 @@ def main() -> None:
     parser.add_argument("--lifeline", type=int, required=True)
     parser.add_argument("--gate", type=int)
     parser.add_argument("--buckets", type=Path, required=True)
+    privileges.add_option(parser)
     options = parser.parse_args()
+    settings = privileges.enter_data_folder(configuration.load(), options.account)
     quick_start.all_is_imported()
-    settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
     ending = _Ending()
@@ -75,6 +76,8 @@ async def _serve(
     runtime = Runtime.open(settings)
     app = Doors(runtime, Buckets(options.buckets))
     server = _Server(server_config(app))
+    server.config.load()
+    privileges.drop(options.account, "studiogate.api", "studiogate.hosted")
     ending.server = server
     leave_with_the_supervisor(options.lifeline)
     if options.gate is not None:

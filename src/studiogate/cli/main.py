@@ -13,6 +13,7 @@ from studiogate.settings import SettingsError
 from studiogate.storage.database import DatabaseUnavailableError, TransactionConflictError
 from studiogate.storage.embedded import EmbeddedPostgresError
 from studiogate.storage.migrate import MigrationError
+from studiogate.storage.service_account import AccountError
 
 # Where each command is: a function, or an application of several.
 COMMANDS = {
@@ -21,6 +22,8 @@ COMMANDS = {
     "worker": "worker:worker",
     "migrate": "upkeep:run_migrations",
     "doctor": "upkeep:doctor",
+    "backup": "backup:back_up",
+    "restore": "backup:restore",
     "import": "studio_file:import_file",
     "export": "studio_file:export",
     "demo": "demo_studio:load",
@@ -40,6 +43,7 @@ EXPECTED = (
     CommandError,
     SettingsError,
     EmbeddedPostgresError,
+    AccountError,
     DatabaseUnavailableError,
     TransactionConflictError,
     MigrationError,

@@ -16,8 +16,10 @@ from types import FrameType
 
 import structlog
 
+from studiogate.cli.privileges import prepared_account
 from studiogate.limits import Buckets
 from studiogate.settings import Settings
+from studiogate.storage.service_account import Account, hand_over, reaches
 
 DRAIN_SECONDS = 25.0
 LOOK_SECONDS = 0.2
@@ -40,6 +42,13 @@ def listen(host: str, port: int) -> socket.socket:
         raise
     listening.set_inheritable(True)
     return listening
+
+
+def _run_folder(account: Account | None) -> "tempfile.TemporaryDirectory[str]":
+    """What the processes share while they run, where the account can walk to it."""
+    place = tempfile.gettempdir()
+    reachable = reaches(account, Path(place, "any"))
+    return tempfile.TemporaryDirectory(prefix="studiogate-", dir=place if reachable else "/tmp")  # noqa: S108 # nosec B108
 
 
 @dataclass
@@ -66,7 +75,8 @@ class Supervisor:
         self._stopping = False
         self._children: list[Child] = []
         self._listening: socket.socket | None = None
-        self._run_folder = tempfile.TemporaryDirectory(prefix="studiogate-")
+        self._account = prepared_account(settings)
+        self._run_folder = _run_folder(self._account)
         self._lifeline, self._gate, self._alarm = os.pipe(), os.pipe(), os.pipe()
         self._gate_is_open = False
         self._ended = False
@@ -77,6 +87,8 @@ class Supervisor:
         folder = Path(self._run_folder.name)
         Buckets.create(folder / "buckets")
         (folder / "metrics").mkdir()
+        if self._account is not None:
+            hand_over(folder, self._account)
         return {
             **os.environ,
             "STUDIOGATE_DATABASE_URL": dsn,
@@ -89,16 +101,17 @@ class Supervisor:
         buckets = str(Path(self._run_folder.name) / "buckets")
         for number in range(workers):
             options = ["--socket", str(listening.fileno()), "--buckets", buckets, "--gate", str(self._gate[0])]
-            options += self._lifeline_option()
+            options += self._shared_options()
             self._children.append(Child(f"api-{number}", [*QUICKLY, "studiogate.cli.api_process", *options]))
         self._inherited += (listening.fileno(),)
         self._listening = listening
 
     def add_worker(self) -> None:
-        self._children.append(Child("worker", [*QUICKLY, "studiogate.cli.worker_process", *self._lifeline_option()]))
+        self._children.append(Child("worker", [*QUICKLY, "studiogate.cli.worker_process", *self._shared_options()]))
 
-    def _lifeline_option(self) -> list[str]:
-        return ["--lifeline", str(self._lifeline[0])]
+    def _shared_options(self) -> list[str]:
+        account = [] if self._account is None else ["--account", self._account.option]
+        return ["--lifeline", str(self._lifeline[0]), *account]
 
     @property
     def port(self) -> int:

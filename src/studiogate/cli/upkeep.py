@@ -41,16 +41,16 @@ def run_migrations(
 
 def doctor(as_json: AsJson = False, data: DataFolder = None) -> None:
     """Check database, migrations, clock, disk and every invariant; say what to do. A fault is exit status 1."""
-    findings = _findings(configuration.load(data_dir=data))
+    findings = examine(configuration.load(data_dir=data))
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
-        _print_findings(findings)
+        print_findings(findings)
     if any(finding.level == "fault" for finding in findings):
         raise typer.Exit(1)
 
 
-def _print_findings(findings: list[Finding]) -> None:
+def print_findings(findings: list[Finding]) -> None:
     """One line per finding, in columns, then a line that counts them."""
     width = max(len(finding.subject) for finding in findings)
     for finding in findings:
@@ -63,7 +63,7 @@ def _print_findings(findings: list[Finding]) -> None:
     screen.print(f"\n{checks}" if faults or warnings else f"\n{counted(len(findings), 'check')}: all is well.")
 
 
-def _findings(settings: configuration.Settings) -> list[Finding]:
+def examine(settings: configuration.Settings) -> list[Finding]:
     disk = _disk(settings)
     try:
         with database_of(settings) as dsn:

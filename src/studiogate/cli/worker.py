@@ -1,12 +1,13 @@
 """studiogate worker. Apart from `up` and `serve`, which need none of what it imports."""
 
 import asyncio
+from collections.abc import Callable
 
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.cli.context import DataFolder, screen
 from studiogate.cli.serve import check_database, database_for
-from studiogate.cli.worker_process import work
+from studiogate.cli.supervisor import Supervisor
 
 
 def worker(data: DataFolder = None) -> None:
@@ -14,7 +15,12 @@ def worker(data: DataFolder = None) -> None:
     settings = configuration.load(data_dir=data)
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
-    with database_for(settings, lambda *_: None) as (dsn, _):
+
+    def supervised(dsn: str, keep_alive: Callable[[], None]) -> Supervisor:
+        return Supervisor(settings, dsn, keep_alive)
+
+    with database_for(settings, supervised) as (dsn, supervisor), supervisor:
         asyncio.run(check_database(settings, dsn))
+        supervisor.add_worker()
         screen.print("The worker runs. Ctrl-C stops it.")
-        asyncio.run(work(settings.model_copy(update={"database_url": dsn}), lifeline=None))
+        supervisor.run()

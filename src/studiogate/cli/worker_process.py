@@ -9,7 +9,8 @@ import uvloop
 
 from studiogate import settings as configuration
 from studiogate import telemetry
-from studiogate.cli import quick_start
+from studiogate.cli import privileges, quick_start
+from studiogate.flows.forms import mail_texts
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings
 from studiogate.worker.deliver import Deliverer
@@ -21,9 +22,12 @@ from studiogate.worker.sweep import sweep_forever
 def main() -> None:
     parser = argparse.ArgumentParser(prog="studiogate.cli.worker_process")
     parser.add_argument("--lifeline", type=int, required=True)
+    privileges.add_option(parser)
     options = parser.parse_args()
+    settings = privileges.enter_data_folder(configuration.load(), options.account)
+    mail_texts.warm()
+    privileges.drop(options.account, "studiogate.worker")
     quick_start.all_is_imported()
-    settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

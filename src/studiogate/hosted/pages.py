@@ -23,6 +23,7 @@ _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
     undefined=StrictUndefined,
+    auto_reload=False,
     trim_blocks=True,
     lstrip_blocks=True,
 )
@@ -30,7 +31,8 @@ _templates.globals.update(asset=assets.address, theme=assets.theme_address)
 
 
 def warm() -> None:
-    """Compile every template now: the first visitor waits for none."""
+    """Read every asset and compile every template now: the first visitor waits for none."""
+    assets.address("form.css")
     for name in _templates.list_templates():
         _templates.get_template(name)
 

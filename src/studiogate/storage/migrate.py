@@ -4,7 +4,9 @@ A migration that was applied must never change: its checksum is kept and compare
 """
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 
 from studiogate.storage.database import Connection
@@ -29,6 +31,7 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
+@cache  # Asked by every /readyz, also of a process that can no longer read the files.
 def migrations() -> list[Migration]:
     folder = resources.files("studiogate.storage") / "migrations"
     files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
@@ -55,15 +58,19 @@ async def pending(connection: Connection) -> list[Migration]:
     return [migration for version, migration in known.items() if version not in applied]
 
 
-async def migrate(connection: Connection) -> list[Migration]:
-    """Apply what is pending, each migration in a transaction of its own; return what was applied."""
+async def migrate(connection: Connection, only: Collection[str] | None = None) -> list[Migration]:
+    """Apply what is pending, each migration in a transaction of its own; return what was applied.
+
+    ``only`` are the versions to apply, for a backup of an earlier schema.
+    """
     async with connection.transaction():
         await connection.execute(ONE_AT_A_TIME, LOCK)
         await connection.execute(
             "create table if not exists schema_migrations"
             " (version text primary key, checksum text not null, applied_at timestamptz not null default now())"
         )
-    return [migration for migration in await pending(connection) if await _apply(connection, migration)]
+    todo = [each for each in await pending(connection) if only is None or each.version in only]
+    return [migration for migration in todo if await _apply(connection, migration)]
 
 
 async def _apply(connection: Connection, migration: Migration) -> bool:

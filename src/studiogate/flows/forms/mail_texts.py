@@ -21,9 +21,18 @@ _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "mail_templates"),
     autoescape=select_autoescape(["html"]),
     undefined=StrictUndefined,
+    auto_reload=False,
     trim_blocks=True,
     lstrip_blocks=True,
 )
+
+
+def warm() -> None:
+    """Compile every template now: a process that gives up root may not be able to read them later."""
+    for name in _TEMPLATES.list_templates():
+        _TEMPLATES.get_template(name)
+
+
 _UNFIT_IN_A_HEADER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 MAX_SUBJECT = 150
 

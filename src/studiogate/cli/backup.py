@@ -1,0 +1,158 @@
+"""studiogate backup | restore: a whole installation as one file."""
+
+import asyncio
+import base64
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from studiogate import clock
+from studiogate import settings as configuration
+from studiogate.cli import upkeep
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    complaints,
+    counted,
+    database_of,
+    print_json,
+    screen,
+)
+from studiogate.cli.demo_studio import KEY_FILE as DEMO_KEY
+from studiogate.cli.privileges import prepared_account
+from studiogate.flows import backup as flow
+from studiogate.flows.backup import Content, Installation, NotEmptyError
+from studiogate.settings import KEY_FILE, PREFIX, Settings
+from studiogate.storage import database
+from studiogate.storage.backup_archive import DamagedBackupError, PrivateFile
+from studiogate.storage.uploads import UploadFolder
+
+SECRETS = (KEY_FILE, DEMO_KEY)
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: studiogate-TIME.backup, in this folder.")
+]
+BackupFile = Annotated[Path, typer.Argument(metavar="FILE", help="What `studiogate backup` wrote.")]
+
+
+def back_up(output: Output = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Write the whole installation (rows, uploads, secrets) to one file, while it runs."""
+    settings = configuration.load(data_dir=data)
+    path = output or Path(f"studiogate-{clock.now():%Y%m%dT%H%M%SZ}.backup")
+    try:
+        with PrivateFile(path) as file, _progress(shown=not as_json) as progress, database_of(settings) as dsn:
+            content = asyncio.run(_back_up(dsn, settings, file, progress))
+    except flow.EmptyError as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f"{error.filename or path}: {error.strerror}. Name another file with -o FILE.") from None
+    size = path.stat().st_size
+    if as_json:
+        print_json({"file": str(path), "bytes": size, **_facts(content), "missing_uploads": content.missing})
+        return
+    screen.print(f"{path}: {_parts(content)}, {size / 1e6:.1f} MB.", soft_wrap=True)
+    screen.print("It holds people's data and the installation's keys: keep it as secret as the data folder.")
+    for each in content.missing:
+        complaints.print(f"warning: the file of upload {each} is lost; its row is in the backup.", soft_wrap=True)
+
+
+async def _back_up(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
+    connection, watching = await database.connect(dsn), await database.connect(dsn)
+    try:
+        folder = UploadFolder(settings.data_dir)
+        return await flow.back_up(Installation(connection, watching, folder, _secrets(settings), progress), file)
+    finally:
+        await watching.close()
+        await connection.close()
+
+
+def _secrets(settings: Settings) -> dict[str, bytes]:
+    """The files of the data folder that hold keys; the deployment's key also where it is a setting."""
+    files = {name: settings.data_dir / name for name in SECRETS}
+    found = {name: path.read_bytes() for name, path in files.items() if path.exists()}
+    if settings.secret_key is not None:
+        found[KEY_FILE] = settings.secret_key.encode() + b"\n"
+    return found
+
+
+def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Load a backup into an empty data folder or database, then check it as `doctor` does."""
+    settings = configuration.load(data_dir=data)
+    with _opened(path) as file, _progress(shown=not as_json) as progress, database_of(settings) as dsn:
+        try:
+            content = asyncio.run(_restore(dsn, settings, file, progress))
+        except DamagedBackupError as error:
+            raise CommandError(f"{path} cannot be restored: {error}. Nothing was loaded.") from None
+        except NotEmptyError as error:
+            raise CommandError(str(error)) from None
+    prepared_account(settings)
+    findings = upkeep.examine(settings)
+    faults = [finding for finding in findings if finding.level == "fault"]
+    if as_json:
+        print_json({**_facts(content), "faults": [finding.text for finding in faults]})
+    else:
+        screen.print(f"Restored {_parts(content)}, as of {content.created_at}.")
+        upkeep.print_findings(findings)
+    if faults:
+        raise typer.Exit(1)
+
+
+async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
+    connection = await database.connect(dsn)
+    try:
+        content = await flow.restore(connection, UploadFolder(settings.data_dir), file, progress)
+    finally:
+        await connection.close()
+    _keep_secrets(settings, content.secrets)
+    return content
+
+
+def _keep_secrets(settings: Settings, secrets: dict[str, bytes]) -> None:
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    for name in SECRETS:
+        if name not in secrets or (name == KEY_FILE and settings.secret_key is not None):
+            continue
+        with PrivateFile(settings.data_dir / name) as file:
+            file.write(secrets[name])
+    own = settings.secret_key
+    if own is not None and KEY_FILE in secrets and base64.b64decode(own) != base64.b64decode(secrets[KEY_FILE]):
+        complaints.print(
+            f"warning: {PREFIX}SECRET_KEY is not the key of the backup: webhook secrets cannot be opened with it.",
+            soft_wrap=True,
+        )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
+    with file:
+        yield file
+
+
+def _facts(content: Content) -> dict[str, object]:
+    return {"created_at": content.created_at, "tables": content.tables, "uploads": content.uploads}
+
+
+def _parts(content: Content) -> str:
+    return f"{counted(content.tables, 'table')} and {counted(content.uploads, 'upload')}"
+
+
+@contextmanager
+def _progress(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar per step on a terminal, nothing elsewhere."""
+    columns = (TextColumn("{task.description:9}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=complaints, disable=not (shown and complaints.is_terminal)) as bars:
+        tasks = {step: bars.add_task(step, total=None, start=False) for step in ("files", "rows")}
+
+        def report(step: str, done: int, total: int) -> None:
+            bars.start_task(tasks[step])
+            bars.update(tasks[step], completed=done, total=total)
+
+        yield report

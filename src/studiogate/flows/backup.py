@@ -1,0 +1,217 @@
+"""Backup and restore of an installation: all rows, uploaded files and secrets, as they were at one moment.
+
+The rows are read in one snapshot. An uploaded file is complete before its row is committed and is removed only after
+its row is, so every row of the snapshot has its file, except where housekeeping has removed both since: such a row is
+left out. A restore is one transaction on an empty database: all of it, or nothing.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+from uuid import UUID
+
+from studiogate import clock
+from studiogate.domain.bookings.instants import instant_text
+from studiogate.storage import backup as rows
+from studiogate.storage import migrate
+from studiogate.storage.backup import Table, Upload
+from studiogate.storage.backup_archive import (
+    HEADER,
+    PART_BYTES,
+    ArchiveReader,
+    ArchiveWriter,
+    DamagedBackupError,
+    Member,
+)
+from studiogate.storage.database import Connection
+from studiogate.storage.uploads import UploadFolder
+
+FORMAT = 1
+Progress = Callable[[str, int, int], None]
+
+
+class EmptyError(Exception):
+    """There is nothing to back up."""
+
+
+class NotEmptyError(Exception):
+    """There is something where the backup should be restored; the text says what to do."""
+
+
+@dataclass
+class Content:
+    """What a backup holds, or what was restored from one. ``missing`` are uploads whose files are lost."""
+
+    created_at: str
+    tables: int = 0
+    uploads: int = 0
+    missing: list[str] = field(default_factory=list)
+    secrets: dict[str, bytes] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Where the parts of an installation are. ``watching`` sees what was committed after the snapshot."""
+
+    connection: Connection
+    watching: Connection
+    folder: UploadFolder
+    secrets: dict[str, bytes]
+    progress: Progress
+
+
+async def back_up(installation: Installation, file: IO[bytes]) -> Content:
+    """Write everything, as it is now, while the service goes on."""
+    connection = installation.connection
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        tables = await rows.tables(connection)
+        if not tables:
+            raise EmptyError("The database is empty: there is nothing to back up.")
+        content = Content(instant_text(clock.now()), len(tables))
+        archive = ArchiveWriter(file)
+        header = {
+            "format": FORMAT,
+            "created_at": content.created_at,
+            "migrations": await rows.applied_migrations(connection),
+            "tables": [table._asdict() for table in tables],
+            "sequences": await rows.sequences(connection),
+        }
+        archive.add(HEADER, json.dumps(header).encode())
+        for name, secret in installation.secrets.items():
+            archive.add(f"secrets/{name}", secret)
+        gone = await _add_uploads(installation, archive, content)
+        for number, table in enumerate(tables, 1):
+            await _add_table(connection, archive, table, gone if table.name == rows.UPLOADS else [])
+            installation.progress("rows", number, len(tables))
+        archive.finish()
+    return content
+
+
+async def _add_uploads(installation: Installation, archive: ArchiveWriter, content: Content) -> list[UUID]:
+    """Return the rows of the snapshot that are gone by now, and their files with them."""
+    gone: list[UUID] = []
+    found = await rows.uploads(installation.connection)
+    for number, upload in enumerate(found, 1):
+        if _add_upload(installation.folder, archive, upload):
+            content.uploads += 1
+        elif await rows.upload_exists(installation.watching, upload):
+            content.missing.append(f"{upload.studio_id}/{upload.stored_name}")
+        else:
+            gone.append(upload.id)
+        installation.progress("files", number, len(found))
+    return gone
+
+
+def _add_upload(folder: UploadFolder, archive: ArchiveWriter, upload: Upload) -> bool:
+    for _ in range(2):  # It may be moved to its place between the look and the opening.
+        try:
+            with folder.find(upload.studio_id, upload.stored_name).open("rb") as file:
+                archive.add_file(f"uploads/{upload.studio_id}/{upload.stored_name}", file)
+                return True
+        except FileNotFoundError:
+            continue
+    return False
+
+
+async def _add_table(connection: Connection, archive: ArchiveWriter, table: Table, without: list[UUID]) -> None:
+    part = bytearray()
+    number = 0
+
+    async def write(chunk: bytes) -> None:
+        nonlocal number
+        part.extend(chunk)
+        if len(part) >= PART_BYTES:
+            rows_end = part.rfind(b"\n") + 1  # An end of line inside a value is escaped.
+            archive.add(f"tables/{table.name}/{number}", bytes(part[:rows_end]))
+            del part[:rows_end]
+            number += 1
+
+    await rows.copy_out(connection, table, without, write)
+    archive.add(f"tables/{table.name}/{number}", bytes(part))
+
+
+async def restore(connection: Connection, folder: UploadFolder, file: IO[bytes], progress: Progress) -> Content:
+    """Load a backup into an empty database and an empty folder, then bring the schema up to date.
+
+    The secrets are returned: where they belong is for the caller to say.
+    """
+    if count := await rows.table_count(connection):
+        raise NotEmptyError(
+            f"The database is not empty ({count} tables). Restore into a new data folder (--data DIR), or into an "
+            "empty database (STUDIOGATE_DATABASE_URL)."
+        )
+    if any((folder.data / "uploads").rglob("*")):
+        raise NotEmptyError(f"{folder.data / 'uploads'} is not empty: move it away, or name another --data folder.")
+    written: list[Path] = []
+    try:
+        async with connection.transaction():
+            content = await _load(connection, folder, ArchiveReader(file), written, progress)
+    except BaseException:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
+    await migrate.migrate(connection)
+    await rows.analyze(connection)
+    return content
+
+
+async def _load(
+    connection: Connection, folder: UploadFolder, archive: ArchiveReader, written: list[Path], progress: Progress
+) -> Content:
+    members = archive.members()
+    header = _header(next(members))
+    await _migrate_to(connection, header["migrations"])
+    tables = {table["name"]: Table(table["name"], table["columns"]) for table in header["tables"]}
+    content = Content(header["created_at"])
+    for member in members:
+        kind, _, name = member.name.partition("/")
+        if kind == "secrets":
+            content.secrets[name] = member.stream.read()
+        elif kind == "uploads":
+            written.append(_write_upload(folder, name, member))
+            content.uploads += 1
+            progress("files", content.uploads, content.uploads)
+        else:
+            table = tables[name.partition("/")[0]]
+            if member.name.endswith("/0"):
+                content.tables += 1
+                progress("rows", content.tables, len(tables))
+            await rows.copy_in(connection, table, _chunks(member))
+    for name, value in header["sequences"].items():
+        await rows.set_sequence(connection, name, value)
+    return content
+
+
+def _header(member: Member) -> dict[str, Any]:
+    header: Any = json.loads(member.stream.read()) if member.name == HEADER else None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise DamagedBackupError("it is not a backup of Studiogate, or one of a newer release")
+    return header
+
+
+async def _migrate_to(connection: Connection, applied: dict[str, str]) -> None:
+    """The schema of the backup: its own migrations, of which each must be known here, unchanged."""
+    known = {each.version: each.checksum for each in migrate.migrations()}
+    for version, checksum in applied.items():
+        if known.get(version) != checksum:
+            raise DamagedBackupError(f"it was made by a release that this one does not know (migration {version})")
+    await migrate.migrate(connection, only=set(applied))
+    await rows.lift_timeouts(connection)
+
+
+def _write_upload(folder: UploadFolder, name: str, member: Member) -> Path:
+    studio_id, _, stored_name = name.partition("/")
+    path = folder.kept(UUID(studio_id), stored_name)
+    folder.make_private(path.parent)
+    with path.open("xb") as file:
+        path.chmod(0o600)
+        while chunk := member.stream.read(PART_BYTES):
+            file.write(chunk)
+    return path
+
+
+async def _chunks(member: Member) -> AsyncIterator[bytes]:
+    while chunk := member.stream.read(1 << 20):
+        yield chunk

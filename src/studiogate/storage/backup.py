@@ -1,0 +1,113 @@
+"""The rows of a backup: every table of ours by COPY, whatever the server's version. Operators only, all studios."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.storage.database import Connection
+
+MIGRATIONS = "schema_migrations"
+UPLOADS = "form_uploads"
+
+TABLES = """
+    select c.relname::text as name,
+           array(select a.attname::text from pg_attribute a where a.attrelid = c.oid and a.attnum > 0
+                 and not a.attisdropped and a.attgenerated = '' order by a.attnum) as columns,
+           array(select distinct r.relname::text from pg_constraint f join pg_class r on r.oid = f.confrelid
+                 where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid) as parents
+    from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by c.relname"""
+
+SEQUENCES = """
+    select sequencename::text as name, last_value from pg_sequences
+    where schemaname = 'public' and last_value is not null"""
+
+
+class Table(NamedTuple):
+    name: str
+    columns: list[str]
+
+
+class Upload(NamedTuple):
+    studio_id: UUID
+    id: UUID
+    stored_name: str
+
+
+class UnorderedTablesError(Exception):
+    """Tables that refer to each other in a circle cannot be restored one after the other."""
+
+
+async def tables(connection: Connection) -> list[Table]:
+    """All tables, each after those that it refers to, without the history of migrations."""
+    rows = await connection.fetch(TABLES)
+    remaining = {row["name"]: (Table(row["name"], row["columns"]), set(row["parents"])) for row in rows}
+    remaining.pop(MIGRATIONS, None)
+    ordered: list[Table] = []
+    while remaining:
+        free = [table for table, parents in remaining.values() if not parents & remaining.keys()]
+        if not free:
+            raise UnorderedTablesError(", ".join(remaining))
+        ordered += free
+        for table in free:
+            del remaining[table.name]
+    return ordered
+
+
+async def table_count(connection: Connection) -> int:
+    return len(await connection.fetch(TABLES))
+
+
+async def applied_migrations(connection: Connection) -> dict[str, str]:
+    rows = await connection.fetch(f"select version, checksum from {MIGRATIONS} order by version")
+    return {row["version"]: row["checksum"] for row in rows}
+
+
+async def sequences(connection: Connection) -> dict[str, int]:
+    return {row["name"]: row["last_value"] for row in await connection.fetch(SEQUENCES)}
+
+
+async def set_sequence(connection: Connection, name: str, value: int) -> None:
+    await connection.execute("select setval(format('public.%I', $1::text)::regclass, $2)", name, value)
+
+
+async def uploads(connection: Connection) -> list[Upload]:
+    rows = await connection.fetch(f"select studio_id, id, stored_name from {UPLOADS} order by studio_id, id")
+    return [Upload(*row) for row in rows]
+
+
+async def upload_exists(connection: Connection, upload: Upload) -> bool:
+    statement = f"select exists (select from {UPLOADS} where studio_id = $1 and id = $2)"
+    return bool(await connection.fetchval(statement, upload.studio_id, upload.id))
+
+
+async def copy_out(
+    connection: Connection, table: Table, without: Sequence[UUID], write: Callable[[bytes], Coroutine[Any, Any, None]]
+) -> None:
+    """Write a table's rows in COPY's text format; ``without`` are ids that are left out."""
+    columns = ", ".join(map(_quoted, table.columns))
+    statement = f"select {columns} from public.{_quoted(table.name)}"
+    if without:
+        await connection.copy_from_query(f"{statement} where id <> all($1::uuid[])", list(without), output=write)
+    else:
+        await connection.copy_from_query(statement, output=write)
+
+
+async def copy_in(connection: Connection, table: Table, chunks: AsyncIterator[bytes]) -> None:
+    """Load what ``copy_out`` wrote. Our triggers rest meanwhile: what they would add is in the backup."""
+    name = f"public.{_quoted(table.name)}"
+    await connection.execute(f"alter table {name} disable trigger user")
+    await connection.copy_to_table(table.name, schema_name="public", columns=table.columns, source=chunks)
+    await connection.execute(f"alter table {name} enable trigger user")
+
+
+async def lift_timeouts(connection: Connection) -> None:
+    """For the rest of the transaction: those of the migrations are not meant for loading all rows."""
+    await connection.execute("set local lock_timeout = 0; set local statement_timeout = 0")
+
+
+async def analyze(connection: Connection) -> None:
+    await connection.execute("analyze")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

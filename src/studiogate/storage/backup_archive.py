@@ -1,0 +1,151 @@
+"""The file of a backup: a gzip-compressed tar whose last member holds the checksums of all others.
+
+backup.json               format, time, migrations, tables with their columns, sequences, missing uploads
+secrets/NAME              what the data folder keeps secret
+uploads/STUDIO/NAME       the uploaded files
+tables/NAME/NUMBER        the rows, in COPY's text format, in parts
+checksums.json            the SHA-256 of every member above
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, NamedTuple
+
+HEADER, CHECKSUMS = "backup.json", "checksums.json"
+PART_BYTES = 4 << 20
+MAXIMUM_UPLOAD = 1 << 30
+_NAME = re.compile(
+    r"secrets/[a-z]+\.key|uploads/[0-9a-f-]{36}/[0-9a-f]{32}|tables/[a-z_0-9]+/[0-9]+|backup\.json|checksums\.json"
+)
+
+
+class DamagedBackupError(Exception):
+    """The file is no backup, is cut short, or was changed; the text says which."""
+
+
+class Member(NamedTuple):
+    name: str
+    size: int
+    stream: IO[bytes]
+
+
+class ArchiveWriter:
+    """Writes members one after the other; the checksums come with ``finish``."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._tar = tarfile.open(fileobj=file, mode="w:gz", compresslevel=6)  # noqa: SIM115  closed by finish
+        self._checksums: dict[str, str] = {}
+
+    def add(self, name: str, content: bytes) -> None:
+        self._add(name, len(content), io.BytesIO(content))
+        self._checksums[name] = hashlib.sha256(content).hexdigest()
+
+    def add_file(self, name: str, file: IO[bytes]) -> None:
+        hashing = _Hashing(file)
+        self._add(name, os.fstat(file.fileno()).st_size, hashing)
+        self._checksums[name] = hashing.digest.hexdigest()
+
+    def _add(self, name: str, size: int, content: Any) -> None:
+        member = tarfile.TarInfo(name)
+        member.size, member.mode = size, 0o600
+        self._tar.addfile(member, content)
+
+    def finish(self) -> None:
+        self._add_checksums()
+        self._tar.close()
+
+    def _add_checksums(self) -> None:
+        content = json.dumps(self._checksums).encode()
+        self._add(CHECKSUMS, len(content), io.BytesIO(content))
+
+
+class _Hashing:
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        content = self._file.read(size)
+        self.digest.update(content)
+        return content
+
+
+class _Checked(_Hashing):
+    """Read by the caller, whose errors are then those of the file."""
+
+    def read(self, size: int = -1) -> bytes:
+        with _explained():
+            return super().read(size)
+
+
+class ArchiveReader:
+    """Reads the members in their order; the checksums are compared at the end, and only then is all of it true."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._found: dict[str, str] = {}
+        with _explained():
+            self._tar = tarfile.open(fileobj=file, mode="r|gz")  # noqa: SIM115  the file is the caller's
+
+    def members(self) -> Iterator[Member]:
+        """Every member before the checksums. Each must be read to its end before the next one is asked for."""
+        with _explained():
+            for info in self._tar:
+                stream = self._tar.extractfile(info) if info.isreg() and _NAME.fullmatch(info.name) else None
+                if stream is None:
+                    raise DamagedBackupError(f"it holds {info.name!r}, which is no part of a backup")
+                if info.name == CHECKSUMS:
+                    self._compare(json.loads(stream.read()))
+                    return
+                hashing = _Checked(stream)
+                yield Member(info.name, info.size, hashing)  # type: ignore[arg-type]
+                while hashing.read(PART_BYTES):
+                    pass
+                self._found[info.name] = hashing.digest.hexdigest()
+            raise DamagedBackupError("it is cut short")
+
+    def _compare(self, expected: Any) -> None:
+        if expected != self._found:
+            raise DamagedBackupError("its checksums do not fit its content")
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError) as error:
+        raise DamagedBackupError(str(error) or "it cannot be read") from error
+
+
+class PrivateFile:
+    """A file of mode 0600 that appears under its name only when it is complete."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._draft = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        self.stream = os.fdopen(descriptor, "wb")
+
+    def __enter__(self) -> IO[bytes]:
+        return self.stream
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.stream.flush()
+                os.fsync(self.stream.fileno())
+                self._draft.replace(self._path)
+        finally:
+            self.stream.close()
+            with suppress(FileNotFoundError):
+                self._draft.unlink()

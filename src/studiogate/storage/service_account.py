@@ -1,0 +1,141 @@
+"""The account that PostgreSQL, the API and the worker run as when Studiogate is started by root.
+
+PostgreSQL refuses to run as root, and a process that talks to the network should not. Only the data folder is handed
+to the account; the folders above it, which may be closed to it (/root, mktemp -d), keep their permissions. A process
+that works there is started with the folder as its working directory and names it by ``HERE``, which needs no
+permission on the folders above. As an ordinary user the account is None: ourselves.
+"""
+
+import logging
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+NAME = "studiogate"
+HERE = Path("/proc/self/cwd")
+
+log = logging.getLogger(__name__)
+
+
+class AccountError(Exception):
+    """No account can be used, or a folder belongs to another one; the text says what to do."""
+
+
+class Account(NamedTuple):
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def option(self) -> str:
+        """For the command line of a process that becomes this account."""
+        return f"{self.uid}:{self.gid}"
+
+
+def service_account(data: Path) -> Account | None:
+    """Return the account for a data folder: the owner of what is in it, else one of the machine's, added if need be."""
+    if os.geteuid() != 0:
+        return None
+    for ours in (data / "postgres", data / "uploads", data):
+        with suppress(FileNotFoundError):
+            owner = ours.stat()
+            if owner.st_uid != 0:
+                return Account(f"user {owner.st_uid}", owner.st_uid, owner.st_gid)
+    # Not `postgres` first: that account may own, and may enter without a password, a database of the machine's.
+    account = _account(NAME) or _new_account(NAME) or _account("postgres") or _account("nobody")
+    if account is None:
+        raise AccountError(
+            "Studiogate does not serve as root, and this machine has no user studiogate, postgres or nobody: add one "
+            "(`useradd --system studiogate`), or run Studiogate as an ordinary user."
+        )
+    return account
+
+
+def _account(name: str) -> Account | None:
+    with suppress(KeyError):
+        entry = pwd.getpwnam(name)
+        return Account(name, entry.pw_uid, entry.pw_gid)
+    return None
+
+
+def _new_account(name: str) -> Account | None:
+    useradd = shutil.which("useradd")
+    if useradd is None:
+        return None
+    log.warning("adding the system user %s, because Studiogate does not serve as root", name)
+    command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", name]
+    # Constants only; should it fail, another account serves.
+    subprocess.run(command, check=False, capture_output=True)  # noqa: S603 # nosec B603
+    return _account(name)
+
+
+def may(account: Account, path: Path, bits: int) -> bool:
+    """Whether the account has these permissions (of 4 read, 2 write, 1 search or execute) on the path itself."""
+    found = path.stat()
+    shift = 6 if found.st_uid == account.uid else 3 if found.st_gid == account.gid else 0
+    return (found.st_mode >> shift) & bits == bits
+
+
+def reaches(account: Account | None, path: Path) -> bool:
+    """Whether the account may walk to the path from the root of the file system."""
+    return account is None or all(may(account, parent, 1) for parent in path.resolve().parents)
+
+
+def place_of(account: Account | None, folder: Path) -> tuple[Path, Path]:
+    """Return the working directory of a process that uses the folder, and the folder's name for that process."""
+    if reaches(account, folder):
+        return Path("/"), folder
+    if sys.platform == "linux":
+        return folder, HERE
+    closed = next(parent for parent in reversed(folder.parents) if account and not may(account, parent, 1))
+    raise AccountError(
+        f"{account.name if account else 'We'} cannot enter {closed}: run `chmod o+x {closed}`, or name another data "
+        "folder (STUDIOGATE_DATA_DIR)."
+    )
+
+
+def make_private(folder: Path, account: Account | None) -> None:
+    """Make a folder of mode 0700 that belongs to the account, or check and hand over the one that is there."""
+    uid = account.uid if account else os.geteuid()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if account and found.st_uid == 0 and stat.S_ISDIR(found.st_mode):  # New, or a backup copied back by root.
+        hand_over(folder, account)
+    elif found.st_uid != uid or not stat.S_ISDIR(found.st_mode):
+        raise AccountError(f"{folder} belongs to user {found.st_uid}, not {uid}: run as that user or move it.")
+    folder.chmod(0o700)
+
+
+def hand_over(path: Path, account: Account) -> None:
+    """Give a file, or a folder with all that is in it, to the account. Links are not followed."""
+    os.chown(path, account.uid, account.gid, follow_symlinks=False)
+    for parent, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            os.chown(Path(parent, name), account.uid, account.gid, follow_symlinks=False)
+
+
+def let_into(folder: Path, account: Account) -> None:
+    """Let the account enter our own folder, by its group where that takes nothing from another one."""
+    if may(account, folder, 1):
+        return
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if mode & stat.S_IRWXG:
+        folder.chmod(mode | stat.S_IXOTH)
+    else:
+        os.chown(folder, -1, account.gid)
+        folder.chmod(mode | stat.S_IXGRP)
+
+
+def become(option: str) -> None:
+    """Give up root for good, in favour of the account that ``Account.option`` named."""
+    uid, gid = map(int, option.split(":"))
+    os.setgroups([])
+    os.setgid(gid)
+    os.setuid(uid)
+    os.umask(0o077)

@@ -1,0 +1,69 @@
+"""Started by root, the processes that serve and work are somebody else, and need nothing that only root can read."""
+
+import os
+import stat
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.security import test_logs
+from tests.security.sieve import Secrets
+from tests.serving import API_MODULE, ROOT, Service
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root; an ordinary user gives up nothing")
+
+# As if the interpreter, its packages and our own were in a folder that is closed to everybody but root.
+CLOSED = f"""
+import os, sys
+
+places = ({str(ROOT)!r}, sys.prefix, sys.base_prefix)
+
+def refuse(event, arguments):
+    if event == "open" and isinstance(arguments[0], str) and os.geteuid() != 0:
+        path = arguments[0]
+        if path.startswith(places) or (path[:1] != "/" and path.endswith((".py", ".pyc"))):
+            sys.stderr.write(f"CLOSED {{path}}\\n")
+            raise PermissionError(13, "Permission denied", path)
+
+sys.addaudithook(refuse)
+"""
+
+
+@pytest.fixture
+def closed_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(CLOSED)
+    original = Service.__init__
+
+    def with_site(self: Service, *arguments: object, **options: object) -> None:
+        environment = dict(options.pop("environment", None) or {})  # type: ignore[call-overload]
+        environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path / "site"), str(ROOT), str(ROOT / "src")])
+        original(self, *arguments, environment=environment, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Service, "__init__", with_site)
+
+
+@only_root
+def test_a_whole_run_without_root(tmp_path: Path, closed_installation: None) -> None:
+    """Everything that the service does, from a data folder and an installation that its account cannot walk to."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    modes = {parent: parent.stat().st_mode for parent in (closed, tmp_path)}
+    data = closed / "data"
+    logs = dict[str, str]()
+    with test_logs.running(data, Secrets(), API_MODULE, logs) as full_run:
+        service = full_run.service
+        served = [*service.api_pids(), service.worker_pid()]
+        for pid in served:
+            process = psutil.Process(pid)
+            assert set(process.uids()) == {data.joinpath("postgres").stat().st_uid}
+            assert 0 not in {*process.uids(), *process.gids()}
+            assert "Groups:\t\n" in Path(f"/proc/{pid}/status").read_text().replace(" \n", "\n")
+        full_run.everything()
+    wanted = [line for line in logs["service"].splitlines() if line.startswith("CLOSED")]
+    assert [line for line in wanted if not line.endswith(".py")] == [], "other than the sources, for tracebacks"
+    assert {parent: parent.stat().st_mode for parent in modes} == modes
+    uploads = data / "uploads"
+    assert {path.stat().st_uid for path in (uploads, *uploads.rglob("*"))} == {(data / "postgres").stat().st_uid}
+    assert stat.S_IMODE(uploads.stat().st_mode) == 0o700

@@ -1,0 +1,40 @@
+"""What tests and measurements need of an embedded server beyond the service's own role, which is no superuser."""
+
+import asyncio
+import os
+import signal
+
+import asyncpg
+
+from studiogate.storage.embedded import EmbeddedPostgres
+from studiogate.storage.embedded_programs import NAME, ROLE
+from studiogate.storage.embedded_settings import ACCESS, ACCESS_RULES
+
+# To make a database per test, and to plant what triggers and foreign keys forbid.
+NEEDED = (f"alter role {ROLE} createdb", f"grant set on parameter session_replication_role to {ROLE}")
+
+
+def grant_to_tests(postgres: EmbeddedPostgres) -> None:
+    """Let the superuser in for a moment and give the service's role what the tests need."""
+    _set_rules(postgres, "local all all trust")
+    asyncio.run(_execute(postgres.dsn("postgres").replace(f"{ROLE}@", f"{NAME}@")))
+    _set_rules(postgres, ACCESS)
+
+
+def _set_rules(postgres: EmbeddedPostgres, rules: str) -> None:
+    (postgres.cluster / ACCESS_RULES).write_text(rules + "\n")
+    os.kill(int((postgres.cluster / "postmaster.pid").read_text().split("\n")[0]), signal.SIGHUP)
+
+
+async def _execute(dsn: str) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                connection = await asyncpg.connect(dsn)
+            except asyncpg.InvalidAuthorizationSpecificationError:  # The server has not read its rules again yet.
+                await asyncio.sleep(0.01)
+            else:
+                break
+    for statement in NEEDED:
+        await connection.execute(statement)
+    await connection.close()
