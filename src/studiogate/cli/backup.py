@@ -1,7 +1,6 @@
 """studiogate backup | restore: a whole installation as one file."""
 
 import asyncio
-import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +26,7 @@ from studiogate.cli.demo_studio import KEY_FILE as DEMO_KEY
 from studiogate.cli.privileges import prepared_account
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError
-from studiogate.settings import KEY_FILE, PREFIX, Settings
+from studiogate.settings import KEY_FILE, Settings
 from studiogate.storage import database
 from studiogate.storage.backup_archive import DamagedBackupError, PrivateFile
 from studiogate.storage.uploads import UploadFolder
@@ -75,7 +74,7 @@ def _secrets(settings: Settings) -> dict[str, bytes]:
     files = {name: settings.data_dir / name for name in SECRETS}
     found = {name: path.read_bytes() for name, path in files.items() if path.exists()}
     if settings.secret_key is not None:
-        found[KEY_FILE] = settings.secret_key.encode() + b"\n"
+        found[KEY_FILE] = settings.secret_key.replace(",", "\n").encode() + b"\n"
     return found
 
 
@@ -118,12 +117,6 @@ def _keep_secrets(settings: Settings, secrets: dict[str, bytes]) -> None:
             continue
         with PrivateFile(settings.data_dir / name) as file:
             file.write(secrets[name])
-    own = settings.secret_key
-    if own is not None and KEY_FILE in secrets and base64.b64decode(own) != base64.b64decode(secrets[KEY_FILE]):
-        complaints.print(
-            f"warning: {PREFIX}SECRET_KEY is not the key of the backup: webhook secrets cannot be opened with it.",
-            soft_wrap=True,
-        )
 
 
 @contextmanager

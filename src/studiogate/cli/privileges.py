@@ -12,7 +12,7 @@ from pathlib import Path
 
 from phonenumbers import PhoneMetadata
 
-from studiogate.settings import Settings, secret_key
+from studiogate.settings import Settings, secret_keys
 from studiogate.storage import migrate
 from studiogate.storage.service_account import Account, become, hand_over, let_into, make_private, service_account
 from studiogate.storage.uploads import FOLDER
@@ -80,7 +80,7 @@ def prepared_account(settings: Settings) -> Account | None:
     let_into(settings.data_dir, account)
     make_private(settings.data_dir / FOLDER, account)
     if settings.secret_key is None:
-        secret_key(settings)
+        secret_keys(settings)
         for path in settings.data_dir.glob("secrets.key"):
             hand_over(path, account)
     return account
