@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from studiogate.storage import embedded_programs as programs
+from studiogate.storage.service_account import service_account
 
 NAME = "studiogate"
 
@@ -19,7 +20,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self._account = programs.server_account(self.data)
+        self._account = service_account(self.data)
 
     @property
     def url(self) -> str:
@@ -27,7 +28,7 @@ class Cluster:
 
     def run(self, program: str, *arguments: str) -> None:
         user = {"user": self._account.uid, "group": self._account.gid, "extra_groups": []} if self._account else {}
-        command = [str(programs.installation() / "bin" / program), *arguments]
+        command = [str(programs.program(program, self._account)), *arguments]
         output = self.folder / f"{program}.out"
         with output.open("ab") as log:
             done = subprocess.run(command, cwd="/", check=False, stdout=log, stderr=log, **user)  # type: ignore[call-overload]
