@@ -193,9 +193,14 @@ def test_check_in_and_no_show(keyboard: Keyboard) -> None:
 
 def test_what_is_unknown(keyboard: Keyboard) -> None:
     unknown = uuid4()
-    shown = "`studiogate export --studio SLUG` shows a studio's ids."
-    assert keyboard.type("class", "cancel", unknown).err == f"error: There is no class {unknown}: {shown}\n"
-    assert keyboard.type("booking", "check-in", unknown).err == f"error: There is no booking {unknown}: {shown}\n"
+    assert (
+        keyboard.type("class", "cancel", unknown).err
+        == f"error: There is no class {unknown}: `studiogate class list --studio SLUG` shows them.\n"
+    )
+    assert (
+        keyboard.type("booking", "check-in", unknown).err
+        == f"error: There is no booking {unknown}: `studiogate booking list --studio SLUG` shows them.\n"
+    )
     gone = keyboard.type("class", "cancel", unknown, "--studio", "gone").err
     assert gone.startswith("error: There is no studio 'gone': `studiogate import FILE`")
     assert keyboard.type("booking", "no-show", "nonsense").status == 2

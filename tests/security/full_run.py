@@ -7,6 +7,7 @@ step has done what it is for, its status is asserted.
 import asyncio
 import json
 import os
+import re
 import secrets as random
 import signal
 import socket
@@ -19,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
 import httpx2
@@ -133,7 +134,7 @@ class FullRun:
     def _filled(self, path: str) -> str:
         for name, ids in self.studio.ids.items():
             path = path.replace("{" + name + "_id}", str(ids[0]))
-        return path
+        return re.sub(r"\{\w+_id\}", str(uuid4()), path)  # nothing of that kind: 404
 
     def wrong_keys(self) -> None:
         own_id = self.key.split("_")[2]

@@ -39,7 +39,8 @@ def no_studio(slug: str) -> CommandError:
 
 
 def no_such(kind: str, row_id: UUID) -> CommandError:
-    return CommandError(f"There is no {kind} {row_id}: `studiogate export --studio SLUG` shows a studio's ids.")
+    command = "member find TEXT" if kind == "member" else f"{kind.split()[0]} list"
+    return CommandError(f"There is no {kind} {row_id}: `studiogate {command} --studio SLUG` shows them.")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from uuid import UUID
 import typer
 
 from studiogate import settings as configuration
+from studiogate.cli import lists
 from studiogate.cli.address import known_address
 from studiogate.cli.context import (
     AsJson,
@@ -86,3 +87,6 @@ async def _owners(connection: Connection, slug: str | None, form_id: UUID) -> li
     if studio is None:
         raise no_studio(slug)
     return [studio["studio_id"]]
+
+
+app.command("list")(lists.list_forms)

@@ -35,6 +35,14 @@ COMMANDS = {
     "waitlist": "staff:waitlist",
     "purchase": "staff:purchases",
     "events": "events:app",
+    "studio": "lists:studio_app",
+    "location": "lists:locations",
+    "room": "lists:rooms",
+    "instructor": "lists:instructors",
+    "product": "lists:products",
+    "member": "lists:members",
+    "membership": "lists:memberships",
+    "lead": "lists:leads",
     "secrets": "secrets:app",
 }
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import typer
 
+from studiogate.cli import lists
 from studiogate.cli.context import (
     AsJson,
     CommandError,
@@ -222,3 +223,9 @@ def _mark(
         print_json({"id": str(booking_id), "status": done})
         return
     screen.print(f"The booking is {done} now.")
+
+
+classes.command("list")(lists.list_classes)
+bookings.command("list")(lists.list_bookings)
+waitlist.command("list")(lists.list_waitlist)
+purchases.command("list")(lists.list_purchases)

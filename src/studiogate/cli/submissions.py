@@ -5,6 +5,7 @@ from uuid import UUID
 
 import typer
 
+from studiogate.cli import lists
 from studiogate.cli.context import (
     AsJson,
     CommandError,
@@ -89,3 +90,6 @@ async def _studio_of(connection: Connection, slug: str | None, submission_id: UU
     if not owners:
         raise no_such("submission", submission_id)
     return owners[0]
+
+
+app.command("list")(lists.list_submissions)
