@@ -48,12 +48,13 @@ def test_a_submission_names_at_most_twenty_files(site: Site, client: httpx2.Clie
 
 def test_the_rate_counts_files_not_requests(new_database: Any, tmp_path: Any) -> None:
     with serving(Site(new_database(), tmp_path)) as site, httpx2.Client(timeout=30) as client:
-        statuses = []
-        for _ in range(UPLOADING.burst // 20 + 1):
+        statuses: list[int] = []
+        while 429 not in statuses and len(statuses) < 20:  # a slow machine gives some of the rate back in between
             data = sending(site, "everything", submitter_email="no address")
             statuses.append(client.post(site.url("everything"), data=data, files=many(20)).status_code)
-        assert statuses == [422] * (UPLOADING.burst // 20) + [429]
-        assert on_disk(site) <= UPLOADING.burst + 1
+        assert len(statuses) > UPLOADING.burst // 20
+        assert statuses == [422] * (len(statuses) - 1) + [429]
+        assert on_disk(site) < 20 * len(statuses), "the rest of the last form was not stored"
 
 
 def test_the_quota_is_kept(new_database: Any, tmp_path: Any) -> None:

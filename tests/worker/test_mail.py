@@ -351,8 +351,9 @@ async def test_an_address_gets_three_confirmations_an_hour(office: Office) -> No
         access = visitor_access(office.studio.studio_id)
         return await submitting.submit_from_page(office.runtime.database, access, each.form, wanted, mails=True)
 
-    made = await asyncio.gather(*(submit(each) for each in both * 4))
-    assert all(isinstance(each, str) for each in made), "the submissions themselves are taken"
+    for _ in range(2):
+        made = await asyncio.gather(*(submit(each) for each in both * 2))
+        assert all(isinstance(each, str) for each in made), "the submissions themselves are taken"
     confirmations = "select count(*) from mails where kind = 'confirmation' and recipient = 'victim@example.com'"
     assert await office.connection.fetchval(confirmations) == 3
     await submit_as_visitor(office, email="somebody@example.com")

@@ -20,14 +20,14 @@ _MISSING: Mapping[str, str] = {
 }
 _INVALID: Mapping[str, str] = {
     FieldType.EMAIL: "Please give an email address such as name@example.com.",
-    FieldType.PHONE: "Please give a phone number, with the country code if it is from abroad.",
+    FieldType.PHONE: "Please give a phone number, with the country code for numbers from abroad.",
     FieldType.DATE: "Please give a date as YYYY-MM-DD.",
     FieldType.SELECT: "Please choose one of the options.",
     FieldType.CHECKBOX_GROUP: "Please choose from the options.",
     FieldType.SIGNATURE: "Please sign again: the drawing could not be read.",
     FieldType.FILE_UPLOAD: "Please add the file again.",
 }
-GENERIC = "Please look over your answers and send them again."
+GENERIC = "Please check your answers and send the form again."
 
 
 def messages(plan: Plan, faults: Sequence[Fault], email_key: str | None) -> dict[str, str]:

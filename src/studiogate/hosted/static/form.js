@@ -101,23 +101,35 @@
   }
 
   /* Faults, beside each field and in a summary that leads to them. */
+  let wrong = fields.filter(({ element }) => element.classList.contains("wrong"));
   function showFaults(faults, message) {
-    const wrong = [];
+    wrong = [];
     for (const field of fields) {
       const text = Object.hasOwn(faults, field.name) ? faults[field.name] : "";
       setFault(field.element, text);
       if (text) wrong.push(field);
     }
-    const list = summary.querySelector("ul");
-    list.replaceChildren(...wrong.map(summaryItem));
-    const count = wrong.length === 1 ? "One answer needs another look" : `${wrong.length} answers need another look`;
-    document.getElementById("summary-title").textContent = message || (wrong.length ? count : "");
-    summary.hidden = !message && !wrong.length;
-    summary.classList.toggle("told", !wrong.length);
+    listFaults(message);
     if (!summary.hidden) {
       summary.focus({ preventScroll: true });
       toTop();
     }
+  }
+
+  function listFaults(message) {
+    summary.querySelector("ul").replaceChildren(...wrong.map(summaryItem));
+    const count = wrong.length === 1 ? "Please check 1 answer" : `Please check ${wrong.length} answers`;
+    document.getElementById("summary-title").textContent = message || (wrong.length ? count : "");
+    summary.hidden = !message && !wrong.length;
+    summary.classList.toggle("told", !wrong.length);
+  }
+
+  /* The answer changed: its fault is not shown any longer, nor counted. */
+  function clearFault(field) {
+    setFault(field.element, "");
+    if (!wrong.includes(field)) return;
+    wrong = wrong.filter((each) => each !== field);
+    listFaults("");
   }
 
   function setFault(element, text) {
@@ -166,7 +178,7 @@
   async function act(action) {
     if (busy) return;
     if (action === "back") return turn(previous(), true);
-    if (uploading) return showFaults({}, "A file is still on its way. One moment, please.");
+    if (uploading) return showFaults({}, "A file is still uploading. Please wait until it is done.");
     setBusy(true);
     try {
       if (action === "send") await waited();
@@ -177,7 +189,7 @@
       }
       settle(told);
     } catch {
-      showFaults({}, "That did not go through. Please check your connection and try again; your answers are still here.");
+      showFaults({}, "The form could not be sent. Check your connection and try again. Your answers are still here.");
     } finally {
       setBusy(false);
     }
@@ -222,7 +234,7 @@
     busy = now;
     form.classList.toggle("busy", now);
     primary.setAttribute("aria-disabled", String(now));
-    status.textContent = now ? "One moment, please" : "";
+    status.textContent = now ? "Sending" : "";
   }
 
   const pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
@@ -247,7 +259,7 @@
       element.classList.toggle("signed", signed);
       wipe.hidden = !signed;
       canvas.setAttribute("aria-label", signed ? "Signature, signed" : "Signature, not signed yet");
-      if (signed) setFault(element, "");
+      if (signed) clearFault(field);
       refresh();
     }
     function place(event) {
@@ -360,13 +372,13 @@
     function finish() {
       let told = {};
       try { told = JSON.parse(request.responseText); } catch { /* an answer that is not ours */ }
-      if (request.status !== 201) return fail(told.message || told.notice?.title || "That did not go through.");
+      if (request.status !== 201) return fail(told.message || told.notice?.title || "The upload failed. Please try again.");
       const kept = document.createElement("input");
       Object.assign(kept, { type: "hidden", name: field.name, value: told.id });
       item.append(kept);
       bar.remove();
       note.textContent = size(told.size);
-      setFault(field.element, "");
+      clearFault(field);
       say(`${file.name} is uploaded.`);
     }
     if (file.size > most) return fail(`This file is larger than ${size(most)}.`);
@@ -376,7 +388,7 @@
       note.textContent = `${Math.round(bar.value * 100)} %`;
     });
     request.addEventListener("load", finish);
-    request.addEventListener("error", () => fail("That did not go through."));
+    request.addEventListener("error", () => fail("The upload failed. Please try again."));
     request.addEventListener("loadend", () => { uploading -= 1; refresh(); });
     const address = new URL(form.dataset.uploads, location.href);
     address.searchParams.set("field", field.key);
@@ -390,6 +402,7 @@
   }
 
   function size(bytes) {
+    if (bytes < 1024) return `${bytes} bytes`;
     const [unit, each] = bytes >= 1048576 ? ["MB", 1048576] : ["kB", 1024];
     return `${(bytes / each).toFixed(1).replace(/\.0$/, "")} ${unit}`;
   }
@@ -402,7 +415,7 @@
   form.addEventListener("input", (event) => {
     touched = true;
     const field = fields.find(({ element }) => element.contains(event.target));
-    if (field && field.element.classList.contains("wrong")) setFault(field.element, "");
+    if (field && field.element.classList.contains("wrong")) clearFault(field);
     refresh();
   });
   form.addEventListener("click", (event) => {
