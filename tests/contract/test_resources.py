@@ -1,0 +1,270 @@
+"""Every field, type and nullability of every resource, in answers and in the OpenAPI document, by the specification."""
+
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from studiogate.api import openapi
+from studiogate.api.app import ROUTES
+from studiogate.domain.access import operator_access
+from studiogate.domain.events import EventType
+from studiogate.storage import events
+from tests.api.conftest import Door, open_door
+from tests.api.direct import Answered, ask
+from tests.contract.specification import FORM_FIELD, MUTATION_RESULT, PRICE, RESOURCES, Fields
+from tests.seed import Studio, insert, issue_key, seed_studio
+from tests.worker.conftest import SECRET_KEY
+
+pytestmark = pytest.mark.anyio
+SCHEMAS = openapi.document(ROUTES)["components"]["schemas"]
+NAMES = {
+    "studio": "Studio",
+    "location": "Location",
+    "room": "Room",
+    "class_type": "ClassType",
+    "instructor": "Instructor",
+    "class": "Class",
+    "class_spot": "ClassSpot",
+    "product": "Product",
+    "purchase": "Purchase",
+    "lead": "Lead",
+    "member": "Member",
+    "membership": "Membership",
+    "booking": "Booking",
+    "waitlist": "WaitlistEntry",
+    "form": "Form",
+    "form_submission": "FormSubmission",
+    "booking_cancellation": "BookingCancellation",
+    "service_key": "ServiceKey",
+    "event": "Event",
+}
+
+
+def _is_uuid(value: Any) -> bool:
+    return isinstance(value, str) and str(UUID(value)) == value
+
+
+def _is_instant(value: Any) -> bool:
+    return isinstance(value, str) and value.endswith("+00:00") and datetime.fromisoformat(value) is not None
+
+
+def _are_form_fields(value: Any) -> bool:
+    return all(faults_of({**each, "object": None}, FORM_FIELD, extras=True) == [] for each in value)
+
+
+def _are_answers(value: Any) -> bool:
+    return all(isinstance(each, str) or all(isinstance(one, str) for one in each) for each in value.values())
+
+
+# A check of the value, and the type in the OpenAPI document.
+TYPES: Mapping[str, tuple[Any, str]] = {
+    "uuid": (_is_uuid, "string"),
+    "string": (lambda value: isinstance(value, str), "string"),
+    "email": (lambda value: isinstance(value, str) and "@" in value, "string"),
+    "instant": (_is_instant, "string"),
+    "decimal": (lambda value: re.fullmatch(r"\d+(\.\d+)?", value) is not None, "string"),
+    "integer": (lambda value: isinstance(value, int) and not isinstance(value, bool), "integer"),
+    "number": (lambda value: isinstance(value, int | float) and not isinstance(value, bool), "number"),
+    "boolean": (lambda value: isinstance(value, bool), "boolean"),
+    "object": (lambda value: isinstance(value, dict), "object"),
+    "array": (lambda value: isinstance(value, list), "array"),
+    "strings": (lambda value: all(isinstance(each, str) for each in value), "array"),
+    "prices": (lambda value: all(faults_of({**each, "object": None}, PRICE) == [] for each in value), "array"),
+    "form_fields": (_are_form_fields, "array"),
+    "answers": (_are_answers, "object"),
+}
+
+
+def faults_of(value: Mapping[str, Any], fields: Fields, *, extras: bool = False) -> list[str]:
+    """What of a value is not by its table: a field too few or too many, a null, a type."""
+    given, known = set(value) - {"object"}, set(fields) - {"object"}
+    faults = [f"{name} is missing" for name in sorted(known - given)]
+    faults += [] if extras else [f"{name} is not in the table" for name in sorted(given - known)]
+    for name in known & given:
+        kind, nullable = fields[name].removesuffix("?"), fields[name].endswith("?")
+        if value[name] is None:
+            faults += [] if nullable else [f"{name} is null"]
+        elif not TYPES[kind][0](value[name]):
+            faults.append(f"{name} is no {kind}: {value[name]!r}")
+    return faults
+
+
+def test_the_check_of_the_check() -> None:
+    room = {"id": str(uuid4()), "object": "room", "location_id": str(uuid4()), "name": "a", "capacity": 1}
+    assert faults_of({**room, "active": True}, RESOURCES["room"]) == []
+    assert faults_of(room, RESOURCES["room"]) == ["active is missing"]
+    assert faults_of({**room, "active": None}, RESOURCES["room"]) == ["active is null"]
+    assert faults_of({**room, "active": 1}, RESOURCES["room"]) == ["active is no boolean: 1"]
+    assert faults_of({**room, "active": True, "x": 1}, RESOURCES["room"]) == ["x is not in the table"]
+
+
+# The document
+
+
+def _types(schema: Mapping[str, Any]) -> set[str]:
+    """The JSON types that a schema admits."""
+    if "$ref" in schema:
+        return _types(SCHEMAS[schema["$ref"].rpartition("/")[2]])
+    for name in ("anyOf", "oneOf", "allOf"):
+        if name in schema:
+            return {each for choice in schema[name] for each in _types(choice)}
+    if "type" in schema:
+        return {schema["type"]}
+    values = schema.get("enum") or [schema["const"]]
+    return {"string" if isinstance(each, str) else type(each).__name__ for each in values}
+
+
+def _assert_described(name: str, fields: Fields) -> None:
+    schema = SCHEMAS[name]
+    assert set(schema["properties"]) == {*fields, *({"object"} & schema["properties"].keys())}, name
+    assert set(schema["required"]) == set(schema["properties"]), name
+    for field, kind in fields.items():
+        expected = {TYPES[kind.removesuffix("?")][1], *(["null"] if kind.endswith("?") else [])}
+        assert _types(schema["properties"][field]) == expected, f"{name}.{field}"
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_the_document_describes_it(resource: str) -> None:
+    _assert_described(NAMES[resource], RESOURCES[resource])
+    assert SCHEMAS[NAMES[resource]]["properties"]["object"]["const"] == resource
+
+
+def test_the_document_describes_prices_and_results() -> None:
+    _assert_described("Price", PRICE)
+    _assert_described("MutationResult", MUTATION_RESULT)
+
+
+# Answers
+
+
+def resources_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Every resource in an answer, also those inside lists and events."""
+    if isinstance(value, dict):
+        kind = value.get("object")
+        if isinstance(kind, str) and kind in RESOURCES and value.keys() != MUTATION_RESULT.keys():
+            yield value
+        for each in value.values():
+            yield from resources_in(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from resources_in(each)
+
+
+class Seen(dict[str, set[str]]):
+    """Which resources were met, and which of their nullable fields with a value and without."""
+
+    def note(self, answer: Answered) -> Any:
+        assert answer.status < 300, answer.body
+        body = answer.json()
+        for found in resources_in(body):
+            kind = found["object"]
+            assert faults_of(found, RESOURCES[kind]) == [], kind
+            self.setdefault(kind, set()).update(found)
+        if isinstance(body, dict) and body.get("object") == "list":
+            assert list(body) == ["object", "data", "has_more", "next_cursor"]
+        return body
+
+
+@pytest.fixture
+async def studio_door(database_url: str) -> AsyncIterator[Door]:
+    async for opened in open_door(database_url, secret_key=SECRET_KEY):
+        yield opened
+
+
+async def log_of_everything(door: Door, studio: Studio) -> None:
+    """Events about real resources in place of the seed's."""
+    await door.connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
+    access = operator_access(studio.studio_id)
+    for type_ in EventType:
+        row_id = await events.newest(door.connection, access, type_)
+        assert row_id is not None
+        await events.emit(door.connection, access, type_, events.Change(row_id))
+    door.app._runtime.sequencer.kick(studio.studio_id)
+    await door.app._runtime.sequencer.settled()
+
+
+async def test_every_read_answers_by_the_tables(studio_door: Door) -> None:
+    """Each list, and each row of it by its id; for keys with and without locations."""
+    studio = await seed_studio(studio_door.connection)
+    await log_of_everything(studio_door, studio)
+    seen = Seen()
+    singles = {route.path for route in ROUTES if "GET" in (route.methods or ()) and route.path.count("{") == 1}
+    for locations in (None, studio.ids["location"][:1]):
+        key = await issue_key(studio_door.connection, studio, locations=locations)
+        for path in ("/studio", "/key"):
+            seen.note(await ask(studio_door.app, "GET", path, key))
+        for path in sorted(route.path for route in ROUTES if route.path.count("/") == 1):
+            if "GET" not in next(iter(route.methods or ()) for route in ROUTES if route.path == path):
+                continue
+            listed = seen.note(await ask(studio_door.app, "GET", path, key))
+            for row in listed.get("data", []):
+                single = next((each for each in singles if re.fullmatch(path + r"/\{\w+\}", each)), None)
+                assert single is not None, path
+                read = await ask(studio_door.app, "GET", f"{path}/{row['id']}", key)
+                assert seen.note(read) == row, "a list shows what GET shows"
+        for class_id in studio.ids["class"][:1]:
+            seen.note(await ask(studio_door.app, "GET", f"/classes/{class_id}/spots", key))
+        for member_id in studio.ids["member"]:
+            held = seen.note(await ask(studio_door.app, "GET", f"/members/{member_id}/memberships", key))
+            for row in held["data"]:
+                assert seen.note(await ask(studio_door.app, "GET", f"/memberships/{row['id']}", key)) == row
+        path = f"/forms/{studio.first('form')}/submissions"
+        for row in seen.note(await ask(studio_door.app, "GET", path, key))["data"]:
+            assert seen.note(await ask(studio_door.app, "GET", f"{path}/{row['id']}", key)) == row
+    assert set(RESOURCES) - set(seen) == {"booking_cancellation"}
+
+
+async def test_every_write_answers_by_the_tables(studio_door: Door) -> None:
+    door, seen = studio_door, Seen()
+    studio = await seed_studio(door.connection)
+    key = await issue_key(door.connection, studio)
+
+    async def write(method: str, path: str, body: Any = None) -> Any:
+        headers = {"Idempotency-Key": f"table-{uuid4()}"}
+        return seen.note(await ask(door.app, method, path, key, body=body, headers=headers))
+
+    lead = await write("POST", "/leads", {"email": "table@example.com", "first_name": "Ta"})
+    for method, path in (("PATCH", f"/leads/{lead['id']}"), ("POST", f"/leads/{lead['id']}/update")):
+        assert faults_of(await write(method, path, {"status": "contacted"}), MUTATION_RESULT) == []
+    assert faults_of(lead, MUTATION_RESULT) == []
+    person = {"email": "table@example.com", "first_name": "Ta", "last_name": "Ble", "phone": "+12125550123"}
+    member = await write("POST", "/members", person)
+    field = {"key": "a", "label": "A", "type": "text"}
+    form = await write("POST", "/forms", {"title": "Table", "fields": [field], "status": "published"})
+    form = await write("PUT", f"/forms/{form['id']}", {"description": "A table"})
+    path = f"/forms/{form['id']}/submissions"
+    await write("POST", path, {"submitter_email": "table@example.com", "data": {"a": "b"}})
+    await _give_membership(door, studio, member["id"])
+    class_id = await _coming_class(door, studio)
+    booked = await write("POST", "/bookings", {"class_id": class_id, "member_id": member["id"]})
+    seen.note(await ask(door.app, "GET", f"/bookings/{booked['id']}/cancellation-preview", key))
+    receipt = await write("DELETE", f"/bookings/{booked['id']}")
+    assert seen.note(await ask(door.app, "GET", f"/bookings/{booked['id']}/cancellation", key)) == receipt
+    assert set(seen) == {"member", "form", "form_submission", "booking", "booking_cancellation"}
+
+
+async def _give_membership(door: Door, studio: Studio, member_id: str) -> None:
+    await insert(
+        door.connection,
+        "memberships",
+        studio_id=studio.studio_id,
+        member_id=UUID(member_id),
+        product_id=studio.ids["product"][2],
+        status="active",
+        started_at=datetime.fromisoformat("2020-01-01T00:00:00+00:00"),
+    )
+
+
+async def _coming_class(door: Door, studio: Studio) -> str:
+    class_id: UUID = await door.connection.fetchval(
+        """
+        insert into classes (studio_id, id, title, start_time, end_time, capacity)
+        values ($1, gen_random_uuid(), 'x', now() + interval '9 days', now() + interval '217 hours', 5)
+        returning id""",
+        studio.studio_id,
+    )
+    return str(class_id)
