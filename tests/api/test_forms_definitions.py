@@ -191,7 +191,11 @@ async def test_a_stored_time_that_is_none_is_answered_as_it_is(partner: Partner,
 
 
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text('ab\u00e9"\\ \n'),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text('ab\u00e9"\\ \n'),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
     max_leaves=5,
 )
@@ -297,6 +301,7 @@ async def test_what_is_no_redirect(partner: Partner, url: str) -> None:
     assert read_settings({"redirect_url": url}).redirect_url is None, "nor is one that was stored before"
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=60), host=st.text(max_size=20))
 def test_an_encoded_url_is_plain_and_stays_as_it_is(text: str, host: str) -> None:
     for url in (f"https://a.example/{text}", f"https://{host}", f"https://{host}/{text}"):
