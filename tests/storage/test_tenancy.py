@@ -136,6 +136,8 @@ async def test_every_reference_has_its_foreign_key(two: Two) -> None:
 
 async def test_no_row_can_reference_another_studio_s(two: Two) -> None:
     """Every foreign key, tried: a row of the north pointed at a row of the south."""
+    # A submission that is not verified is stored without its member, whatever was written.
+    await two.connection.execute("update form_submissions set verified = true")
     tried, empty = [], []
     for row in await two.connection.fetch(FOREIGN):
         if row["columns"] == ["studio_id"]:
