@@ -384,3 +384,31 @@ async def test_a_receipt_does_not_change_with_the_times(studio: BookingStudio) -
     await studio.move(UUID(booking["class_id"]), -DAY)
     await housekeeping.expire_waitlists(studio.database)
     assert await studio.get(f"/bookings/{booking['id']}/cancellation") == receipt
+
+
+@pytest.mark.parametrize(
+    ("currency", "amount", "shown"),
+    [
+        ("JPY", None, "0"),
+        ("BHD", None, "0.000"),
+        ("USD", None, "0.00"),
+        ("JPY", "500.00", "500"),
+        ("BHD", "1.5", "1.500"),
+    ],
+)
+async def test_a_frozen_policy_has_the_decimals_of_its_currency(
+    hall: Hall, currency: str, amount: str | None, shown: str
+) -> None:
+    """Also where the amount was written at one level and the currency comes from another."""
+    studio = await hall.new_studio(currency=currency)
+    await studio.policy("studios", late_action="fee", **({} if amount is None else {"late_fee_amount": amount}))
+    class_id = await studio.new_class(HOUR)
+    receipt = await studio.cancelled((await studio.booked(class_id, await studio.new_member()))["id"])
+    policy = receipt["policy"]
+    assert (policy["late_fee_amount"], policy["late_fee_currency"]) == (shown, currency)
+    if amount is None:
+        assert receipt["late_fee"] is None
+        return
+    assert (receipt["late_fee"]["amount"], receipt["late_fee"]["currency"]) == (shown, currency)
+    purchase = await studio.row("purchases", receipt["late_fee"]["purchase_id"])
+    assert (str(purchase["amount_total"]), purchase["location_id"]) == (shown, studio.location)

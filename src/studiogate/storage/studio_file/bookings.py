@@ -46,12 +46,17 @@ BEGIN_WAITING = """
     where b.status = 'waitlisted'
         and not exists (select from waitlist_entries w where w.studio_id = $1 and w.booking_id = b.id)"""
 
+# The bookings show the position, so those of moved entries have changed too.
 CLOSE_GAPS = """
-    update waitlist_entries w set position = o.position
-    from (select id, row_number() over (partition by class_id order by position, created_at, id) as position
-          from waitlist_entries where studio_id = $1 and status = 'waiting'
-              and class_id in (select class_id from change_bookings)) o
-    where w.studio_id = $1 and w.id = o.id and w.position <> o.position"""
+    with moved as (
+        update waitlist_entries w set position = o.position
+        from (select id, row_number() over (partition by class_id order by position, created_at, id) as position
+              from waitlist_entries where studio_id = $1 and status = 'waiting'
+                  and class_id in (select class_id from change_bookings)) o
+        where w.studio_id = $1 and w.id = o.id and w.position <> o.position
+        returning w.booking_id)
+    update bookings set updated_at = clock_timestamp()
+    where studio_id = $1 and id = any(array(select booking_id from moved))"""
 
 COUNT = """
     update classes k set booked_count = n.booked, waitlist_count = n.waiting
