@@ -317,11 +317,12 @@ async def test_a_replay_checks_the_location_again(studio: BookingStudio) -> None
     receipt = await studio.cancel(first.json()["id"], "cancel-0001")
     refusal = await studio.cancel(first.json()["id"], "cancel-0002")
     await narrow(studio, location_ids=[studio.other_location])
-    unknown = await studio.post({**body, "class_id": str(uuid4())}, "key-0009")
-    for answer in (
-        await studio.post(body, "key-0001"),
-        await studio.cancel(first.json()["id"], "cancel-0001"),
-        await studio.cancel(first.json()["id"], "cancel-0002"),
+    no_class = await studio.post({**body, "class_id": str(uuid4())}, "key-0009")
+    no_booking = await studio.cancel(uuid4(), "cancel-0009")
+    for answer, unknown in (
+        (await studio.post(body, "key-0001"), no_class),
+        (await studio.cancel(first.json()["id"], "cancel-0001"), no_booking),
+        (await studio.cancel(first.json()["id"], "cancel-0002"), no_booking),
     ):
         assert (answer.status, answer.body, is_replay(answer)) == (404, unknown.body, False)
     await narrow(studio, location_ids=[studio.location])
