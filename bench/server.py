@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from studiogate.cli import api_process, quick_start
+from studiogate.cli import api_process, http_config, quick_start
 
 
 def serve(open_app: Callable[[], Any]) -> None:
@@ -29,4 +29,4 @@ def serve(open_app: Callable[[], Any]) -> None:
 
 async def _serve(open_app: Callable[[], Any], listening: socket.socket, lifeline: int) -> None:
     api_process.leave_with_the_supervisor(lifeline)
-    await uvicorn.Server(api_process.server_config(open_app())).serve(sockets=[listening])
+    await uvicorn.Server(http_config.server_config(open_app())).serve(sockets=[listening])

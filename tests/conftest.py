@@ -20,6 +20,7 @@ from tests.superuser import grant_to_tests
 pytest_plugins = ["tests.battery"]
 _numbers = itertools.count(1)
 CONFIGURED = os.environ.get("STUDIOGATE_DATABASE_URL")
+os.environ.setdefault("STUDIOGATE_DRAIN_SECONDS", "0")  # no proxy is in front of what tests start
 
 
 @pytest.fixture(scope="session")

@@ -59,6 +59,7 @@ class Service:
             "STUDIOGATE_POOL_SIZE": str(pool_size),
             "STUDIOGATE_RATE_LIMIT": "off",
             "STUDIOGATE_LOG_FORMAT": "json",
+            "STUDIOGATE_DRAIN_SECONDS": "0",  # no proxy is in front
         }
         with listening, self.log.open("wb") as log:
             self.process = subprocess.Popen(

@@ -89,6 +89,10 @@ class Settings(BaseSettings):
     data_dir: Path = Path("data")
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8080
+    # Health and metrics, where they are to be apart from the public port.
+    admin_port: Annotated[int | None, Field(ge=1, le=65_535)] = None
+    # How long a process that was asked to end still takes in new connections while /readyz answers 503.
+    drain_seconds: Annotated[float, Field(ge=0, le=300)] = 5.0
     workers: Annotated[int, Field(ge=1, le=64)] = Field(default_factory=lambda: min(os.cpu_count() or 1, 4))
     pool_size: Annotated[int, Field(ge=1, le=100)] = 5
     log_format: Literal["console", "json"] = "console"

@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import structlog
 import uuid_utils
@@ -134,7 +135,7 @@ class _LibraryLog(logging.Handler):
 
 
 class RequestRecord(NamedTuple):
-    """The key's id, never the key; the route, never the path or the query: those can hold personal data.
+    """The ids of key and studio, never the key; the route, never the path or the query: those can hold personal data.
 
     Methods and routes are ours, never a caller's own text: the number of series is bounded.
     """
@@ -146,6 +147,7 @@ class RequestRecord(NamedTuple):
     bytes: int
     key_id: str
     request_id: str
+    studio_id: UUID | str = ""
 
 
 class RequestRecords:
@@ -182,8 +184,8 @@ class RequestRecords:
         """In pieces that a pipe takes whole: other processes write to the same one."""
         now = clock.now_as_text()
         piece = b""
-        for method, route, status, seconds, size, key_id, request_id in turn:
-            line = self._template % (now, method, route, status, seconds * 1000, size, key_id, request_id)
+        for method, route, status, seconds, size, key_id, request_id, studio_id in turn:
+            line = self._template % (now, method, route, status, seconds * 1000, size, key_id, studio_id, request_id)
             if len(piece) + len(line) > select.PIPE_BUF:
                 _write(file_descriptor, piece)
                 piece = b""
@@ -198,9 +200,9 @@ def _write(file_descriptor: int, piece: bytes) -> None:
 
 _JSON_LINE = (
     '{"timestamp":"%s","level":"info","event":"request","method":"%s","route":"%s","status":%d,'
-    '"milliseconds":%.2f,"bytes":%d,"key_id":"%s","request_id":"%s"}\n'
+    '"milliseconds":%.2f,"bytes":%d,"key_id":"%s","studio_id":"%s","request_id":"%s"}\n'
 )
-_CONSOLE_LINE = "%s %-6s %s %d %.1f ms %d bytes key=%s %s\n"
+_CONSOLE_LINE = "%s %-6s %s %d %.1f ms %d bytes key=%s studio=%s %s\n"
 request_records = RequestRecords()
 
 
@@ -234,6 +236,11 @@ def metrics_text() -> bytes:
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return generate_latest(registry)
+
+
+def forget_process(folder: Path, process_id: int) -> None:
+    """Take a dead process out of what is true of living ones only: connections, queues, memory."""
+    multiprocess.mark_process_dead(process_id, str(folder))  # type: ignore[no-untyped-call]
 
 
 def share_metrics(folder: Path) -> None:

@@ -1,7 +1,6 @@
 """What operators see: one line and one count a request, no secrets in either, and no series of an attacker's making."""
 
 import asyncio
-import dataclasses
 import http.client
 import json
 import os
@@ -242,9 +241,7 @@ async def test_readiness(shared_door: Door, monkeypatch: pytest.MonkeyPatch) -> 
         def connection(self) -> None:
             raise DatabaseUnavailableError("host=secret")
 
-    runtime = shared_door.app._runtime
-    gone = dataclasses.replace(runtime, database=Gone())  # type: ignore[arg-type]
-    monkeypatch.setattr(shared_door.app._pages, "_runtime", gone)
+    monkeypatch.setattr(shared_door.app.health, "_database", Gone())
     told = await ask(shared_door.app, "GET", "//readyz")
     assert told.status == 503
     assert told.header("retry-after")

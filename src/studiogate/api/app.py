@@ -5,11 +5,11 @@ values (422), then what the endpoint finds (404, 409). Only overload (503) is to
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 
-from studiogate import clock, telemetry
+from studiogate import clock, metrics, telemetry
 from studiogate.api import PREFIX, catalog, events, keys, leads, members, purchases, schedule, studio
 from studiogate.api.access import Authenticator
 from studiogate.api.bookings import reading as bookings
@@ -21,11 +21,13 @@ from studiogate.api.forms import files as form_files
 from studiogate.api.forms import reading as forms
 from studiogate.api.forms import uploads as form_uploads
 from studiogate.api.forms import writing as form_writes
+from studiogate.api.health import Health
 from studiogate.api.pages import PublicPages
 from studiogate.api.requests import Receive, Request, Scope, Send
 from studiogate.api.sending import send_answer
 from studiogate.api.webhooks import deliveries as webhook_deliveries
 from studiogate.api.webhooks import endpoints as webhook_endpoints
+from studiogate.domain.access import Access
 from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
@@ -54,20 +56,27 @@ WORDS = (
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
 KEY_EXPIRES = b"x-service-key-expires"
+# By what was answered with 503 although the database is there.
+OVERLOADS: Mapping[type[BaseException], str] = {
+    OverloadedError: "overloaded",
+    TransactionConflictError: "conflict",
+    asyncio.CancelledError: "drained",
+}
+
 log = structlog.get_logger()
 
 
 class _Exchange:
     """What is known about one request by the time its log line is written."""
 
-    __slots__ = ("credential_id", "headers", "request", "request_id", "route", "started")
+    __slots__ = ("access", "headers", "request", "request_id", "route", "started")
 
     def __init__(self, request: Request) -> None:
         self.started = clock.monotonic()
         self.request = request
         self.request_id = telemetry.request_id(request.headers.get(b"x-request-id"))
         self.route = "none"
-        self.credential_id: str | None = None
+        self.access: Access | None = None
         self.headers: list[Header] = []
 
 
@@ -77,7 +86,8 @@ class PartnerApp:
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         self._runtime = runtime
         self._tree = RouteTree(PREFIX, ROUTES)
-        self._pages = PublicPages(runtime, ROUTES)
+        self.health = Health(runtime.database)
+        self._pages = PublicPages(runtime, ROUTES, self.health)
         self.authenticator = Authenticator(runtime.database)
         self._buckets = buckets or Buckets()
         self._default_limit = runtime.settings.rate_limit
@@ -90,11 +100,13 @@ class PartnerApp:
         exchange = _Exchange(request)
         try:
             answer = await self._answer(exchange)
-        except (OverloadedError, TransactionConflictError, asyncio.CancelledError):
+        except (OverloadedError, TransactionConflictError, asyncio.CancelledError) as error:
             # Cancelled: the process drains and has waited for us as long as it may. Nobody else cancels a request.
+            metrics.OVERLOADS.labels(OVERLOADS.get(type(error), "overloaded")).inc()
             answer = refused(Refusal(Code.OVERLOADED), exchange.request_id)
         except DatabaseUnavailableError as error:
             log.error("database unavailable", request_id=exchange.request_id, problem=str(error))
+            metrics.OVERLOADS.labels("database_unavailable").inc()
             answer = refused(Refusal(Code.DATABASE_UNAVAILABLE), exchange.request_id)
         except Exception:
             log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
@@ -123,7 +135,7 @@ class PartnerApp:
 
     async def _public(self, exchange: _Exchange) -> Answer:
         """Health, metrics and documentation need no key."""
-        page = self._pages.find(exchange.request.path)
+        page = self._pages.find(exchange.request)
         if page is None:
             return refused(Refusal(Code.NOT_FOUND), exchange.request_id)
         exchange.route = page.route
@@ -155,7 +167,7 @@ class PartnerApp:
         credential = await self.authenticator.authenticate(exchange.request.headers.get(b"x-service-key"))
         if isinstance(credential, Refusal):
             return self._unauthenticated(exchange, credential)
-        exchange.credential_id = credential.access.credential_id
+        exchange.access = credential.access
         if credential.secret_expires_at is not None:
             exchange.headers.append((KEY_EXPIRES, instant_text(credential.secret_expires_at).encode()))
         if self._default_limit == 0:
@@ -185,7 +197,7 @@ def _tell_limit(exchange: _Exchange, limit: Limit, verdict: Verdict) -> None:
 
 def _record(exchange: _Exchange, answer: Answer) -> None:
     """One line and one observation a request: the key's id, never the key; no path, no query, no personal data."""
-    seconds = clock.monotonic() - exchange.started
+    seconds, access = clock.monotonic() - exchange.started, exchange.access
     method = exchange.request.method if exchange.request.method in _METHODS else "other"
     record = telemetry.RequestRecord(
         method,
@@ -193,8 +205,9 @@ def _record(exchange: _Exchange, answer: Answer) -> None:
         answer.status,
         seconds,
         len(answer.body) if answer.file is None else answer.file.size,
-        exchange.credential_id or "",
+        access.credential_id if access else "",
         exchange.request_id,
+        access.studio_id if access else "",
     )
     telemetry.request_records.add(record)
 

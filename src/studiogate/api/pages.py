@@ -1,16 +1,17 @@
-"""What anybody may see without a key: health, metrics, the interface's description and its documentation."""
+"""What anybody may see without a key: the interface's description, its documentation, and health where the settings
+give it no port of its own."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from studiogate import telemetry
 from studiogate.api import PREFIX, docs, openapi
-from studiogate.api.errors import Answer, refused
+from studiogate.api.errors import Answer
 from studiogate.api.execution import LeanRoute
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.api.front_page import FrontPage
+from studiogate.api.health import Health
+from studiogate.api.requests import Request
 from studiogate.runtime import Runtime
-from studiogate.storage import health
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,39 +28,30 @@ class PublicPages:
 
     openapi_path = PREFIX + "/openapi.json"
 
-    def __init__(self, runtime: Runtime, routes: Sequence[LeanRoute]) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: Runtime, routes: Sequence[LeanRoute], health: Health) -> None:
         self._routes = routes
         self._description: Answer | None = None
         self._pages = {path: PublicPage(path, _always(answer)) for path, answer in docs.pages().items()}
-        made = {
-            self.openapi_path: self._openapi,
-            "/livez": self._livez,
-            "/readyz": self._readyz,
-            "/metrics": self._metrics,
-        }
-        self._pages |= {path: PublicPage(path, answer) for path, answer in made.items()}
+        front = FrontPage(runtime.database)
+        self._pages |= {self.openapi_path: PublicPage(self.openapi_path, self._openapi)}
+        self._front = PublicPage("/", front.answer)
+        has_port = runtime.settings.admin_port is not None
+        self._health = {} if has_port else {path: PublicPage(path, answer) for path, answer in health.pages.items()}
 
-    def find(self, path: str) -> PublicPage | None:
+    def find(self, request: Request) -> PublicPage | None:
+        """The page of a path. Health is found by one spelling only: a proxy that keeps the public away from /metrics
+        may not know that /%6detrics is the same path."""
+        path = request.path
+        if path in self._health:
+            return self._health[path] if request.raw_path in (b"", path.encode()) else None
+        if path == "/":
+            return self._front if request.takes_html else None
         return self._pages.get(path)
 
     async def _openapi(self, _request_id: str) -> Answer:
         if self._description is None:
             self._description = Answer(200, await asyncio.to_thread(openapi.document_bytes, self._routes))
         return self._description
-
-    async def _livez(self, _request_id: str) -> Answer:
-        return Answer(200, b'{"status":"ok"}')
-
-    async def _readyz(self, request_id: str) -> Answer:
-        """Ready means: the database answers and has every migration that this version knows."""
-        problem = await health.problem(self._runtime.database)
-        if problem is None:
-            return Answer(200, b'{"status":"ok"}')
-        return refused(Refusal(Code.DATABASE_UNAVAILABLE, {"problem": problem}), request_id)
-
-    async def _metrics(self, _request_id: str) -> Answer:
-        return Answer(200, telemetry.metrics_text(), ((b"content-type", telemetry.METRICS_CONTENT_TYPE.encode()),))
 
 
 def _always(answer: Answer) -> Callable[[str], Awaitable[Answer]]:

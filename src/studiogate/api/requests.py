@@ -43,6 +43,7 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self.raw_path: bytes = scope.get("raw_path") or b""  # before percent-decoding
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self._query_string: bytes = scope["query_string"]
         self._query: dict[str, str] | None = None
@@ -73,6 +74,12 @@ class Request:
             return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
         body = await self.body(MAXIMUM_BODY)
         return body if isinstance(body, Refusal) else _strict_json(body)
+
+    @property
+    def takes_html(self) -> bool:
+        """Browsers name HTML, clients of the API name JSON; a client that names neither is shown the page."""
+        accepted = self.headers.get(b"accept", b"").lower()
+        return b"text/html" in accepted or b"json" not in accepted
 
     @property
     def media_type(self) -> bytes:

@@ -1,4 +1,4 @@
-"""One API process: uvicorn on a socket that the supervisor opened."""
+"""One API process: uvicorn on sockets that the supervisor opened."""
 
 import argparse
 import asyncio
@@ -6,25 +6,24 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import structlog
 import uvicorn
 import uvloop
 
+from studiogate import clock, metrics, telemetry
 from studiogate import settings as configuration
-from studiogate import telemetry
 from studiogate.api.app import PartnerApp
 from studiogate.cli import privileges, quick_start
-from studiogate.cli.bounded_http import BoundedProtocol
+from studiogate.cli.admin import AdminApp
 from studiogate.cli.doors import Doors
+from studiogate.cli.http_config import QuietServer, server_config
 from studiogate.limits import Buckets
 from studiogate.runtime import Runtime
 
-DRAIN_SECONDS = 20
 LAST_USE_SECONDS = 15.0
+LOOK_SECONDS = 0.05
 log = structlog.get_logger()
 
 
@@ -33,6 +32,8 @@ def main() -> None:
     parser.add_argument("--socket", type=int, required=True)
     parser.add_argument("--lifeline", type=int, required=True)
     parser.add_argument("--gate", type=int)
+    parser.add_argument("--ready", type=int)
+    parser.add_argument("--admin", type=int)
     parser.add_argument("--buckets", type=Path, required=True)
     privileges.add_option(parser)
     options = parser.parse_args()
@@ -40,62 +41,70 @@ def main() -> None:
     quick_start.all_is_imported()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
-    ending = _Ending()
-    listening = socket.socket(fileno=options.socket)
+    ending = Ending()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, listening, options, ending))
+        runner.run(_serve(settings, options, ending))
 
 
-class _Ending:
-    """SIGTERM drains, whenever it comes: also before there is a server to drain."""
+class Ending:
+    """SIGTERM drains, whenever it comes; SIGUSR1, or a second signal, ends the waiting for proxies to notice."""
 
     def __init__(self) -> None:
         self.asked = False
-        self.server: uvicorn.Server | None = None
-        for each in (signal.SIGTERM, signal.SIGINT):
+        self.at_once = False
+        for each in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             signal.signal(each, self._ask)
 
-    def _ask(self, *_: object) -> None:
+    def _ask(self, number: int, _frame: object) -> None:
+        self.at_once = self.asked or number != signal.SIGTERM
         self.asked = True
-        if self.server is not None:
-            self.server.should_exit = True
 
 
-class _Server(uvicorn.Server):
-    """Leaves the signals to us: uvicorn would raise them again after draining and end with an error status."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-
-async def _serve(
-    settings: configuration.Settings, listening: socket.socket, options: argparse.Namespace, ending: _Ending
-) -> None:
+async def _serve(settings: configuration.Settings, options: argparse.Namespace, ending: Ending) -> None:
     asyncio.get_running_loop().set_exception_handler(telemetry.tell_loop_failure)
     runtime = Runtime.open(settings)
     app = Doors(runtime, Buckets(options.buckets))
-    server = _Server(server_config(app))
+    server = QuietServer(server_config(app))
     server.config.load()
+    metrics.studiogate_version()
     privileges.drop(options.account, "studiogate.api", "studiogate.hosted")
-    ending.server = server
     leave_with_the_supervisor(options.lifeline)
     if options.gate is not None:
         await _wait_at(options.gate, ending)
     if ending.asked:
         return
-    background = [asyncio.create_task(_keep_last_use(app.partners)), asyncio.create_task(_end_waiting(server, runtime))]
+    app.partners.health.sample = lambda: _sample(runtime, server)
+    admin, serving_admin = _start_admin(app.partners, options.admin)
+    background = [
+        asyncio.create_task(each)
+        for each in (
+            _keep_last_use(app.partners),
+            _drain(server, runtime, app.partners, ending),
+            _sample_forever(app.partners),
+            _tell_when_ready(server, app.partners, options.ready),
+        )
+    ]
     try:
-        await server.serve(sockets=[listening])
+        await server.serve(sockets=[socket.socket(fileno=options.socket)])
     finally:
         for task in background:
             task.cancel()
-        with contextlib.suppress(Exception):
-            await app.partners.authenticator.flush_last_use()
+        await _flush_last_use(app.partners)
+        if admin is not None and serving_admin is not None:
+            admin.should_exit = True
+            await serving_admin
         await runtime.close()
 
 
-async def _wait_at(gate: int, ending: _Ending) -> None:
+def _start_admin(app: PartnerApp, descriptor: int | None) -> tuple[uvicorn.Server | None, "asyncio.Task[None] | None"]:
+    """Health answers on its own port until all requests are answered, so that the drain can be watched."""
+    if descriptor is None:
+        return None, None
+    server = QuietServer(server_config(AdminApp(app.health)))
+    return server, asyncio.create_task(server.serve(sockets=[socket.socket(fileno=descriptor)]))
+
+
+async def _wait_at(gate: int, ending: Ending) -> None:
     """Until the supervisor opens the gate, or we are to end. Once open, it stays so: a later process walks through."""
     is_open = asyncio.Event()
     asyncio.get_running_loop().add_reader(gate, is_open.set)
@@ -103,21 +112,6 @@ async def _wait_at(gate: int, ending: _Ending) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(is_open.wait(), 0.2)
     asyncio.get_running_loop().remove_reader(gate)
-
-
-def server_config(app: Any) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=BoundedProtocol,
-        ws="none",
-        lifespan="off",
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-        backlog=2048,
-    )
 
 
 def leave_with_the_supervisor(lifeline: int) -> None:
@@ -130,20 +124,54 @@ def leave_with_the_supervisor(lifeline: int) -> None:
     asyncio.get_running_loop().add_reader(lifeline, supervisor_is_gone)
 
 
-async def _end_waiting(server: uvicorn.Server, runtime: Runtime) -> None:
-    """Whoever waits for an event is answered when the process wants to end, so that it can drain in time."""
-    while not server.should_exit:  # noqa: ASYNC110  uvicorn has a flag, not an event
-        await asyncio.sleep(0.2)
+async def _drain(server: uvicorn.Server, runtime: Runtime, app: PartnerApp, ending: Ending) -> None:
+    """When asked to end: first say so in /readyz and serve on, so that proxies send new requests elsewhere; then close
+    the listener, and let requests that wait for an event be answered, so that all are in time."""
+    while not ending.asked:  # noqa: ASYNC110  a signal handler sets a flag; it cannot set an event
+        await asyncio.sleep(LOOK_SECONDS)
+    app.health.draining = True
+    server.server_state.draining = True  # type: ignore[attr-defined]  # for BoundedProtocol
+    until = clock.monotonic() + runtime.settings.drain_seconds
+    while clock.monotonic() < until and not ending.at_once:  # noqa: ASYNC110  for the same reason
+        await asyncio.sleep(LOOK_SECONDS)
+    server.should_exit = True
     runtime.bells.send_home()
 
 
 async def _keep_last_use(app: PartnerApp) -> None:
     while True:
         await asyncio.sleep(LAST_USE_SECONDS)
-        try:
-            await app.authenticator.flush_last_use()
-        except Exception as error:
-            log.warning("last use of keys not noted", problem=telemetry.problem_of(error))
+        await _flush_last_use(app)
+
+
+async def _flush_last_use(app: PartnerApp) -> None:
+    try:
+        await app.authenticator.flush_last_use()
+    except Exception as error:
+        log.warning("last use of keys not noted", problem=telemetry.problem_of(error))
+
+
+async def _sample_forever(app: PartnerApp) -> None:
+    while True:
+        app.health.sample()
+        await asyncio.sleep(metrics.SAMPLE_SECONDS)
+
+
+def _sample(runtime: Runtime, server: uvicorn.Server) -> None:
+    metrics.sample_process("api")
+    metrics.sample_pool(*runtime.database.use)
+    metrics.CLASS_QUEUE.set(runtime.turnstile.waiting)
+    metrics.HTTP_CONNECTIONS.set(len(server.server_state.connections))
+
+
+async def _tell_when_ready(server: uvicorn.Server, app: PartnerApp, descriptor: int | None) -> None:
+    """The supervisor waits for this before it prints the address."""
+    if descriptor is None:
+        return
+    while not server.started or await app.health.problem() is not None:  # noqa: ASYNC110  uvicorn has a flag
+        await asyncio.sleep(LOOK_SECONDS)
+    os.write(descriptor, b"!")
+    os.close(descriptor)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -59,6 +61,12 @@ EXPECTED = (
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"studiogate {version('studiogate')}")
+        raise typer.Exit
+
+
 def commands(arguments: Sequence[str] = ()) -> typer.Typer:
     """The command that is asked for, or all of them. The modules of the others are not imported: that would make up
     half of the time in which `up` starts."""
@@ -75,8 +83,12 @@ def commands(arguments: Sequence[str] = ()) -> typer.Typer:
     return app
 
 
-def _several_commands() -> None:
-    """Without this, a single command would be taken for the whole application."""
+def _several_commands(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """The partner interface of a fitness studio."""
 
 
 def _add(app: typer.Typer, name: str) -> None:

@@ -1,10 +1,8 @@
 """studiogate up | serve."""
 
-import asyncio
-import http.client
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -14,9 +12,10 @@ import typer
 
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
-from studiogate.cli.address import address_of, noted, shown_host
+from studiogate.cli.address import address_of, noted
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.secret_key import check_key
+from studiogate.cli.stop_signals import StopRequestedError, StopSignals
 from studiogate.cli.supervisor import Supervisor, listen
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
@@ -43,9 +42,9 @@ def up(
 ) -> None:
     """Start everything: PostgreSQL, migrations, the demo studio when the database is empty, the API."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
-    with _service(settings, no_worker=no_worker) as (dsn, supervisor):
-        key = asyncio.run(_prepare(settings, dsn, no_demo))
-        _run(settings, supervisor, demo_key=key)
+    with stoppable(settings) as signals, _service(settings, signals, no_worker=no_worker) as (dsn, supervisor):
+        key = signals.run(_prepare(settings, dsn, no_demo))
+        _run(settings, supervisor, signals, demo_key=key)
 
 
 def serve(
@@ -57,50 +56,76 @@ def serve(
 ) -> None:
     """Serve the API on a migrated database, with housekeeping beside it."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
-    with _service(settings, no_worker=no_worker) as (dsn, supervisor):
-        asyncio.run(check_database(settings, dsn))
-        _run(settings, supervisor)
-
-
-def _listening(settings: Settings) -> socket.socket:
-    try:
-        return listen(settings.host, settings.port)
-    except OSError as error:
-        raise CommandError(
-            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. Choose another with --port."
-        ) from error
+    with stoppable(settings) as signals, _service(settings, signals, no_worker=no_worker) as (dsn, supervisor):
+        signals.run(check_database(settings, dsn))
+        _run(settings, supervisor, signals)
 
 
 @contextmanager
-def _service(settings: Settings, *, no_worker: bool) -> Iterator[tuple[str, Supervisor]]:
-    """The database, started, and the processes that ``_run`` lets go."""
+def stoppable(settings: Settings) -> Iterator[StopSignals]:
+    """A command that runs until a signal: whenever it comes, what has been started is stopped, and that is no error."""
+    signals = StopSignals().install()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
+    with suppress(StopRequestedError):
+        yield signals
+    say(settings, "stopped", "Stopped.")
+
+
+def say(settings: Settings, event: str, text: str, **facts: object) -> None:
+    """To a person at a terminal, or as a line of the log where that is JSON."""
+    if settings.log_format == "json":
+        log.info(event, **facts)
+    else:
+        screen.print(text, soft_wrap=True)
+
+
+def listening(host: str, port: int, option: str) -> socket.socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        where = f"{host}:{port}"
+        raise CommandError(f"Cannot listen on {where}: {error.strerror}. Choose another with {option}.") from error
+
+
+def admin_socket(settings: Settings) -> socket.socket | None:
+    """Listening where the settings ask for an admin port."""
+    port = settings.admin_port
+    return None if port is None else listening(settings.host, port, "STUDIOGATE_ADMIN_PORT")
+
+
+@contextmanager
+def _service(settings: Settings, signals: StopSignals, *, no_worker: bool) -> Iterator[tuple[str, Supervisor]]:
+    """The database, started, and the processes that ``_run`` lets go."""
     with ExitStack() as stack:
-        listening = stack.enter_context(_listening(settings))
+        public = stack.enter_context(listening(settings.host, settings.port, "--port"))
+        admin = admin_socket(settings)
+        if admin is not None:
+            stack.enter_context(admin)
 
         def get_ready(dsn: str, keep_alive: Callable[[], None]) -> Supervisor:
             supervisor = stack.enter_context(Supervisor(settings, dsn, keep_alive))
-            supervisor.add_api(listening, settings.workers)
+            supervisor.add_api(public, settings.workers, admin)
             if not no_worker:
                 supervisor.add_worker()
             supervisor.start_the_first()
             return supervisor
 
-        with database_for(settings, get_ready) as (dsn, supervisor):
+        with database_for(settings, get_ready, signals.check) as (dsn, supervisor):
             yield dsn, supervisor
 
 
 @contextmanager
 def database_for(
-    settings: Settings, meanwhile: Callable[[str, Callable[[], None]], Result]
+    settings: Settings, meanwhile: Callable[[str, Callable[[], None]], Result], check: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[str, Result]]:
     """The database's address, and what ``meanwhile`` made of it while PostgreSQL started. It is given the address, and
-    what keeps the database alive: an embedded PostgreSQL that dies is started again."""
+    what keeps the database alive: an embedded PostgreSQL that dies is started again. ``check`` may raise while a start
+    is waited for; what has been started is stopped then."""
     if settings.database_url is not None:
         yield settings.database_url, meanwhile(settings.database_url, lambda: None)
         return
-    postgres = EmbeddedPostgres(settings.data_dir)
+    postgres = EmbeddedPostgres(settings.data_dir, check)
     dsn = postgres.dsn()
     got_ready = meanwhile(dsn, KeepAlive(postgres.ensure_running))
     with complaints.status("Starting PostgreSQL …"):
@@ -158,40 +183,29 @@ async def check_database(settings: Settings, dsn: str) -> None:
         await connection.close()
 
 
-def _run(settings: Settings, supervisor: Supervisor, demo_key: str | None = None) -> None:
+def _run(settings: Settings, supervisor: Supervisor, signals: StopSignals, demo_key: str | None = None) -> None:
     url = address_of(settings, supervisor.port)
-    port = supervisor.port
+
+    def announce() -> None:
+        if supervisor.wait_until_ready(READY_SECONDS):
+            _announce(settings, url, demo_key)
+        else:
+            complaints.print(
+                "Studiogate does not answer yet; the log above says why. `studiogate doctor` looks closer."
+            )
+
     with noted(settings, url):
-        supervisor.run(ready=lambda: _announce(url, settings.host, port, demo_key))
-    screen.print("Stopped.")
+        supervisor.run(announce, signals)
 
 
-def _announce(url: str, host: str, port: int, demo_key: str | None) -> None:
-    """Tell where it is once it answers."""
-    if not _wait_until_ready(shown_host(host).strip("[]"), port):
-        complaints.print("Studiogate does not answer yet; the log above says why. `studiogate doctor` looks closer.")
-        return
-    screen.print(f"\nStudiogate is up: {url}/partner/v1", soft_wrap=True)
-    screen.print(f"Documentation:    {url}/docs\n", soft_wrap=True)
+def _announce(settings: Settings, url: str, demo_key: str | None) -> None:
+    """Print where it is, in one piece: the processes write their lines to the same place."""
+    base, docs = f"{url}/partner/v1", f"{url}/docs"
+    lines = [f"\nStudiogate is up: {base}", f"Documentation:    {docs}\n"]
+    facts = {"base_url": base, "docs_url": docs}
     if demo_key is None:
-        screen.print("Make a key with: studiogate key create --studio SLUG --name NAME --all-scopes")
+        lines += ["Make a key with: studiogate key create --studio SLUG --name NAME --all-scopes"]
     else:
-        screen.print(f"Demo key:         {demo_key}\n\nTry it:\n", soft_wrap=True)
-        screen.print(f"  curl -s -H 'X-Service-Key: {demo_key}' '{url}/partner/v1/classes?limit=2'\n", soft_wrap=True)
-    screen.print("Ctrl-C stops it.\n")
-
-
-def _wait_until_ready(host: str, port: int) -> bool:
-    deadline = clock.monotonic() + READY_SECONDS
-    while clock.monotonic() < deadline:
-        connection = http.client.HTTPConnection(host, port, timeout=10)
-        try:
-            connection.request("GET", "/readyz")
-            if connection.getresponse().status == 200:
-                return True
-        except OSError:
-            pass
-        finally:
-            connection.close()
-        clock.sleep(0.05)
-    return False
+        facts |= {"demo_key": demo_key, "try": f"curl -s -H 'X-Service-Key: {demo_key}' '{base}/classes?limit=2'"}
+        lines += [f"Demo key:         {demo_key}\n\nTry it:\n", f"  {facts['try']}\n"]
+    say(settings, "ready", "\n".join([*lines, "Ctrl-C stops it.\n"]), **facts)

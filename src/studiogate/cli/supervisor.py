@@ -12,17 +12,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 
 import structlog
 
+from studiogate import telemetry
 from studiogate.cli.privileges import prepared_account
+from studiogate.cli.stop_signals import StopSignals
 from studiogate.limits import Buckets
 from studiogate.settings import Settings
 from studiogate.storage.service_account import Account, hand_over, reaches
 
-DRAIN_SECONDS = 25.0
+DRAIN_SECONDS = 20.0  # beside the setting of that name: for requests that are being answered, and to end
 LOOK_SECONDS = 0.2
+END_SECONDS = 0.02
 LONGEST_PAUSE = 5.0
 HEAD_START = 1.5  # seconds, about what a process needs for its imports
 QUICKLY = ("-m", "studiogate.cli.quick_start")
@@ -57,6 +59,7 @@ class Child:
 
     name: str
     command: Sequence[str]
+    drains: bool = False  # it waits for proxies to notice, unless SIGUSR1 tells it not to
     process: subprocess.Popen[bytes] | None = None
     pause: float = 0.0
     start_at: float = field(default_factory=time.monotonic)
@@ -73,14 +76,15 @@ class Supervisor:
         self._settings = settings
         self._tick = tick
         self._stopping = False
+        self._hurry = False
         self._children: list[Child] = []
-        self._listening: socket.socket | None = None
+        self._sockets: list[socket.socket] = []
         self._account = prepared_account(settings)
         self._run_folder = _run_folder(self._account)
-        self._lifeline, self._gate, self._alarm = os.pipe(), os.pipe(), os.pipe()
+        self._lifeline, self._gate, self._alarm, self._ready = os.pipe(), os.pipe(), os.pipe(), os.pipe()
         self._gate_is_open = False
         self._ended = False
-        self._inherited: tuple[int, ...] = (self._lifeline[0], self._gate[0])
+        self._inherited: tuple[int, ...] = (self._lifeline[0], self._gate[0], self._ready[1])
         self._environment = self._make_environment(dsn)
 
     def _make_environment(self, dsn: str) -> Mapping[str, str]:
@@ -97,17 +101,28 @@ class Supervisor:
             "PROMETHEUS_MULTIPROC_DIR": str(folder / "metrics"),
         }
 
-    def add_api(self, listening: socket.socket, workers: int) -> None:
+    def add_api(self, listening: socket.socket, workers: int, admin: socket.socket | None = None) -> None:
+        """All of them accept from the same sockets; whichever answers on ``admin`` adds up everybody's metrics."""
         buckets = str(Path(self._run_folder.name) / "buckets")
         for number in range(workers):
             options = ["--socket", str(listening.fileno()), "--buckets", buckets, "--gate", str(self._gate[0])]
-            options += self._shared_options()
-            self._children.append(Child(f"api-{number}", [*QUICKLY, "studiogate.cli.api_process", *options]))
-        self._inherited += (listening.fileno(),)
-        self._listening = listening
+            options += ["--ready", str(self._ready[1]), *self._shared_options()]
+            options += [] if admin is None else ["--admin", str(admin.fileno())]
+            self._children.append(
+                Child(f"api-{number}", [*QUICKLY, "studiogate.cli.api_process", *options], drains=True)
+            )
+        self._share(listening, admin)
 
-    def add_worker(self) -> None:
-        self._children.append(Child("worker", [*QUICKLY, "studiogate.cli.worker_process", *self._shared_options()]))
+    def add_worker(self, admin: socket.socket | None = None) -> None:
+        """With ``admin`` it answers for its own health: where no API process does."""
+        options = [*self._shared_options(), *([] if admin is None else ["--admin", str(admin.fileno())])]
+        self._children.append(Child("worker", [*QUICKLY, "studiogate.cli.worker_process", *options]))
+        self._share(admin)
+
+    def _share(self, *sockets: socket.socket | None) -> None:
+        opened = [each for each in sockets if each is not None]
+        self._sockets += opened
+        self._inherited += tuple(each.fileno() for each in opened)
 
     def _shared_options(self) -> list[str]:
         account = [] if self._account is None else ["--account", self._account.option]
@@ -115,7 +130,7 @@ class Supervisor:
 
     @property
     def port(self) -> int:
-        return 0 if self._listening is None else int(self._listening.getsockname()[1])
+        return int(self._sockets[0].getsockname()[1]) if self._sockets else 0
 
     def start_the_first(self) -> None:
         """Beforehand and with a head start: several would take each other's time, and one is enough to answer."""
@@ -129,16 +144,21 @@ class Supervisor:
     def __exit__(self, *_: object) -> None:
         self._end_all()
 
-    def stop(self, _signal: int = 0, _frame: FrameType | None = None) -> None:
-        """Also from a signal, so without a lock that ``run`` might be holding at that moment: no threading.Event."""
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Also from a signal, so without a lock that ``run`` might be holding at that moment: no threading.Event.
+        SIGTERM drains; SIGINT, or a second signal, does not wait for a proxy to notice."""
+        self._hurry = self._stopping or number == signal.SIGINT
         if not self._stopping:
             self._stopping = True
             os.write(self._alarm[1], b"!")
 
-    def run(self, ready: Callable[[], None] = lambda: None) -> None:
+    def wait_until_ready(self, seconds: float) -> bool:
+        """Whether an API process can serve within this time."""
+        return bool(select.select([self._ready[0]], [], [], seconds)[0])
+
+    def run(self, ready: Callable[[], None] = lambda: None, signals: StopSignals | None = None) -> None:
         """Until SIGINT or SIGTERM: then all processes drain and end, and this returns."""
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, self.stop)
+        (signals or StopSignals().install()).tell(self.stop)
         self._open_gate()
         announced = threading.Thread(target=ready, daemon=True)
         announced.start()
@@ -160,6 +180,7 @@ class Supervisor:
         now = time.monotonic()
         if child.process is not None and child.process.poll() is not None:
             log.error("process died", name=child.name, status=child.process.returncode)
+            telemetry.forget_process(Path(self._run_folder.name) / "metrics", child.process.pid)
             child.process = None
             child.start_at = now + child.pause
             child.pause = min(LONGEST_PAUSE, max(0.1, child.pause * 2))
@@ -184,17 +205,26 @@ class Supervisor:
             return
         self._ended = True
         self._open_gate()
-        if self._listening is not None:
-            # While anybody holds it open, the kernel takes in connections that nobody will serve any more.
-            self._listening.close()
-        running = [child.process for child in self._children if child.process is not None]
-        for process in running:
-            process.terminate()
-        deadline = time.monotonic() + DRAIN_SECONDS
-        for process in running:
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        for each in self._sockets:
+            # While anybody holds one open, the kernel takes in connections that nobody will serve any more.
+            each.close()
+        running = [child for child in self._children if child.process is not None]
+        self._signal(running, signal.SIGTERM)
+        self._wait_for(running)
         self._run_folder.cleanup()
+
+    def _wait_for(self, running: Sequence[Child]) -> None:
+        deadline = time.monotonic() + self._settings.drain_seconds + DRAIN_SECONDS
+        while any(child.process is not None and child.process.poll() is None for child in running):
+            if self._hurry:
+                self._hurry = False
+                self._signal([child for child in running if child.drains], signal.SIGUSR1)
+            if time.monotonic() > deadline:
+                self._signal(running, signal.SIGKILL)
+            time.sleep(END_SECONDS)
+
+    @staticmethod
+    def _signal(children: Sequence[Child], number: signal.Signals) -> None:
+        for child in children:
+            if child.process is not None:
+                child.process.send_signal(number)

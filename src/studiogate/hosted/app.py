@@ -1,10 +1,11 @@
 """The visitors' door as one ASGI application: addresses to answers, the headers on all of them, the log line."""
 
 import asyncio
+from collections.abc import Mapping
 
 import structlog
 
-from studiogate import clock, telemetry
+from studiogate import clock, metrics, telemetry
 from studiogate.hosted import assets, guard, pages, showing
 from studiogate.hosted.answers import Answer, Header
 from studiogate.hosted.notices import Notice, NoticeError, Reason, notice
@@ -43,6 +44,12 @@ UNAVAILABLE = (
     DiskFullError,
     asyncio.CancelledError,
 )
+OVERLOADS: Mapping[type[BaseException], str] = {
+    TransactionConflictError: "conflict",
+    DatabaseUnavailableError: "database_unavailable",
+    DiskFullError: "disk_full",
+    asyncio.CancelledError: "drained",
+}
 BODY_REASONS = {408: Reason.TIMED_OUT, 413: Reason.TOO_LARGE, 422: Reason.TOO_MANY_FILES}
 RETRY_AFTER = {429: b"60", 503: b"2"}
 log = structlog.get_logger()
@@ -70,6 +77,7 @@ class HostedApp:
             answer = self._noticed(request, error.reason)
         except UNAVAILABLE as error:
             log.warning("page not served", request_id=request_id, problem=type(error).__name__)
+            metrics.OVERLOADS.labels(OVERLOADS.get(type(error), "overloaded")).inc()
             unsure = isinstance(error, UnknownOutcomeError)
             answer = self._noticed(request, Reason.UNSURE if unsure else Reason.BUSY)
         except Exception:
@@ -146,6 +154,7 @@ class HostedApp:
             found = await find(connection, studio, form)
         if isinstance(found, Notice):
             return pages.notice_page(request, found, embedded=is_embedded(request))
+        request.studio_id = found[0].studio_id
         shown = (found[0], found[1].title, found[1].settings)
         return pages.done_page(request, shown, embedded=is_embedded(request))
 
@@ -175,5 +184,7 @@ def _record(request: VisitorRequest, answer: Answer, request_id: str, seconds: f
     method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
     route = _route(request.path)
     size = len(answer.body)
-    record = telemetry.RequestRecord(method, route, answer.status, seconds, size, "visitor", request_id)
+    record = telemetry.RequestRecord(
+        method, route, answer.status, seconds, size, "visitor", request_id, request.studio_id or ""
+    )
     telemetry.request_records.add(record)

@@ -74,6 +74,7 @@ async def open_form(
     if isinstance(found, Notice):
         return found
     studio, form, access = found
+    request.studio_id = studio.studio_id
     if form.status != "published":
         return notice(Reason.ARCHIVED, studio, form)
     link = request.query.get("link", "")

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from studiogate import clock, urlencoded
 from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
@@ -41,6 +42,7 @@ class VisitorRequest:
         query: bytes = scope["query_string"]
         self.query: dict[str, str] = {name: value for name, value in urlencoded.pairs(query) if value}
         self.address: str = scope["client"][0] if scope.get("client") else "unknown"
+        self.studio_id: UUID | None = None  # once it is known, for the log line
         self._receive = receive
 
     @property

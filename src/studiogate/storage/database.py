@@ -94,6 +94,11 @@ class Database:
         is given its connection is inside it."""
         return Transaction(self)
 
+    @property
+    def use(self) -> tuple[int, int, int, int]:
+        """For metrics: the pool's size, open connections, idle ones, requests that wait for one."""
+        return self._size, self._open, len(self._idle), len(self._waiting)
+
     async def close(self) -> None:
         """Close what is idle; what is in use closes when it comes back."""
         self._size = 0

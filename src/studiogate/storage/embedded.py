@@ -55,7 +55,8 @@ class Postmaster(NamedTuple):
 class EmbeddedPostgres:
     """One user of the server on a data folder. The methods block; call them from one thread at a time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, check: Callable[[], None] = lambda: None) -> None:
+        self._check = check  # called while a start is waited for; it may raise, to give up
         self.folder = folder.resolve()
         self.cluster = self.folder / "postgres"
         self._log = programs.ServerLog(self.folder / "postgres.log")
@@ -168,7 +169,7 @@ class EmbeddedPostgres:
     def _launch(self, account: Account | None) -> bool:
         """False when a server that was still starting became ready, so that none had to be started."""
         with closing(self._open_lock("alive")) as alive:
-            if not wait(lambda: try_lock(alive, fcntl.LOCK_EX) or self.running(), START_SECONDS):
+            if not wait(lambda: try_lock(alive, fcntl.LOCK_EX) or self.running(), START_SECONDS, self._check):
                 raise EmbeddedPostgresError(
                     f"Processes of an earlier server still hold {self.cluster} and do not answer: find them with "
                     f"`fuser {self.folder}/postgres.alive.lock`, end them, try again.{self._log.tail()}"
@@ -181,7 +182,7 @@ class EmbeddedPostgres:
             working, place = place_of(account, self.cluster)
             command: programs.Command = [programs.program("postgres", account), "-D", place, *self._flags(place)]
             self._process = process = programs.spawn(command, Runner(account, alive, self._log, working))
-        wait(lambda: process.poll() is not None or self.running(), START_SECONDS)
+        wait(lambda: process.poll() is not None or self.running(), START_SECONDS, self._check)
         if process.poll() is not None or not self.running():
             space = programs.free_space(self.folder)
             raise EmbeddedPostgresError(
@@ -246,7 +247,7 @@ class EmbeddedPostgres:
 
     def _acquire(self, name: str, how: int) -> int:
         lock = self._open_lock(name)
-        if not wait(lambda: try_lock(lock, how), START_SECONDS):
+        if not wait(lambda: try_lock(lock, how), START_SECONDS, self._check):
             os.close(lock)
             raise EmbeddedPostgresError(
                 f"Another process has been starting or stopping {self.cluster} for {START_SECONDS:.0f} s: "

@@ -31,9 +31,11 @@ def try_lock(descriptor: int, how: int) -> bool:
     return True
 
 
-def wait(condition: Callable[[], bool], seconds: float) -> bool:
+def wait(condition: Callable[[], bool], seconds: float, check: Callable[[], None] = lambda: None) -> bool:
+    """Whether it is fulfilled in this time. ``check`` may raise meanwhile, to give up."""
     deadline = time.monotonic() + seconds
     while not (fulfilled := condition()) and time.monotonic() < deadline:
+        check()
         time.sleep(POLL_SECONDS)
     return fulfilled
 

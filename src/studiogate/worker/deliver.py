@@ -70,11 +70,16 @@ class Deliverer:
 
     async def _poll_forever(self) -> None:
         while True:
-            with contextlib.suppress(Exception):
-                for studio_id in await delivering.studios_with_due(self._database):
-                    self._look_at(studio_id)
-                telemetry.OUTBOX_AGE.set((await delivering.age(self._database)).total_seconds())
+            try:
+                await self._poll()
+            except Exception as error:
+                log.warning("due deliveries not looked up", problem=telemetry.problem_of(error))
             await asyncio.sleep(POLL_SECONDS)
+
+    async def _poll(self) -> None:
+        for studio_id in await delivering.studios_with_due(self._database):
+            self._look_at(studio_id)
+        telemetry.OUTBOX_AGE.set((await delivering.age(self._database)).total_seconds())
 
     async def _round(self) -> None:
         studios, self._studios = self._studios, set()

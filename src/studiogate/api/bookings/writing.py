@@ -6,13 +6,14 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from studiogate import metrics
 from studiogate.api.answers import found
 from studiogate.api.bookings.reading import Booking
 from studiogate.api.errors import Answer
 from studiogate.api.execution import Caller, LeanRoute, needs
 from studiogate.api.operations import READING, WRITING, Instant, Money, Uuid, Wire, operation
 from studiogate.api.params import Id, PathId, Text
-from studiogate.api.writes import IDEMPOTENT, IdempotencyKey, write
+from studiogate.api.writes import IDEMPOTENT, REPLAYED, IdempotencyKey, write
 from studiogate.domain.access import Scope
 from studiogate.domain.bookings import LateAction, WaitlistMode
 from studiogate.domain.refusals import Code, Refusal
@@ -133,7 +134,7 @@ async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: 
     """
     wanted, created = body.wanted(), 201
     async with caller.runtime.turnstile.turn(wanted.class_id):
-        return await write(
+        answer = await write(
             caller,
             idempotency_key,
             body,
@@ -142,6 +143,17 @@ async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: 
             visible=lambda connection: reading.class_is_visible(connection, caller.access, body.class_id),
             missing="class_id",
         )
+    if REPLAYED not in answer.headers:
+        metrics.BOOKINGS.labels(_outcome(answer)).inc()
+    return answer
+
+
+def _outcome(answer: Answer) -> str:
+    """For the metrics: confirmed, waitlisted, or the code of the refusal."""
+    if answer.status == 201:
+        return "waitlisted" if b'"status":"waitlisted"' in answer.body else "confirmed"
+    code: str = json.loads(answer.body)["error"]["code"]
+    return code
 
 
 @routes.post(

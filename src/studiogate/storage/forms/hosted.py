@@ -33,6 +33,18 @@ LINKED = """
     where f.studio_id = $1 and f.id = $2"""
 
 
+PUBLISHED = """
+    select f.slug, f.title from forms f join studios s on s.studio_id = f.studio_id
+    where f.studio_id = (select studio_id from studios where slug = $1) and s.test and f.status = 'published'
+    order by f.title, f.slug limit 20"""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedForm:
+    slug: str
+    title: str
+
+
 @dataclass(frozen=True, slots=True)
 class PageStudio:
     studio_id: UUID
@@ -81,6 +93,11 @@ class LinkGround:
     link_secret: bytes
     member_known: bool
     now: datetime
+
+
+async def published_test_forms(connection: Connection, slug: str) -> list[PublishedForm]:
+    """Published forms of a studio that is marked as a test; none of any other."""
+    return [PublishedForm(row["slug"], row["title"]) for row in await connection.fetch(PUBLISHED, slug)]
 
 
 async def find_page_studio(connection: Connection, slug: str) -> PageStudio | None:

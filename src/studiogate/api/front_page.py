@@ -1,0 +1,33 @@
+"""GET /: what this is, for whoever opens the address in a browser, with the way to the documentation."""
+
+from studiogate import clock
+from studiogate.api.docs import rendering
+from studiogate.api.errors import Answer
+from studiogate.storage.database import Database, DatabaseUnavailableError, OverloadedError
+from studiogate.storage.forms import hosted
+from studiogate.storage.forms.hosted import PublishedForm
+
+POLICY = "style-src 'self'; img-src data:"
+DEMO = "demo"  # the slug of the demo studio; other studios' forms are theirs to announce
+KEPT_SECONDS = 5.0
+
+
+class FrontPage:
+    """Made anew every few seconds at most: anybody can ask for it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._made: tuple[float, Answer] | None = None
+
+    async def answer(self, _request_id: str) -> Answer:
+        now = clock.monotonic()
+        if self._made is None or now - self._made[0] > KEPT_SECONDS:
+            self._made = now, rendering.page("front.html", POLICY, forms=await self._demo_forms(), demo=DEMO)
+        return self._made[1]
+
+    async def _demo_forms(self) -> list[PublishedForm]:
+        try:
+            async with self._database.connection() as connection:
+                return await hosted.published_test_forms(connection, DEMO)
+        except (DatabaseUnavailableError, OverloadedError):
+            return []  # the page is as useful without them

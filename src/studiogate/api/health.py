@@ -1,0 +1,45 @@
+"""Health and metrics: /livez, /readyz, /metrics. On the admin port where there is one, else on the public port."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from studiogate import metrics, telemetry
+from studiogate.api.errors import Answer, refused
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.storage import health
+from studiogate.storage.database import Database
+
+OK = Answer(200, b'{"status":"ok"}')
+METRICS_TYPE = (b"content-type", telemetry.METRICS_CONTENT_TYPE.encode())
+
+
+class Health:
+    """Of one process. ``draining`` is set when it has been asked to end: it is no longer ready, but still serves."""
+
+    def __init__(self, database: Database, sample: Callable[[], None] = metrics.sample_process) -> None:
+        self.draining = False
+        self._database = database
+        self.sample = sample
+
+    @property
+    def pages(self) -> Mapping[str, Callable[[str], Awaitable[Answer]]]:
+        """By their path; each takes the request's id."""
+        return {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}
+
+    async def problem(self) -> str | None:
+        """What keeps this process from serving, in a word, or None."""
+        return "draining" if self.draining else await health.problem(self._database)
+
+    async def _livez(self, _request_id: str) -> Answer:
+        return OK
+
+    async def _readyz(self, request_id: str) -> Answer:
+        """Ready means: not about to end, and the database answers and has every migration that this version knows."""
+        problem = await self.problem()
+        if problem is None:
+            return OK
+        code = Code.OVERLOADED if problem == "draining" else Code.DATABASE_UNAVAILABLE
+        return refused(Refusal(code, {"problem": problem}), request_id)
+
+    async def _metrics(self, _request_id: str) -> Answer:
+        self.sample()
+        return Answer(200, telemetry.metrics_text(), (METRICS_TYPE,))

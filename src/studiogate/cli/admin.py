@@ -1,0 +1,33 @@
+"""The admin port: health and metrics apart from what the public can reach."""
+
+from studiogate import telemetry
+from studiogate.api.errors import Answer, refused
+from studiogate.api.health import Health
+from studiogate.api.requests import Receive, Request, Scope, Send
+from studiogate.api.sending import send_answer
+from studiogate.domain.refusals import Code, Refusal
+
+METHODS = (b"allow", b"GET, HEAD")
+
+
+class AdminApp:
+    """Probes come every few seconds, so they leave no lines in the log."""
+
+    def __init__(self, health: Health) -> None:
+        self._pages = health.pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        request_id = telemetry.request_id(request.headers.get(b"x-request-id"))
+        answer = await self._answer(request, request_id)
+        await send_answer(request, answer, [(b"x-request-id", request_id.encode())], send)
+
+    async def _answer(self, request: Request, request_id: str) -> Answer:
+        page = self._pages.get(request.path)
+        if page is None:
+            return refused(Refusal(Code.NOT_FOUND), request_id)
+        if request.method not in ("GET", "HEAD"):
+            return refused(Refusal(Code.METHOD_NOT_ALLOWED), request_id, METHODS)
+        return await page(request_id)

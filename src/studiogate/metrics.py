@@ -1,0 +1,88 @@
+"""What a process measures about itself: sampled every second and at every scrape, so that requests pay nothing for it.
+
+With several processes each writes to a file of its own, and whoever is asked adds them up (docs/metrics.md).
+"""
+
+import os
+import platform
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from prometheus_client import Counter, Gauge
+
+from studiogate import API_VERSION
+
+SAMPLE_SECONDS = 1.0
+
+DATABASE_CONNECTIONS = Gauge(
+    "studiogate_database_connections",
+    "Connections of the pools, by their state.",
+    ["state"],
+    multiprocess_mode="livesum",
+)
+DATABASE_POOL_SIZE = Gauge(
+    "studiogate_database_pool_size", "Connections that the pools may open.", multiprocess_mode="livesum"
+)
+DATABASE_QUEUE = Gauge(
+    "studiogate_database_queue_length", "Requests that wait for a connection.", multiprocess_mode="livesum"
+)
+CLASS_QUEUE = Gauge("studiogate_class_queue_length", "Bookings that wait for their class.", multiprocess_mode="livesum")
+HTTP_CONNECTIONS = Gauge("studiogate_http_connections", "Open HTTP connections.", multiprocess_mode="livesum")
+OVERLOADS = Counter("studiogate_overloads_total", "Requests answered with 503, by the reason.", ["reason"])
+BOOKINGS = Counter(
+    "studiogate_bookings_total", "Attempts to book, by their outcome or the refusal's code.", ["outcome"]
+)
+QUEUE_LENGTH = Gauge(
+    "studiogate_queue_length", "Waiting mails and webhook deliveries.", ["queue"], multiprocess_mode="mostrecent"
+)
+QUEUE_AGE = Gauge(
+    "studiogate_queue_age_seconds",
+    "How long the mail or delivery that is due longest has been due.",
+    ["queue"],
+    multiprocess_mode="mostrecent",
+)
+PROCESS_CPU = Counter("studiogate_process_cpu_seconds_total", "Processor time used.", ["process"])
+PROCESS_MEMORY = Gauge(
+    "studiogate_process_resident_memory_bytes", "Resident memory.", ["process"], multiprocess_mode="livesum"
+)
+BUILD = Gauge(
+    "studiogate_build_info",
+    "1, with the versions as labels.",
+    ["version", "api_version", "python"],
+    multiprocess_mode="max",
+)
+
+_STATM = Path("/proc/self/statm")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_used: dict[str, float] = {"cpu": 0.0}
+
+
+@cache
+def studiogate_version() -> str:
+    """From the installed package: pyproject.toml is the one place where it is written."""
+    return version("studiogate")
+
+
+def sample_process(process: str = "api") -> None:
+    """Processor time since the last sample, memory now; ``process`` says which kind of process this is."""
+    times = os.times()
+    cpu = times.user + times.system
+    PROCESS_CPU.labels(process).inc(max(0.0, cpu - _used["cpu"]))
+    _used["cpu"] = cpu
+    PROCESS_MEMORY.labels(process).set(_resident_bytes())
+    BUILD.labels(studiogate_version(), API_VERSION, platform.python_version()).set(1)
+
+
+def sample_pool(size: int, opened: int, idle: int, queued: int) -> None:
+    DATABASE_POOL_SIZE.set(size)
+    DATABASE_CONNECTIONS.labels("idle").set(idle)
+    DATABASE_CONNECTIONS.labels("in_use").set(opened - idle)
+    DATABASE_QUEUE.set(queued)
+
+
+def _resident_bytes() -> int:
+    try:
+        return int(_STATM.read_text().split()[1]) * _PAGE
+    except (OSError, IndexError, ValueError):  # not Linux
+        return 0

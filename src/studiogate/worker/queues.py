@@ -1,0 +1,33 @@
+"""Measures what waits: mails and webhook deliveries, their number and age."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from studiogate import metrics, telemetry
+from studiogate.runtime import Runtime
+from studiogate.storage import queues
+
+QUEUES_SECONDS = 10.0  # counting what waits is not free; how the process fares is
+log = structlog.get_logger()
+
+
+async def measure_forever(runtime: Runtime, sample: Callable[[], None]) -> None:
+    while True:
+        await measure_once(runtime)
+        for _ in range(int(QUEUES_SECONDS / metrics.SAMPLE_SECONDS)):
+            sample()
+            await asyncio.sleep(metrics.SAMPLE_SECONDS)
+
+
+async def measure_once(runtime: Runtime) -> None:
+    try:
+        async with runtime.database.connection() as connection:
+            measured = await queues.measure(connection)
+    except Exception as error:
+        log.warning("queues not measured", problem=telemetry.problem_of(error))
+        return
+    for queue, (length, age) in measured.items():
+        metrics.QUEUE_LENGTH.labels(queue).set(length)
+        metrics.QUEUE_AGE.labels(queue).set(age)
