@@ -169,6 +169,7 @@ WITHOUT_ACCESS = {
     ("studio.py", "find_studio"),
     ("studio.py", "any_studio"),
     ("forms/hosted.py", "find_page_studio"),
+    ("forms/hosted.py", "published_test_forms"),
     ("forms/hosted.py", "studios_of_form"),
     ("forms/submitting.py", "studios_of_submission"),
     ("bookings/staff.py", "studios_of"),
