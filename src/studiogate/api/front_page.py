@@ -18,11 +18,12 @@ class FrontPage:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._made: tuple[float, Answer] | None = None
+        _page([])  # the template is read now: later, as another user, it may be out of reach
 
     async def answer(self, _request_id: str) -> Answer:
         now = clock.monotonic()
         if self._made is None or now - self._made[0] > KEPT_SECONDS:
-            self._made = now, rendering.page("front.html", POLICY, forms=await self._demo_forms(), demo=DEMO)
+            self._made = now, _page(await self._demo_forms())
         return self._made[1]
 
     async def _demo_forms(self) -> list[PublishedForm]:
@@ -31,3 +32,7 @@ class FrontPage:
                 return await hosted.published_test_forms(connection, DEMO)
         except (DatabaseUnavailableError, OverloadedError):
             return []  # the page is as useful without them
+
+
+def _page(forms: list[PublishedForm]) -> Answer:
+    return rendering.page("front.html", POLICY, forms=forms, demo=DEMO)
