@@ -1,5 +1,6 @@
 """`serve` and `worker` as real processes: the admin port, metrics of all of them, the drain, the log."""
 
+import base64
 import http.client
 import json
 import signal
@@ -17,6 +18,7 @@ from tests.conftest import run
 from tests.seed import issue_key, seed_studio
 from tests.serving import wait_for
 
+SECRET_KEY = base64.b64encode(bytes(32)).decode()  # the services share a database, not a folder
 HEALTH = ("/livez", "/readyz", "/metrics")
 SPELLINGS = (
     "/%6detrics",
@@ -55,7 +57,7 @@ class Running:
         with log.open("w") as output:
             self.process = subprocess.Popen(
                 [*COMMAND, *arguments],
-                env=environment(LOG_FORMAT="json", **settings),
+                env=environment(LOG_FORMAT="json", SECRET_KEY=SECRET_KEY, **settings),
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
