@@ -187,6 +187,14 @@ def of_the_future(name: str, content: bytes) -> tuple[str, bytes]:
     return name, json.dumps(header).encode()
 
 
+def of_another_table(name: str, content: bytes) -> tuple[str, bytes]:
+    if name != "backup.json":
+        return name, content
+    header = json.loads(content)
+    header["tables"].append({"name": 'mails"; drop table mails; --', "columns": ["id"]})
+    return name, json.dumps(header).encode()
+
+
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "cut short": lambda archive: archive[: len(archive) // 2],
     "without its end": lambda archive: rewritten(archive, lambda n, c: None if n == "checksums.json" else (n, c)),
@@ -194,6 +202,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "a file less": lambda archive: rewritten(archive, lambda n, c: None if n.startswith("uploads/") else (n, c)),
     "a file outside": lambda archive: rewritten(archive, lambda n, c: (n.replace("uploads/", "../"), c)),
     "of a newer release": lambda archive: rewritten(archive, of_the_future),
+    "with a foreign table": lambda archive: rewritten(archive, of_another_table),
     "no archive": lambda _: b"nothing of the kind",
     "of somebody else": lambda archive: rewritten(archive, lambda n, c: (n, b"{}") if n == "backup.json" else (n, c)),
 }

@@ -30,7 +30,7 @@ DESCRIPTIONS: Mapping[str, set[str]] = {
     "Parent": {"id"},
     "Promise": set(),
     "_Subject": set(),
-    "_Shape": set(),
+    "Shape": set(),
     "Table": set(),
     "Column": set(),
     "Unique": set(),

@@ -163,7 +163,7 @@ async def _load(
     members = archive.members()
     header = _header(next(members))
     await _migrate_to(connection, header["migrations"])
-    tables = {table["name"]: Table(table["name"], table["columns"]) for table in header["tables"]}
+    tables = await _known_tables(connection, header["tables"])
     content = Content(header["created_at"])
     for member in members:
         kind, _, name = member.name.partition("/")
@@ -182,6 +182,15 @@ async def _load(
     for name, value in header["sequences"].items():
         await rows.set_sequence(connection, name, value)
     return content
+
+
+async def _known_tables(connection: Connection, named: list[dict[str, Any]]) -> dict[str, Table]:
+    """Return the tables that the file names; their names become part of statements, so they must be ours."""
+    ours = {table.name: set(table.columns) for table in await rows.tables(connection)}
+    for table in named:
+        if not set(table["columns"]) <= ours.get(table["name"], set()):
+            raise DamagedBackupError(f"it names a table or a column that does not exist: {table['name']}")
+    return {table["name"]: Table(table["name"], table["columns"]) for table in named}
 
 
 def _header(member: Member) -> dict[str, Any]:

@@ -175,10 +175,10 @@ async def listed(
     wanted = LISTS[kind]
     conditions = ["t.studio_id = $1"]
     values = [access.studio_id]
-    for name, value in given.items():
+    for filter_name, value in given.items():
         values.append(value)
-        conditions.append(wanted.filters[name].format(f"${len(values)}"))
-    shown = ", ".join(f'{sql} as "{name}"' for name, sql in wanted.columns.items())
+        conditions.append(wanted.filters[filter_name].format(f"${len(values)}"))
+    shown = ", ".join(f'{sql} as "{column}"' for column, sql in wanted.columns.items())
     statement = f"select {shown} from {wanted.source} where {' and '.join(conditions)} order by {wanted.order}"
     return await connection.fetch(f"{statement} limit ${len(values) + 1}", *values, limit)
 

@@ -169,8 +169,11 @@ async def list_classes(
     if wanted.status is not None:
         filters.append(CLASS_STATUS_FILTERS[wanted.status])
     at_location, parents = _at_location(access, wanted.location_id)
-    named = {"class_type_id": wanted.class_type_id, "instructor_id": wanted.instructor_id}
-    one_of = [*at_location, *(OneOf(column, (row_id,)) for column, row_id in named.items() if row_id is not None)]
+    one_of = list(at_location)
+    if wanted.class_type_id is not None:
+        one_of.append(OneOf("class_type_id", (wanted.class_type_id,)))
+    if wanted.instructor_id is not None:
+        one_of.append(OneOf("instructor_id", (wanted.instructor_id,)))
     return await read_page(
         connection,
         access,
