@@ -21,6 +21,7 @@ def serve(open_app: Callable[[], Any]) -> None:
     for name in ("--socket", "--lifeline", "--gate"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--buckets")
+    parser.add_argument("--account")  # root is not given up: nobody else's input gets here
     options = parser.parse_args()
     quick_start.all_is_imported()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

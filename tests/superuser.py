@@ -10,8 +10,10 @@ from studiogate.storage.embedded import EmbeddedPostgres
 from studiogate.storage.embedded_programs import NAME, ROLE
 from studiogate.storage.embedded_settings import ACCESS, ACCESS_RULES
 
-# To make a database per test, and to plant what triggers and foreign keys forbid.
-NEEDED = (f"alter role {ROLE} createdb", f"grant set on parameter session_replication_role to {ROLE}")
+# To make a database per test, to plant what triggers and foreign keys forbid, to decide who gives way in a deadlock,
+# and to make a server log what it must not.
+PARAMETERS = "session_replication_role, deadlock_timeout, log_error_verbosity, log_statement, log_parameter_max_length"
+NEEDED = (f"alter role {ROLE} createdb", f"grant set on parameter {PARAMETERS} to {ROLE}")
 
 
 def grant_to_tests(postgres: EmbeddedPostgres) -> None:

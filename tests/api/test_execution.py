@@ -311,7 +311,7 @@ def test_a_route_names_exactly_one_scope() -> None:
 
     for endpoint in (open_to_all, twice):
         with pytest.raises(TypeError, match="exactly one scope"):
-            LeanRoute("/x/{location_id}", endpoint)
+            LeanRoute("/x/{location_id}", endpoint, response_model=None)
 
 
 async def test_path_values_go_by_their_place_in_the_path() -> None:
@@ -324,7 +324,7 @@ async def test_path_values_go_by_their_place_in_the_path() -> None:
         seen.update(form=form_id, submission=submission_id)
         return Answer(200, b"")
 
-    route = LeanRoute("/forms/{form_id}/submissions/{submission_id}", swapped)
+    route = LeanRoute("/forms/{form_id}/submissions/{submission_id}", swapped, response_model=None)
     other = str(uuid4())
     scope = {"method": "GET", "path": "", "headers": [], "query_string": b""}
     caller = Caller(EVERYTHING, None, OurRequest(scope, None), "req_1")  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def test_many_faults_are_counted(keyboard: Keyboard) -> None:
     document = {"studio": {**small_studio()["studio"], "policy": None}, "leads": [{}] * 700}
     status, _, complaint = keyboard.run("import", keyboard.file(document))
     assert status == 1
-    assert "has 1400 faults" in complaint
+    assert "has 1,400 faults" in complaint
     assert len(complaint.splitlines()) < 60
 
 

@@ -19,12 +19,13 @@ import pytest
 from aiosmtpd.controller import Controller
 
 from studiogate.storage import migrate
-from studiogate.storage.embedded import running_postgres
+from studiogate.storage.embedded import EmbeddedPostgres, running_postgres
 from tests.conftest import run
 from tests.security.full_run import FullRun
 from tests.security.sieve import Secrets
 from tests.seed import Studio, issue_key, seed_studio
 from tests.serving import API_MODULE, ROOT, Service
+from tests.superuser import grant_to_tests
 from tests.worker.receiver import Received, answer, receiving
 
 SECRET_KEY = base64.b64encode(os.urandom(32)).decode()
@@ -169,6 +170,10 @@ def test_no_secret_in_any_log(tmp_path: Path) -> None:
 
 def test_planted_leaks_are_found(tmp_path: Path) -> None:
     secrets, logs = Secrets(), dict[str, str]()
+    postgres = EmbeddedPostgres(tmp_path / "data")
+    postgres.start()
+    grant_to_tests(postgres)  # the service's own role could not make PostgreSQL log values
+    postgres.stop()
     with running(tmp_path / "data", secrets, "tests.security.leaking", logs) as full_run:
         full_run.reads()
         full_run.wrong_keys()
