@@ -11,16 +11,20 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from studiogate.domain.access import operator_access
+from studiogate.domain.logos import Logo
 from studiogate.flows import backup
 from studiogate.flows.backup import Content, Installation, NotEmptyError
 from studiogate.storage import backup as rows
 from studiogate.storage import migrate
 from studiogate.storage.backup_archive import DamagedBackupError
+from studiogate.storage.logos import write_logo
 from studiogate.storage.uploads import UploadFolder
 from tests.seed import insert, seed_studio
 
 pytestmark = pytest.mark.anyio
 Connection = Any
+LOGO = Logo(f"{1:016x}.png", "image/png", bytes(range(256)))
 SECRETS = {"secrets.key": b"c2VjcmV0\n", "demo.key": b"sgk_test_x\n"}
 
 
@@ -45,6 +49,7 @@ async def full(connection: Connection, database_url: str, tmp_path: Path) -> Asy
         await insert(
             connection, "members", studio_id=studio.studio_id, first_name="a\tb\\n\n\\.", last_name="\N{SNOWMAN}"
         )
+        await write_logo(connection, operator_access(studio.studio_id), LOGO)
         form = studio.ids["form"][0]
         await add_upload(connection, folder, studio.studio_id, form, f"{1:032x}", kept=True)
         await add_upload(connection, folder, studio.studio_id, form, f"{2:032x}", kept=False)
@@ -87,6 +92,8 @@ async def test_everything_comes_back(full: Installation, empty: Connection, tmp_
     assert (back.tables, back.uploads, back.secrets) == (content.tables, 4, SECRETS)
     assert await every_row(empty) == await every_row(full.connection)
     assert await migrate.pending(empty) == []
+    logos = await empty.fetch("select content from studio_logos")
+    assert [row["content"] for row in logos] == [LOGO.content] * 2
     disabled = "select count(*) from pg_trigger where not tgisinternal and tgenabled <> 'O'"
     assert await empty.fetchval(disabled) == 0
     for upload in await rows.uploads(empty):

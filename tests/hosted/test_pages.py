@@ -133,7 +133,8 @@ def test_markup_in_every_text_stays_text(site: Site, client: httpx2.Client) -> N
 
 
 def test_the_logo_is_shown_only_from_here(site: Site, client: httpx2.Client) -> None:
-    """The demo studio's logo is an outside picture: its initials stand in for it."""
+    """Without a logo from this service, the studio's initials stand in for it."""
+    site.sql("update studios set logo_url = 'https://www.example.com/logo.svg'")
     answer = client.get(site.url("intro-offer"))
     assert "logo.svg" not in answer.text
     assert '<span class="mark" aria-hidden="true">NL</span>' in answer.text

@@ -469,7 +469,7 @@ async def test_single_rows(large: Large) -> None:
     for restricted in (0, 3):
         access, recorder = large.access(restricted), large.recorder
         recorder.plans.clear()
-        await studio.read_studio(recorder, access)
+        await studio.read_studio(recorder, access, "https://studio.example")
         for function, table in kept.items():
             await function(recorder, access, str((await large.row(table))["id"]))
         submission = await large.row("form_submissions")

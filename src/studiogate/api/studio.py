@@ -12,6 +12,7 @@ from studiogate.api.operations import LISTING, READING, ListEnvelope, Uuid, Wire
 from studiogate.api.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
+from studiogate.public_address import known_address
 from studiogate.storage import studio as storage
 
 Reader = Annotated[Caller, needs(Scope.STUDIO_READ)]
@@ -24,7 +25,10 @@ class Studio(Wire):
     name: str = Field(examples=["Northside Movement"])
     slug: str | None = Field(examples=["northside"])
     timezone: str | None = Field(description="IANA timezone.", examples=["America/New_York"])
-    logo_url: str | None = Field(examples=[None])
+    logo_url: str | None = Field(
+        description="The absolute URL of the stored logo, which changes with the image, else as in the studio file.",
+        examples=["https://studio.example/logo/northside/5f0c2e9a1b7d4c38.png"],
+    )
     primary_color: str | None = Field(examples=["#2f5d50"])
 
 
@@ -46,7 +50,7 @@ class LocationList(ListEnvelope):
 @routes.get("/studio", **operation("Read the studio", Studio))
 async def read_studio(caller: Reader) -> Answer:
     """The studio that the key belongs to. Its timezone is here: do not infer it from your server."""
-    return found(caller, await caller.read(storage.read_studio))
+    return found(caller, await caller.read(storage.read_studio, known_address(caller.runtime.settings)))
 
 
 @routes.get("/locations", **operation("List locations, active and inactive", LocationList, *LISTING))

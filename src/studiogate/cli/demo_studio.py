@@ -1,6 +1,7 @@
 """studiogate demo: the demo studio, loaded like any other studio file."""
 
 import asyncio
+from importlib import resources
 from pathlib import Path
 
 from studiogate import clock
@@ -8,9 +9,9 @@ from studiogate import settings as configuration
 from studiogate.cli import demo
 from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_json, screen
 from studiogate.domain import keys
-from studiogate.domain.access import Scope
+from studiogate.domain.access import Scope, operator_access
 from studiogate.flows import keys as key_flow
-from studiogate.flows import studio_file
+from studiogate.flows import logos, studio_file
 from studiogate.storage import keys as kept_keys
 from studiogate.storage import studio as studios
 from studiogate.storage.database import Connection
@@ -49,6 +50,14 @@ async def _import(connection: Connection) -> None:
     outcome = await studio_file.import_document(connection, demo.demo_studio_file(clock.now()))
     if outcome.faults:
         raise CommandError(f"The demo studio could not be loaded: {outcome.faults[0]}")
+    await _store_logo(connection)
+
+
+async def _store_logo(connection: Connection) -> None:
+    studio = await studios.find_studio(connection, demo.SLUG)
+    content = (resources.files("studiogate.cli.demo") / "logo.png").read_bytes()
+    if studio is not None:
+        await logos.store(connection, operator_access(studio["studio_id"]), content)
 
 
 async def _demo_key(connection: Connection, folder: Path) -> str:

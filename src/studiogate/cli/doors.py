@@ -1,8 +1,8 @@
-"""Both doors behind one address: visitors' pages below ``/f/``, everything else is the partners'."""
+"""Both doors behind one address: visitors' pages below ``/f/`` and ``/logo/``, everything else is the partners'."""
 
 from studiogate.api.app import PartnerApp
 from studiogate.api.requests import Receive, Scope, Send
-from studiogate.hosted.app import PREFIX, HostedApp
+from studiogate.hosted.app import PREFIXES, HostedApp
 from studiogate.limits import Buckets
 from studiogate.runtime import Runtime
 
@@ -14,5 +14,5 @@ class Doors:
         self.visitors = HostedApp(runtime, shared)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        visited = scope["type"] == "http" and scope["path"].startswith(PREFIX)
+        visited = scope["type"] == "http" and scope["path"].startswith(PREFIXES)
         await (self.visitors if visited else self.partners)(scope, receive, send)

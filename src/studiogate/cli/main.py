@@ -37,7 +37,7 @@ COMMANDS = {
     "waitlist": "staff:waitlist",
     "purchase": "staff:purchases",
     "events": "events:app",
-    "studio": "lists:studio_app",
+    "studio": "logos:app",
     "location": "lists:locations",
     "room": "lists:rooms",
     "instructor": "lists:instructors",

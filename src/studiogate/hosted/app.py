@@ -6,10 +6,12 @@ from collections.abc import Mapping
 import structlog
 
 from studiogate import clock, metrics, telemetry
+from studiogate.domain.logos import PREFIX as LOGO_PREFIX
+from studiogate.domain.logos import is_logo_name
 from studiogate.hosted import assets, guard, pages, showing
 from studiogate.hosted.answers import Answer, Header
 from studiogate.hosted.notices import Notice, NoticeError, Reason, notice
-from studiogate.hosted.opening import Opened, find, is_embedded, open_form
+from studiogate.hosted.opening import Opened, find, is_embedded, is_slug, open_form
 from studiogate.hosted.posted import Posted
 from studiogate.hosted.requests import BodyError, Receive, Scope, Send, VisitorRequest
 from studiogate.hosted.sending import Sending
@@ -17,6 +19,7 @@ from studiogate.hosted.uploading import upload
 from studiogate.hosted.verifying import verify
 from studiogate.limits import Buckets, Limit, owner_of
 from studiogate.runtime import Runtime
+from studiogate.storage import logos
 from studiogate.storage.database import (
     DatabaseUnavailableError,
     OverloadedError,
@@ -25,7 +28,7 @@ from studiogate.storage.database import (
 )
 from studiogate.storage.uploads import DiskFullError
 
-PREFIX = "/f/"
+PREFIXES = ("/f/", LOGO_PREFIX)
 ON_EVERY_ANSWER: tuple[Header, ...] = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -95,6 +98,9 @@ class HostedApp:
         if asset is not None:
             return asset
         place = request.path.split("/")[2:]
+        if request.path.startswith(LOGO_PREFIX):
+            known = reading and len(place) == 2
+            return await self._logo(request, *place) if known else self._noticed(request, Reason.UNKNOWN)
         if len(place) == 2 and request.method in ("GET", "HEAD", "POST"):
             return await (self._show(request, *place) if reading else self._post(request, *place))
         if len(place) == 3 and place[2] == "done" and reading:
@@ -104,6 +110,15 @@ class HostedApp:
         if len(place) == 3 and place[2] == "verify" and request.method in ("GET", "HEAD", "POST"):
             return await self._verify(request, *place[:2])
         return self._noticed(request, Reason.UNKNOWN if reading else Reason.METHOD)
+
+    async def _logo(self, request: VisitorRequest, studio: str, name: str) -> Answer:
+        if self._over(request, guard.LOGOS):
+            return self._noticed(request, Reason.TOO_MANY)
+        if not is_slug(studio) or not is_logo_name(name):
+            return self._noticed(request, Reason.UNKNOWN)
+        async with self._runtime.database.connection() as connection:
+            found = await logos.find_logo(connection, studio, name)
+        return self._noticed(request, Reason.UNKNOWN) if found is None else assets.image(found)
 
     async def _show(self, request: VisitorRequest, studio: str, form: str) -> Answer:
         async with self._runtime.database.connection() as connection:
@@ -176,6 +191,8 @@ def _route(path: str) -> str:
     place = path.split("/")[2:]
     if path.startswith(assets.PREFIX) or path == assets.EMBED:
         return "/f/assets"
+    if path.startswith(LOGO_PREFIX):
+        return "/logo/{studio}/{name}"
     tail = {2: "", 3: "/" + place[-1] if place[-1] in ("done", "uploads", "verify") else "/?"}.get(len(place), "/?")
     return "/f/{studio}/{form}" + tail
 

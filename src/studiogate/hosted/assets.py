@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from studiogate.domain.logos import Logo
 from studiogate.hosted import colours
 from studiogate.hosted.answers import Answer, Header
 from studiogate.hosted.colours import Shades
@@ -51,6 +52,12 @@ def find(path: str, *, zipped: bool) -> Answer | None:
         return Answer(200, theme_css(theme[1]), ((b"content-type", _CONTENT_TYPES[".css"]), FOREVER))
     found = _by_path().get(path)
     return _answer(found, FOREVER, zipped=zipped) if found else None
+
+
+def image(logo: Logo) -> Answer:
+    """A studio's logo. Partners may show it in pages of their own, so other origins can load it."""
+    shared = (b"cross-origin-resource-policy", b"cross-origin")
+    return Answer(200, logo.content, ((b"content-type", logo.content_type.encode()), FOREVER, shared))
 
 
 def theme_css(digits: str) -> bytes:

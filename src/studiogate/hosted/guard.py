@@ -19,6 +19,8 @@ MAX_SECONDS = 24 * 3600.0
 SENDING = Limit("form-submissions", 20 / 60, 30)
 STEPPING = Limit("form-steps", 2.0, 120)
 UPLOADING = Limit("form-uploads", 30 / 60, 40)
+# Browsers keep a logo for good, so each visitor asks for it once.
+LOGOS = Limit("logos", 5.0, 200)
 
 
 class Suspicion(StrEnum):

@@ -51,11 +51,15 @@ class Opened:
         return self.member.id if self.member else None
 
 
+def is_slug(text: str) -> bool:
+    return _SLUG.fullmatch(text) is not None
+
+
 async def find(
     connection: Connection, studio_slug: str, form_slug: str
 ) -> tuple[PageStudio, PageForm, Access] | Notice:
     """The studio and its form, open or not."""
-    if not _SLUG.fullmatch(studio_slug) or not _SLUG.fullmatch(form_slug):
+    if not is_slug(studio_slug) or not is_slug(form_slug):
         return notice(Reason.UNKNOWN)
     studio = await storage.find_page_studio(connection, studio_slug)
     if studio is None:

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from studiogate.domain.forms.redirect_urls import origin_of
 from studiogate.domain.forms.settings import FormSettings
+from studiogate.domain.logos import logo_path
 from studiogate.hosted import assets
 from studiogate.hosted.answers import Answer, as_json
 from studiogate.hosted.notices import Notice
@@ -83,9 +84,16 @@ def steps_in_words(steps: list[list[FieldView]]) -> list[str]:
 def _brand(studio: PageStudio | None) -> dict[str, Any]:
     if studio is None:
         return {"logo": None, "initials": "", "colour": None}
-    logo = studio.logo_url if studio.logo_url and _OWN_LOGO.fullmatch(studio.logo_url) else None
     words = [word for word in studio.name.split() if word[:1].isalnum()]
-    return {"logo": logo, "initials": "".join(word[0] for word in words[:2]).upper(), "colour": studio.primary_color}
+    initials = "".join(word[0] for word in words[:2]).upper()
+    return {"logo": _logo(studio), "initials": initials, "colour": studio.primary_color}
+
+
+def _logo(studio: PageStudio) -> str | None:
+    """The stored logo, else what ``logo_url`` names if that is no other server."""
+    if studio.logo_name is not None:
+        return logo_path(studio.slug, studio.logo_name)
+    return studio.logo_url if studio.logo_url and _OWN_LOGO.fullmatch(studio.logo_url) else None
 
 
 def _page(request: VisitorRequest, template: str, status: int, allowed: bytes, values: dict[str, Any]) -> Answer:

@@ -591,6 +591,15 @@ CREATE TABLE public.schema_migrations (
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.studio_logos (
+    studio_id uuid NOT NULL,
+    name text NOT NULL,
+    content_type text NOT NULL,
+    content bytea NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT studio_logos_name_check CHECK ((name ~ '^[0-9a-f]{16}\.(png|jpg|webp)$'::text))
+);
+
 CREATE TABLE public.studio_secrets (
     studio_id uuid NOT NULL,
     link_secret bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
@@ -814,6 +823,9 @@ ALTER TABLE ONLY public.rooms
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY public.studio_logos
+    ADD CONSTRAINT studio_logos_pkey PRIMARY KEY (studio_id);
+
 ALTER TABLE ONLY public.studio_secrets
     ADD CONSTRAINT studio_secrets_pkey PRIMARY KEY (studio_id);
 
@@ -1035,6 +1047,8 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.room_spots FOR EACH ROW EXECUTE FUN
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.rooms FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
+CREATE TRIGGER touch BEFORE UPDATE ON public.studio_logos FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
 CREATE TRIGGER touch BEFORE UPDATE ON public.studios FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.waitlist_entries FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
@@ -1201,6 +1215,9 @@ ALTER TABLE ONLY public.room_spots
 
 ALTER TABLE ONLY public.rooms
     ADD CONSTRAINT rooms_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.studio_logos
+    ADD CONSTRAINT studio_logos_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.studio_secrets
     ADD CONSTRAINT studio_secrets_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id) ON DELETE CASCADE;

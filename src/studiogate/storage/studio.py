@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.logos import PREFIX
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.database import Connection, Record
@@ -10,8 +11,9 @@ from studiogate.storage.listing import Resource, read_one, read_page
 
 STUDIO = """
     select row_to_json(w)::text from (
-        select s.studio_id as id, 'studio' as object, s.name, s.slug, s.timezone, s.logo_url, s.primary_color
-        from studios s where s.studio_id = $1
+        select s.studio_id as id, 'studio' as object, s.name, s.slug, s.timezone,
+               coalesce($2::text || s.slug || '/' || l.name, s.logo_url) as logo_url, s.primary_color
+        from studios s left join studio_logos l on l.studio_id = s.studio_id where s.studio_id = $1
     ) w"""
 
 LOCATION = Resource(
@@ -26,8 +28,9 @@ LOCATION_EXISTS = "select from locations l where l.studio_id = $1 and l.id = {}"
 PERMITTED_LOCATION_EXISTS = LOCATION_EXISTS + " and l.id = any($2)"
 
 
-async def read_studio(connection: Connection, access: Access) -> str | None:
-    wire: str | None = await connection.fetchval(STUDIO, access.studio_id)
+async def read_studio(connection: Connection, access: Access, origin: str) -> str | None:
+    """The studio as partners see it. ``origin`` is this service's address: a stored logo is served there."""
+    wire: str | None = await connection.fetchval(STUDIO, access.studio_id, origin + PREFIX)
     return wire
 
 
@@ -42,6 +45,11 @@ async def read_location(connection: Connection, access: Access, location_id: str
 async def find_studio(connection: Connection, slug: str) -> Record | None:
     """Operators only: a studio by its slug."""
     return await connection.fetchrow("select studio_id, name, test from studios where slug = $1", slug)
+
+
+async def slug_of(connection: Connection, access: Access) -> str:
+    slug: str = await connection.fetchval("select slug from studios where studio_id = $1", access.studio_id)
+    return slug
 
 
 async def any_studio(connection: Connection) -> bool:

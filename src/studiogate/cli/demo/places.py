@@ -12,7 +12,7 @@ STUDIO = {
     "name": "North Loop Movement",
     "slug": SLUG,
     "timezone": TIMEZONE,
-    "logo_url": "https://www.example.com/north-loop/logo.svg",
+    "logo_url": None,
     "primary_color": "#2F5D50",
     "currency": "USD",
     "country": "US",

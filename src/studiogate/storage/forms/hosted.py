@@ -12,8 +12,10 @@ from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.storage.database import Connection
 
 STUDIO = """
-    select s.studio_id, s.name, s.slug, s.timezone, s.logo_url, s.primary_color, s.country, k.link_secret
-    from studios s join studio_secrets k on k.studio_id = s.studio_id where s.slug = $1"""
+    select s.studio_id, s.name, s.slug, s.timezone, s.logo_url, l.name as logo_name, s.primary_color, s.country,
+           k.link_secret
+    from studios s join studio_secrets k on k.studio_id = s.studio_id
+    left join studio_logos l on l.studio_id = s.studio_id where s.slug = $1"""
 
 # A draft is nobody's business but its writers'. An archived form is told of: somebody may hold its address.
 FORM = """
@@ -52,6 +54,7 @@ class PageStudio:
     slug: str
     timezone: str
     logo_url: str | None
+    logo_name: str | None
     primary_color: str | None
     country: str
     link_secret: bytes

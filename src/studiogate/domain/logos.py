@@ -1,0 +1,62 @@
+"""Which files can be a studio's logo, and the address that a logo is served at."""
+
+import hashlib
+import io
+import re
+from collections.abc import Callable, Mapping
+from typing import BinaryIO, NamedTuple
+
+from studiogate.domain.forms import images
+from studiogate.domain.forms.content import examine
+
+PREFIX = "/logo/"
+MAX_BYTES = 512 * 1024
+MAX_SIDE = 4096
+# Pixels only: an SVG can hold scripts and references to other servers.
+_SIZES: Mapping[str, Callable[[BinaryIO], images.Size | None]] = {
+    "image/png": images.png_size,
+    "image/jpeg": images.jpeg_size,
+    "image/webp": images.webp_size,
+}
+_NAME = re.compile(r"[0-9a-f]{16}\.(?:png|jpg|webp)", re.ASCII)
+_ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
+
+
+class Logo(NamedTuple):
+    """An image, and the last segment of its address. The name holds the content's hash: it never gets other content."""
+
+    name: str
+    content_type: str
+    content: bytes
+
+
+class LogoFault(NamedTuple):
+    """Why a file cannot be a logo, as the rest of a sentence about the file."""
+
+    reason: str
+
+
+def read_logo(content: bytes) -> Logo | LogoFault:
+    """Judge a file by its content, never by its name."""
+    if len(content) > MAX_BYTES:
+        return LogoFault(f"is larger than {MAX_BYTES // 1024} KiB")
+    stream = io.BytesIO(content)
+    found = examine(stream, len(content))
+    if found.type not in _SIZES:
+        return LogoFault(found.fault or "is not a PNG, JPEG or WebP image")
+    size = _SIZES[found.type](stream)
+    if found.fault is not None or size is None or 0 in size:
+        return LogoFault(found.fault or "is damaged")
+    if max(size) > MAX_SIDE:
+        return LogoFault(f"has {size.width} x {size.height} pixels, and a side may have {MAX_SIDE}")
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return Logo(f"{digest}.{_ENDINGS[found.type]}", found.type, content)
+
+
+def is_logo_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
+
+
+def logo_path(studio_slug: str, name: str) -> str:
+    """The path of a logo on this service."""
+    return f"{PREFIX}{studio_slug}/{name}"
