@@ -163,11 +163,12 @@ def test_a_statement_is_found(text: str) -> None:
 
 # Who asks, in every storage function.
 
-WORDS = ["studio", "schedule", "catalog", "forms", "leads", "members", "purchases", "bookings", "idempotency"]
+WORDS = ["studio", "schedule", "catalog", "forms", "leads", "members", "purchases", "bookings", "idempotency", "logos"]
 # Operators, housekeeping and the clock: these look for a studio, at all of them or at none. This is the only list.
 WITHOUT_ACCESS = {
     ("studio.py", "find_studio"),
     ("studio.py", "any_studio"),
+    ("logos.py", "find_logo"),
     ("forms/hosted.py", "find_page_studio"),
     ("forms/hosted.py", "published_test_forms"),
     ("forms/hosted.py", "studios_of_form"),
