@@ -12,7 +12,7 @@ from studiogate.hosted import assets, guard, pages, showing
 from studiogate.hosted.answers import Answer, Header
 from studiogate.hosted.notices import Notice, NoticeError, Reason, notice
 from studiogate.hosted.opening import Opened, find, is_embedded, is_slug, open_form
-from studiogate.hosted.posted import Posted
+from studiogate.hosted.page_cache import PageCache
 from studiogate.hosted.requests import BodyError, Receive, Scope, Send, VisitorRequest
 from studiogate.hosted.sending import Sending
 from studiogate.hosted.uploading import upload
@@ -64,6 +64,7 @@ class HostedApp:
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         self._runtime = runtime
         self._buckets = buckets or Buckets()
+        self._pages = PageCache()
         pages.warm()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,9 +124,9 @@ class HostedApp:
     async def _show(self, request: VisitorRequest, studio: str, form: str) -> Answer:
         async with self._runtime.database.connection() as connection:
             opened = await open_form(connection, request, studio, form)
-            if isinstance(opened, Notice):
-                return pages.notice_page(request, opened, embedded=is_embedded(request))
-            return await showing.show(connection, request, opened, Posted())
+        if isinstance(opened, Notice):
+            return pages.notice_page(request, opened, embedded=is_embedded(request))
+        return showing.show_fresh(request, opened, self._pages)
 
     async def _open(
         self, request: VisitorRequest, studio: str, form: str, limit: Limit, *, sent: bool = False

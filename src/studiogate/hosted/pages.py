@@ -11,7 +11,8 @@ from studiogate.domain.forms.redirect_urls import origin_of
 from studiogate.domain.forms.settings import FormSettings
 from studiogate.domain.logos import logo_path
 from studiogate.hosted import assets
-from studiogate.hosted.answers import Answer, as_json
+from studiogate.hosted.answers import Answer, Header, as_json
+from studiogate.hosted.compressed import CompressedPage
 from studiogate.hosted.notices import Notice
 from studiogate.hosted.opening import Opened
 from studiogate.hosted.requests import VisitorRequest
@@ -20,6 +21,7 @@ from studiogate.storage.forms.hosted import PageStudio
 
 # An outside picture would be an outside request: only one that comes with the page, or from here, is shown.
 _OWN_LOGO = re.compile(r"data:image/(?:png|jpeg|webp|gif|svg\+xml)[;,][^\s\"'<>]*|/(?!/)[\w./%~-]*", re.ASCII)
+_ZIPPED: Header = (b"content-encoding", b"gzip")
 _templates = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
@@ -48,11 +50,26 @@ def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
     ).encode()
 
 
-def form_page(request: VisitorRequest, opened: Opened, status: int = 200, **values: Any) -> Answer:
-    settings = opened.form.settings
-    allowed = policy(embedded=opened.embedded, redirect_url=settings.redirect_url)
+def form_html(opened: Opened, values: dict[str, Any]) -> str:
+    """The page of a form. What of ``opened`` a page without a member shows is part of the key of the page cache."""
     values |= {"opened": opened, "studio": opened.studio, "form": opened.form, "embedded": opened.embedded}
-    return _page(request, "form.html", status, allowed, values | _brand(opened.studio))
+    return _templates.get_template("form.html").render(values | _brand(opened.studio))
+
+
+def form_page(request: VisitorRequest, opened: Opened, html: str, status: int = 200) -> Answer:
+    return _answer(request, status, html, _form_headers(opened))
+
+
+def cached_form_page(request: VisitorRequest, opened: Opened, page: CompressedPage, token: bytes) -> Answer:
+    headers = _form_headers(opened)
+    if _zips(request):
+        return Answer(200, page.as_gzip(token), (*headers, _ZIPPED))
+    return Answer(200, page.as_plain(token), headers)
+
+
+def _form_headers(opened: Opened) -> tuple[Header, ...]:
+    allowed = policy(embedded=opened.embedded, redirect_url=opened.form.settings.redirect_url)
+    return _headers(allowed, embedded=opened.embedded)
 
 
 def done_page(request: VisitorRequest, opened: tuple[PageStudio, str, FormSettings], *, embedded: bool) -> Answer:
@@ -97,17 +114,28 @@ def _logo(studio: PageStudio) -> str | None:
 
 
 def _page(request: VisitorRequest, template: str, status: int, allowed: bytes, values: dict[str, Any]) -> Answer:
-    body = _templates.get_template(template).render(values).encode()
+    html = _templates.get_template(template).render(values)
+    return _answer(request, status, html, _headers(allowed, embedded=values["embedded"]))
+
+
+def _headers(allowed: bytes, *, embedded: bool) -> tuple[Header, ...]:
     headers = [
         (b"content-type", b"text/html; charset=utf-8"),
         (b"cache-control", b"no-store"),
         (b"content-security-policy", allowed),
         (b"vary", b"accept, accept-encoding"),
     ]
-    if not values["embedded"]:
+    if not embedded:
         headers.append((b"x-frame-options", b"DENY"))
+    return tuple(headers)
+
+
+def _zips(request: VisitorRequest) -> bool:
     # What was typed comes back in answers to POST; compressed, its length could tell about what stands beside it.
-    if request.takes_gzip and request.method == "GET":
-        body = gzip.compress(body, 6, mtime=0)
-        headers.append((b"content-encoding", b"gzip"))
-    return Answer(status, body, tuple(headers))
+    return request.takes_gzip and request.method == "GET"
+
+
+def _answer(request: VisitorRequest, status: int, html: str, headers: tuple[Header, ...]) -> Answer:
+    if not _zips(request):
+        return Answer(status, html.encode(), headers)
+    return Answer(status, gzip.compress(html.encode(), 6, mtime=0), (*headers, _ZIPPED))

@@ -1,6 +1,7 @@
 """The form as a page: fresh, or as it was sent with what is still to be done."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 from studiogate.domain.forms.answers import named_uploads
 from studiogate.domain.forms.signed import make_token
@@ -8,7 +9,9 @@ from studiogate.domain.forms.visibility import visible_keys
 from studiogate.domain.ids import parse_id
 from studiogate.hosted import guard, pages
 from studiogate.hosted.answers import Answer
+from studiogate.hosted.compressed import compress_around
 from studiogate.hosted.opening import Opened
+from studiogate.hosted.page_cache import PageCache
 from studiogate.hosted.posted import Posted, input_name
 from studiogate.hosted.requests import VisitorRequest
 from studiogate.hosted.views import FieldView, Known, step_views
@@ -29,25 +32,54 @@ async def show(
     message: str = "",
 ) -> Answer:
     known = Known(posted, errors, await uploads_of(connection, opened, posted))
+    values = _values(opened, known) | {"token": _token(opened, posted), "message": message}
+    return pages.form_page(request, opened, pages.form_html(opened, values), 422 if errors else 200)
+
+
+def show_fresh(request: VisitorRequest, opened: Opened, cache: PageCache) -> Answer:
+    """Show the form with nothing filled in. For everybody without a link, pages differ by their token only."""
+    token = new_token(opened)
+    if opened.member is not None:
+        return pages.form_page(request, opened, _fresh_html(opened, token))
+    key = _everything_shown(opened)
+    page = cache.get(key)
+    if page is None:
+        # A token itself marks its place: no text of a form can contain one that was made just now.
+        before, after = _fresh_html(opened, token).split(token)
+        page = compress_around(before.encode(), after.encode())
+        cache.put(key, page)
+    return pages.cached_form_page(request, opened, page, token.encode())
+
+
+def _fresh_html(opened: Opened, token: str) -> str:
+    known = Known(Posted(), NO_ERRORS, {})
+    return pages.form_html(opened, _values(opened, known) | {"token": token, "message": ""})
+
+
+def _everything_shown(opened: Opened) -> Hashable:
+    """Return everything that a page without a member depends on, but for its token."""
+    studio, form = opened.studio, opened.form
+    of_studio = (studio.studio_id, studio.slug, studio.name, studio.logo_url, studio.primary_color)
+    of_form = (form.id, form.version, form.slug, form.title, form.description, form.fields_digest)
+    return of_studio, of_form, form.settings.submit_label, opened.embedded
+
+
+def _values(opened: Opened, known: Known) -> dict[str, Any]:
+    """Return what the template shows beside the studio, the form, the token and the message."""
+    posted = known.posted
     steps = step_views(opened.plan, known, asks=opened.asks)
     visible = visible_keys(opened.plan.fields, posted.answers)
-    shown = [input_name(each) for each in sorted(visible)]
     reachable = opened.plan.visible_steps(posted.answers)
-    return pages.form_page(
-        request,
-        opened,
-        422 if errors else 200,
-        steps=steps,
-        step=posted.step,
-        reachable=reachable,
-        place=reachable.index(posted.step) if posted.step in reachable else 0,
-        headings=pages.steps_in_words(steps),
-        shown=shown,
-        token=_token(opened, posted),
-        message=message,
-        faults=_summary(steps, errors),
-        wait=guard.MIN_SECONDS + 1,
-    )
+    return {
+        "steps": steps,
+        "step": posted.step,
+        "reachable": reachable,
+        "place": reachable.index(posted.step) if posted.step in reachable else 0,
+        "headings": pages.steps_in_words(steps),
+        "shown": [input_name(each) for each in sorted(visible)],
+        "faults": _summary(steps, known.errors),
+        "wait": guard.MIN_SECONDS + 1,
+    }
 
 
 async def uploads_of(connection: Connection, opened: Opened, posted: Posted) -> dict[str, KeptUpload]:

@@ -9,6 +9,7 @@ from studiogate.domain.forms.answer_checks import max_rating
 from studiogate.domain.forms.answers import consent_text
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.visibility import rule_texts, visible_keys
+from studiogate.hosted.options import Options, options_of
 from studiogate.hosted.posted import ADDRESS_LINES, Posted, input_name
 from studiogate.hosted.steps import EMAIL, NAME, Field, Plan, contact_place
 from studiogate.hosted.wording import file_limits
@@ -26,6 +27,8 @@ ADDRESS_PARTS = (
 )
 _FILLED_IN = {"first_name": "given-name", "last_name": "family-name", "full_name": "name", "name": "name"}
 _BY_TYPE = {FieldType.EMAIL: "email", FieldType.PHONE: "tel"}
+_WITH_OPTIONS = (FieldType.SELECT, FieldType.CHECKBOX_GROUP)
+_NO_OPTIONS = Options()
 _ABOUT_OTHERS = ("emergency", "contact", "partner", "doctor", "parent", "guardian", "friend")
 
 
@@ -59,6 +62,7 @@ class FieldView:
     value: str = ""
     error: str = ""
     choices: Sequence[Choice] = ()
+    options: Options = _NO_OPTIONS
     parts: Sequence[Part] = ()
     uploads: Sequence[KeptUpload] = ()
     typed_name: str = ""
@@ -123,7 +127,8 @@ def _view(field: Field, numbers: Mapping[str, int], visible: frozenset[str], kno
         autocomplete=_autocomplete(key, kind),
         value=answer if isinstance(answer, str) else "",
         error=known.errors.get(name, ""),
-        choices=_choices(field, answer),
+        choices=_choices(field, answer) if kind == FieldType.RATING else (),
+        options=options_of(field, answer) if kind in _WITH_OPTIONS else _NO_OPTIONS,
         parts=_parts(key, known.posted.lines.get(key, ())) if kind == FieldType.ADDRESS else (),
         uploads=[known.uploads[each] for each in answer if each in known.uploads] if isinstance(answer, list) else [],
         typed_name=known.posted.typed.get(key, ""),
@@ -161,15 +166,7 @@ def _autocomplete(key: str, kind: str) -> str:
 
 
 def _choices(field: Field, answer: Any) -> list[Choice]:
-    if field.get("type") == FieldType.RATING:
-        return [Choice(str(each), str(each), answer == str(each)) for each in range(1, max_rating(field) + 1)]
-    given = set(answer) if isinstance(answer, list) else {answer}
-    options, labels = field.get("options"), dict[str, str]()
-    for option in options if isinstance(options, list) else ():
-        value = option.get("value") if isinstance(option, Mapping) else option
-        if isinstance(value, str):
-            labels.setdefault(value, (_text(option.get("label")) if isinstance(option, Mapping) else "") or value)
-    return [Choice(value, label, value in given) for value, label in labels.items()]
+    return [Choice(str(each), str(each), answer == str(each)) for each in range(1, max_rating(field) + 1)]
 
 
 def _parts(key: str, lines: Sequence[str]) -> list[Part]:

@@ -1,5 +1,6 @@
 """What a hosted page is made of."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,6 +72,8 @@ class PageForm:
     status: str
     version: int
     now: datetime
+    # Of the fields as they are stored: equal digests, equal fields.
+    fields_digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,8 @@ async def find_page_form(connection: Connection, access: Access, slug: str) -> P
     if row is None:
         return None
     fields = [each for each in json.loads(row["fields"]) if isinstance(each, dict)]
-    return PageForm(**dict(row) | {"fields": fields, "settings": read_settings(json.loads(row["settings"]))})
+    read = {"fields": fields, "settings": read_settings(json.loads(row["settings"]))}
+    return PageForm(**dict(row) | read, fields_digest=hashlib.sha256(row["fields"].encode()).digest())
 
 
 async def find_page_member(connection: Connection, access: Access, member_id: UUID) -> PageMember | None:
