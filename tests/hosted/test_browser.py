@@ -273,7 +273,7 @@ def test_one_line_embeds_a_form_that_fits(site: Site, browser: Browser, host: st
         frame.get_by_label("Your email").fill("em@example.com")
         frame.get_by_text("Brooklyn").click()
         frame.locator(".primary").click()
-        frame.get_by_role("heading", name="All done").wait_for()
+        frame.get_by_role("heading", name="Thank you").wait_for()
         page.evaluate("postMessage({studiogate: 'height', value: 5000}, '*')")
         page.wait_for_timeout(200)
         assert box.evaluate("(each) => each.offsetHeight") < 2000, "only the frame itself is believed"

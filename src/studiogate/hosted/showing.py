@@ -59,7 +59,7 @@ def _fresh_html(opened: Opened, token: str) -> str:
 def _everything_shown(opened: Opened) -> Hashable:
     """Return everything that a page without a member depends on, but for its token."""
     studio, form = opened.studio, opened.form
-    of_studio = (studio.studio_id, studio.slug, studio.name, studio.logo_url, studio.primary_color)
+    of_studio = (studio.studio_id, studio.slug, studio.name, studio.logo_url, studio.logo_name, studio.primary_color)
     of_form = (form.id, form.version, form.slug, form.title, form.description, form.fields_digest)
     return of_studio, of_form, form.settings.submit_label, opened.embedded
 
