@@ -32,7 +32,7 @@ class Options:
         places = dict(zip(self.labels, range(len(lines)), strict=True)) if self.chosen else {}
         for value in self.chosen & places.keys():
             lines[places[value]] = f"{before}{escape(value)}{marked}{escape(self.labels[value])}{after}"
-        return Markup("\n".join(lines))  # noqa: S704 # everything in it was escaped above
+        return Markup("\n".join(lines))  # noqa: S704 # nosec B704 # everything in it was escaped above
 
 
 def options_of(definition: Mapping[str, Any], answer: object) -> Options:
