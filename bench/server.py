@@ -21,7 +21,9 @@ def serve(open_app: Callable[[], Any]) -> None:
     for name in ("--socket", "--lifeline", "--gate"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--buckets")
-    parser.add_argument("--account")  # root is not given up: nobody else's input gets here
+    # Taken and not used: root is not given up (nobody else's input gets here), and nobody waits to be told.
+    for name in ("--account", "--ready", "--admin"):
+        parser.add_argument(name)
     options = parser.parse_args()
     quick_start.all_is_imported()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
