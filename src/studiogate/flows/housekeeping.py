@@ -6,9 +6,10 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.bookings import CancellationCause
-from studiogate.flows import memberships
+from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.delivering import disable_failing
+from studiogate.storage import class_clock as due_classes
 from studiogate.storage import events, housekeeping, idempotency, mails
 from studiogate.storage.bookings import locking, staff
 from studiogate.storage.database import Connection, Database, DatabaseUnavailableError
@@ -92,25 +93,32 @@ async def _advance_memberships(database: Database, access: Access) -> int:
             return changed
 
 
+async def announce_class_statuses(database: Database) -> int:
+    """Announce the classes that have started or ended since the last round, in small batches."""
+    async with database.connection() as connection:
+        due = await due_classes.studios_with_due_classes(connection)
+    return sum([await _in_batches(database, studio_id, class_clock.announce_due) for studio_id in due])
+
+
 async def forget_expired_keys(database: Database) -> int:
     """Remembered results end after 24 hours, swept in small batches."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with_expired_keys(connection)
-    return sum([await _forget(database, studio_id, idempotency.sweep) for studio_id in due])
+    return sum([await _in_batches(database, studio_id, idempotency.sweep) for studio_id in due])
 
 
 async def forget_old_events(database: Database) -> int:
     """The log goes 30 days back; deliveries go with their events."""
     async with database.connection() as connection:
         due = await events.studios_with_old_events(connection)
-    return sum([await _forget(database, studio_id, events.sweep) for studio_id in due])
+    return sum([await _in_batches(database, studio_id, events.sweep) for studio_id in due])
 
 
 async def forget_old_deliveries(database: Database) -> int:
     """Tests, and what was delivered again, age by themselves; deleted endpoints go when nothing is left of them."""
     async with database.connection() as connection:
         due = await deliveries.studios_with_old_deliveries(connection)
-    forgotten = sum([await _forget(database, studio_id, deliveries.sweep) for studio_id in due])
+    forgotten = sum([await _in_batches(database, studio_id, deliveries.sweep) for studio_id in due])
     async with database.transaction() as connection:
         return forgotten + await endpoints.sweep_deleted(connection, BATCH)
 
@@ -118,15 +126,15 @@ async def forget_old_deliveries(database: Database) -> int:
 Sweep = Callable[[Connection, Access, int], Awaitable[int]]
 
 
-async def _forget(database: Database, studio_id: UUID, sweep: Sweep) -> int:
+async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
     """In small batches, each its own transaction."""
-    access, forgotten = system_access(studio_id), 0
+    access, done = system_access(studio_id), 0
     while True:
         async with database.transaction() as connection:
             swept = await sweep(connection, access, BATCH)
-        forgotten += swept
+        done += swept
         if swept < BATCH:
-            return forgotten
+            return done
 
 
 async def forget_mails(database: Database) -> int:
@@ -172,6 +180,7 @@ STEPS = {
     "expired waitlist entries": expire_waitlists,
     "memberships advanced": advance_memberships,
     "free seats filled": fill_free_seats,
+    "class statuses announced": announce_class_statuses,
     "idempotency keys forgotten": forget_expired_keys,
     "events forgotten": forget_old_events,
     "deliveries forgotten": forget_old_deliveries,

@@ -69,6 +69,21 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.keep_announced_status() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    in_order constant text[] := array['scheduled', 'in_progress', 'completed'];
+    now_is constant text := case when now() < new.start_time then 'scheduled'
+                                 when now() < new.end_time then 'in_progress' else 'completed' end;
+begin
+    if tg_op = 'INSERT' or array_position(in_order, now_is) < array_position(in_order, new.announced_status) then
+        new.announced_status := now_is;
+    end if;
+    return new;
+end
+$$;
+
 CREATE FUNCTION public.member_facts(of_studio uuid, of_class uuid, of_member uuid, class_begins timestamp with time zone, class_ends timestamp with time zone) RETURNS json
     LANGUAGE plpgsql
     AS $$
@@ -200,6 +215,8 @@ CREATE TABLE public.classes (
     policy public.booking_policy DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    announced_status text DEFAULT 'scheduled'::text NOT NULL,
+    CONSTRAINT classes_announced_status CHECK ((announced_status = ANY (ARRAY['scheduled'::text, 'in_progress'::text, 'completed'::text]))),
     CONSTRAINT classes_calendar CHECK (((start_time >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (start_time < '2200-01-01 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT classes_duration CHECK (((end_time > start_time) AND (end_time <= (start_time + '7 days'::interval)))),
     CONSTRAINT classes_never_oversold CHECK ((((booked_count)::integer >= 0) AND ((booked_count)::integer <= (capacity)::integer)))
@@ -875,6 +892,8 @@ CREATE UNIQUE INDEX bookings_spot_held_once ON public.bookings USING btree (stud
 
 CREATE INDEX class_types_list ON public.class_types USING btree (studio_id, created_at DESC, id DESC);
 
+CREATE INDEX classes_ahead ON public.classes USING btree (studio_id, start_time, id) WHERE (((status)::text = 'scheduled'::text) AND (announced_status <> 'completed'::text));
+
 CREATE INDEX classes_by_location ON public.classes USING btree (studio_id, location_id, start_time, id);
 
 CREATE INDEX classes_cancelled ON public.classes USING btree (studio_id, start_time, id) WHERE ((status)::text = 'cancelled'::text);
@@ -1019,7 +1038,7 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCT
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.class_types FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
-CREATE TRIGGER touch BEFORE UPDATE ON public.classes FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+CREATE TRIGGER touch BEFORE UPDATE ON public.classes FOR EACH ROW WHEN ((old.announced_status = new.announced_status)) EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.credentials FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
@@ -1054,6 +1073,8 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.studios FOR EACH ROW EXECUTE FUNCTI
 CREATE TRIGGER touch BEFORE UPDATE ON public.waitlist_entries FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.webhook_endpoints FOR EACH ROW WHEN ((current_setting('studiogate.resealing'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER track_status BEFORE INSERT OR UPDATE OF start_time, end_time ON public.classes FOR EACH ROW EXECUTE FUNCTION public.keep_announced_status();
 
 CREATE TRIGGER unlink_unverified BEFORE INSERT OR UPDATE ON public.form_submissions FOR EACH ROW WHEN (((new.member_id IS NOT NULL) AND (NOT new.verified))) EXECUTE FUNCTION public.unlink_unverified_submission();
 

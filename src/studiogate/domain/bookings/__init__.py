@@ -94,6 +94,7 @@ from studiogate.domain.bookings.states import (
     attendance_refusal,
     booking_transition_refusal,
     class_status,
+    unannounced_status,
     waitlist_transition_refusal,
 )
 from studiogate.domain.bookings.waitlist import (
@@ -178,6 +179,7 @@ __all__ = [
     "seats_open_to_newcomers",
     "spot_fault",
     "try_promotion",
+    "unannounced_status",
     "waitlist_fault",
     "waitlist_has_expired",
     "waitlist_transition_refusal",

@@ -110,3 +110,20 @@ def class_status(stored: ClassStatus, start: datetime, end: datetime, now: datet
     if now < start:
         return ClassStatus.SCHEDULED
     return ClassStatus.IN_PROGRESS if now < end else ClassStatus.COMPLETED
+
+
+# The statuses that the clock gives, in their order.
+BY_THE_CLOCK = (ClassStatus.SCHEDULED, ClassStatus.IN_PROGRESS, ClassStatus.COMPLETED)
+
+
+def unannounced_status(
+    announced: ClassStatus, stored: ClassStatus, start: datetime, end: datetime, now: datetime
+) -> ClassStatus | None:
+    """Return the status that the clock has given to a class since ``announced``, or None where there is no such one.
+
+    The clock only moves forward. A transaction that began before another one, and then waited for it, knows less.
+    """
+    current = class_status(stored, start, end, now)
+    if current == ClassStatus.CANCELLED or BY_THE_CLOCK.index(current) <= BY_THE_CLOCK.index(announced):
+        return None
+    return current

@@ -19,6 +19,7 @@ from studiogate.domain.bookings import (
 )
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows import class_clock
 from studiogate.flows.bookings import announcing, promotion
 from studiogate.flows.bookings.cancelling import record_cancellation
 from studiogate.flows.telling import changing
@@ -50,6 +51,7 @@ async def cancel_class(connection: Connection, access: Access, class_id: UUID) -
             return NOT_FOUND
         if situation.class_.status == ClassStatus.CANCELLED:
             return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
+        await class_clock.announce_first(connection, access, class_id)
         bookings = await staff.live_bookings(connection, access, class_id)
         members = [member_id for _, member_id in bookings]
         await locking.lock_members(connection, access, class_id, members)
@@ -98,6 +100,7 @@ async def change_capacity(
         if capacity == situation.class_.capacity:
             # Nothing of the class changes but what promotions move, and these have events of their own.
             return ChangedCapacity(capacity, await fill_free_seats(connection, access, class_id))
+        await class_clock.announce_first(connection, access, class_id)
         async with changing(connection, access, EventType.CLASS_UPDATED, class_id):
             await staff.set_capacity(connection, access, class_id, capacity)
             promoted = await fill_free_seats(connection, access, class_id)

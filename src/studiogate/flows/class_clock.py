@@ -1,0 +1,47 @@
+"""Announces what the clock does to classes: one ``class.updated`` per class whose status has changed.
+
+A class that started and ended while no worker was running is announced once, from the status that was last announced
+to the one that it has now.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from studiogate.domain.access import Access, system_access
+from studiogate.domain.bookings import ClassStatus, unannounced_status
+from studiogate.domain.events import EventType
+from studiogate.storage import class_clock, events
+from studiogate.storage.class_clock import ClassClock
+from studiogate.storage.database import Connection
+from studiogate.storage.events import Change
+
+
+async def announce_due(connection: Connection, access: Access, limit: int) -> int:
+    """Announce the statuses of at most so many classes; return how many were announced.
+
+    Must run inside a transaction.
+    """
+    return await _announce(connection, access, await class_clock.lock_due(connection, access, limit))
+
+
+async def announce_first(connection: Connection, access: Access, class_id: UUID) -> None:
+    """Announce the clock's change of a class before another one is announced, so that each has its own event.
+
+    Must run inside a transaction that has locked the class.
+    """
+    known = await class_clock.read_clock(connection, access, class_id)
+    await _announce(connection, system_access(access.studio_id), [known])
+
+
+async def _announce(connection: Connection, access: Access, classes: Iterable[ClassClock]) -> int:
+    changes: list[Change] = []
+    reached: dict[ClassStatus, list[UUID]] = {}
+    for each in classes:
+        status = unannounced_status(each.announced, each.stored, each.start_time, each.end_time, each.now)
+        if status is not None:
+            changes.append(Change(each.id, {"status": each.announced.value}))
+            reached.setdefault(status, []).append(each.id)
+    await events.emit(connection, access, EventType.CLASS_UPDATED, *changes)
+    for status, class_ids in reached.items():
+        await class_clock.mark_announced(connection, access, class_ids, status)
+    return len(changes)

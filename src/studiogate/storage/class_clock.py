@@ -1,0 +1,78 @@
+"""Classes whose status the clock has changed: which of them no event has announced yet, and what was announced.
+
+The status itself is not stored. Readers see the new one at once (``schedule.CLASS_STATUS``); the worker announces it
+some seconds later, by ``classes.announced_status``. A trigger sets that column for new classes and for moved ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import ClassStatus
+from studiogate.storage.database import Connection, Record
+
+# What ``domain.bookings.unannounced_status`` would announce, as a condition on the row; a test holds the two together.
+# As of now(), the start of the transaction, like everything else that the event says about the class.
+DUE = f"""
+    (c.status = '{ClassStatus.SCHEDULED}' and c.announced_status <> '{ClassStatus.COMPLETED}' and c.start_time <= now()
+     and (c.announced_status = '{ClassStatus.SCHEDULED}' or c.end_time <= now()))"""
+
+# Housekeeping's own question over all studios. One look into the index per studio: as a semi-join it would read the
+# classes to come of all of them.
+STUDIOS_WITH_DUE_CLASSES = f"""
+    select s.studio_id from studios s cross join lateral (
+        select from classes c where c.studio_id = s.studio_id and {DUE} order by c.start_time limit 1) due"""
+
+FACTS = "c.id, c.status, c.announced_status, c.start_time, c.end_time, now() as now"
+
+# Whoever books at this moment is not waited for: the next round finds the class again.
+LOCK_DUE = f"""
+    select {FACTS} from classes c where c.studio_id = $1 and {DUE}
+    order by c.start_time, c.id limit $2 for no key update skip locked"""
+
+READ_FACTS = f"select {FACTS} from classes c where c.studio_id = $1 and c.id = $2"
+
+MARK_ANNOUNCED = "update classes set announced_status = $3 where studio_id = $1 and id = any($2::uuid[])"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassClock:
+    """What decides whether the status of a class has to be announced."""
+
+    id: UUID
+    announced: ClassStatus
+    stored: ClassStatus
+    start_time: datetime
+    end_time: datetime
+    now: datetime
+
+
+def _clock(row: Record) -> ClassClock:
+    announced, stored = ClassStatus(row["announced_status"]), ClassStatus(row["status"])
+    return ClassClock(row["id"], announced, stored, row["start_time"], row["end_time"], row["now"])
+
+
+async def studios_with_due_classes(connection: Connection) -> list[UUID]:
+    return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_CLASSES)]
+
+
+async def lock_due(connection: Connection, access: Access, limit: int) -> list[ClassClock]:
+    """Lock classes whose status has to be announced, those that started first, except what others have locked."""
+    return [_clock(row) for row in await connection.fetch(LOCK_DUE, access.studio_id, limit)]
+
+
+async def read_clock(connection: Connection, access: Access, class_id: UUID) -> ClassClock:
+    """Read the facts of a class that exists."""
+    row = await connection.fetchrow(READ_FACTS, access.studio_id, class_id)
+    if row is None:
+        raise LookupError(f"no class {class_id}")
+    return _clock(row)
+
+
+async def mark_announced(
+    connection: Connection, access: Access, class_ids: Sequence[UUID], status: ClassStatus
+) -> None:
+    """Store what was announced. The statement changes no other column, so ``updated_at`` stays: see its trigger."""
+    await connection.execute(MARK_ANNOUNCED, access.studio_id, list(class_ids), status.value)
