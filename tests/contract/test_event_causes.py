@@ -1,72 +1,33 @@
-"""Every action over HTTP emits exactly the events of this table, with the resource as GET returns it afterwards."""
+"""Every action of a partner emits exactly these events, with the resource as GET returns it afterwards.
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from typing import Any
-from uuid import UUID, uuid4
+What commands and the clock cause is in ``test_event_causes_inside.py``.
+"""
+
+from uuid import UUID
 
 import pytest
 
-from tests.api.conftest import Door, open_door
-from tests.api.direct import ask
-from tests.contract.test_resources import _coming_class, _give_membership
-from tests.seed import Studio, issue_key, seed_studio
+from studiogate.domain.events import EventType
+from tests.contract import causes, test_event_causes_inside
+from tests.contract.causes import Stage, caused_by, causing, in_any_order
 
 pytestmark = pytest.mark.anyio
-PATHS = {
-    "booking": "/bookings/{id}",
-    "waitlist": "/waitlist/{id}",
-    "form": "/forms/{id}",
-    "form_submission": "/forms/{form_id}/submissions/{id}",
-    "lead": "/leads/{id}",
-    "member": "/members/{id}",
-    "membership": "/memberships/{id}",
-    "purchase": "/purchases/{id}",
-    "class": "/classes/{id}",
-}
+hall, stage = causes.hall, causes.stage
+
+# Only an import makes these changes, and what it changes itself it does not announce yet (of what follows from it, it
+# announces the leads that it converts). ``test_an_import`` fails when it does: then they have a cause to be tested.
+WITHOUT_A_CAUSE = {EventType.CLASS_CREATED, EventType.MEMBER_UPDATED, EventType.MEMBERSHIP_CREATED}
 
 
-@dataclass
-class Stage:
-    """A studio, a key, and the events since the last look."""
-
-    door: Door
-    studio: Studio
-    key: str
-    seen: set[str] = field(default_factory=set)
-
-    async def act(self, method: str, path: str, body: Any = None) -> Any:
-        headers = {"Idempotency-Key": f"cause-{uuid4()}"}
-        answer = await ask(self.door.app, method, path, self.key, body=body, headers=headers)
-        assert answer.status < 300, answer.body
-        return answer.json()
-
-    async def news(self) -> list[tuple[str, dict[str, Any]]]:
-        """Type and previous attributes of each new event; what GET answers now is the last event's object."""
-        self.door.app._runtime.sequencer.kick(self.studio.studio_id)
-        await self.door.app._runtime.sequencer.settled()
-        listed = (await ask(self.door.app, "GET", "/events", self.key, query={"limit": 200})).json()["data"]
-        new = [event for event in listed if event["id"] not in self.seen]
-        self.seen |= {event["id"] for event in new}
-        last = {event["data"]["object"]["id"]: event for event in new}
-        for event in last.values():
-            resource = event["data"]["object"]
-            read = await ask(self.door.app, "GET", PATHS[resource["object"]].format(**resource), self.key)
-            assert read.json() == resource, event["type"]
-        assert all(event["actor"] == {"type": "partner"} for event in new)
-        return [(event["type"], event["data"]["previous_attributes"]) for event in new]
+def test_every_type_has_a_cause() -> None:
+    defined = {**globals(), **vars(test_event_causes_inside)}
+    tests = [test for name, test in defined.items() if name.startswith("test_") and callable(test)]
+    named = {type_ for test in tests for type_ in caused_by(test)}
+    assert named.isdisjoint(WITHOUT_A_CAUSE)
+    assert named | WITHOUT_A_CAUSE == set(EventType)
 
 
-@pytest.fixture
-async def stage(database_url: str) -> AsyncIterator[Stage]:
-    async for door in open_door(database_url):
-        studio = await seed_studio(door.connection)
-        await door.connection.execute(
-            "delete from webhook_attempts; delete from webhook_deliveries; delete from events"
-        )
-        yield Stage(door, studio, await issue_key(door.connection, studio))
-
-
+@causing("lead.created", "lead.updated")
 async def test_leads(stage: Stage) -> None:
     body = {"email": "cause@example.com", "metadata": {"a": 1}}
     lead = await stage.act("POST", "/leads", body)
@@ -85,6 +46,7 @@ async def test_leads(stage: Stage) -> None:
     assert await stage.news() == [], "nothing that a reader sees"
 
 
+@causing("member.created", "lead.created", "lead.updated")
 async def test_members(stage: Stage) -> None:
     person = {"email": "cause@example.com", "first_name": "Ca", "last_name": "Use"}
     await stage.act("POST", "/members", person)
@@ -98,6 +60,7 @@ async def test_members(stage: Stage) -> None:
     assert news["lead.updated"] == {"status": "new", "lifecycle_stage": "lead"}
 
 
+@causing("form.created", "form.updated", "form.submitted", "lead.created", "lead.updated")
 async def test_forms(stage: Stage) -> None:
     question = {"key": "a", "label": "A", "type": "text"}
     form = await stage.act("POST", "/forms", {"title": "Cause", "fields": [question]})
@@ -123,14 +86,14 @@ async def test_forms(stage: Stage) -> None:
     assert await stage.news() == [("form.updated", {"status": "published", "version": 4})]
 
 
+@causing("member.created", "booking.created", "booking.cancelled", "booking.updated", "waitlist.updated")
 async def test_bookings(stage: Stage) -> None:
-    class_id = await _coming_class(stage.door, stage.studio)
-    await stage.door.connection.execute("update classes set capacity = 1 where id = $1", UUID(class_id))
+    class_id = str(await stage.studio.new_class(capacity=1))
     made = []
     for number, status in enumerate(("confirmed", "waitlisted", "waitlisted")):
         person = {"email": f"b{number}@example.com", "first_name": "Ca", "last_name": "Use"}
         member = await stage.act("POST", "/members", person)
-        await _give_membership(stage.door, stage.studio, member["id"])
+        await stage.studio.new_membership(UUID(member["id"]))
         await stage.news()
         wanted = {"class_id": class_id, "member_id": member["id"], "join_waitlist": True}
         made.append(await stage.act("POST", "/bookings", wanted))
@@ -144,10 +107,21 @@ async def test_bookings(stage: Stage) -> None:
         ("waitlist.updated", waiting),
         ("waitlist.updated", {"position": 2}),
     ]
-    assert sorted(await stage.news(), key=repr) == sorted(expected, key=repr)
+    assert in_any_order(await stage.news()) == in_any_order(expected)
     await stage.act("DELETE", f"/bookings/{made[2]['id']}")
     expected = [
         ("booking.cancelled", {"status": "waitlisted", "waitlist_position": 1}),
         ("waitlist.updated", {"status": "waiting", "position": 1}),
     ]
-    assert sorted(await stage.news(), key=repr) == sorted(expected, key=repr)
+    assert in_any_order(await stage.news()) == in_any_order(expected)
+
+
+@causing("booking.created", "booking.cancelled", "purchase.created")
+async def test_a_late_fee(stage: Stage) -> None:
+    late = {"late_action": "fee", "late_fee_amount": "15.00"}
+    class_id = await stage.studio.new_class(60, policy=late)
+    booked = await stage.studio.booked(class_id, await stage.studio.new_member())
+    await stage.news()
+    await stage.act("DELETE", f"/bookings/{booked['id']}")
+    expected = [("booking.cancelled", {"status": "confirmed"}), ("purchase.created", {})]
+    assert in_any_order(await stage.news()) == in_any_order(expected)

@@ -1,0 +1,229 @@
+"""Every command of the staff, and everything that the clock does, emits exactly these events."""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from tests.contract import causes
+from tests.contract.causes import Stage, causing, difference, in_any_order
+
+pytestmark = pytest.mark.anyio
+hall, stage = causes.hall, causes.stage
+WEEK = timedelta(days=7)
+
+
+def promoted(position: int = 1, **more: Any) -> list[causes.News]:
+    """What a promotion announces."""
+    entry = {"status": "waiting", "position": position, "converted_to_booking": False, "promoted_at": None, **more}
+    return [
+        ("booking.updated", {"status": "waitlisted", "waitlist_position": position}),
+        ("waitlist.updated", entry),
+    ]
+
+
+# Commands
+
+
+@causing("class.updated", "booking.created", "booking.updated", "waitlist.updated")
+async def test_class_capacity(stage: Stage) -> None:
+    class_id, _, _ = await stage.full_class()
+    before = await stage.studio.get(f"/classes/{class_id}")
+    await stage.command("class", "capacity", class_id, 3)
+    after = await stage.studio.get(f"/classes/{class_id}")
+    changed = difference(before, after)
+    assert changed == {"capacity": 1, "booked_count": 1, "available_count": 0, "waitlist_count": 1}
+    assert in_any_order(await stage.news("staff")) == in_any_order([("class.updated", changed), *promoted()])
+    await stage.command("class", "capacity", class_id, 3)
+    assert await stage.news("staff") == [], "it is 3 already"
+
+
+@causing("class.cancelled", "booking.created", "booking.cancelled", "waitlist.updated")
+async def test_class_cancel(stage: Stage) -> None:
+    class_id, _, _ = await stage.full_class()
+    before = await stage.studio.get(f"/classes/{class_id}")
+    await stage.command("class", "cancel", class_id)
+    changed = difference(before, await stage.studio.get(f"/classes/{class_id}"))
+    assert changed == {"status": "scheduled", "booked_count": 1, "available_count": 0, "waitlist_count": 1}
+    expected: list[causes.News] = [
+        ("class.cancelled", changed),
+        ("booking.cancelled", {"status": "confirmed"}),
+        ("booking.cancelled", {"status": "waitlisted", "waitlist_position": 1}),
+        ("waitlist.updated", {"status": "waiting", "position": 1}),
+    ]
+    assert in_any_order(await stage.news("staff")) == in_any_order(expected)
+
+
+@causing("booking.created", "booking.cancelled", "booking.updated", "waitlist.updated")
+async def test_booking_cancel(stage: Stage) -> None:
+    _, held, _ = await stage.full_class(waiting=2)
+    await stage.command("booking", "cancel", held["id"], "--reason", "The instructor is ill.")
+    cancelled: causes.News = ("booking.cancelled", {"status": "confirmed"})
+    moved: causes.News = ("waitlist.updated", {"position": 2})
+    assert in_any_order(await stage.news("staff")) == in_any_order([cancelled, *promoted(), moved])
+
+
+@causing("booking.created", "booking.updated")
+async def test_attendance(stage: Stage) -> None:
+    class_id = await stage.studio.new_class(60)
+    booked = await stage.studio.booked(class_id, await stage.studio.new_member())
+    await stage.news()
+    await stage.command("booking", "check-in", booked["id"])
+    assert await stage.news("staff") == [("booking.updated", {"status": "confirmed"})]
+    await stage.command("booking", "check-in", booked["id"], "--undo")
+    assert await stage.news("staff") == [("booking.updated", {"status": "checked_in"})]
+    await stage.studio.move(class_id, -10)
+    await stage.command("booking", "no-show", booked["id"])
+    assert await stage.news("staff") == [("booking.updated", {"status": "confirmed"})]
+    await stage.command("booking", "no-show", booked["id"], "--undo")
+    assert await stage.news("staff") == [("booking.updated", {"status": "no_show"})]
+
+
+@causing("booking.created", "booking.cancelled", "booking.updated", "waitlist.updated")
+async def test_waitlist_promote(stage: Stage) -> None:
+    _, held, waiting = await stage.full_class(waiting=2, policy={"waitlist_mode": "manual"})
+    await stage.studio.cancelled(held["id"])
+    assert await stage.news() == [("booking.cancelled", {"status": "confirmed"})]
+    await stage.command("waitlist", "promote", (await stage.studio.entry(waiting[1]))["id"])
+    assert in_any_order(await stage.news("staff")) == in_any_order(promoted(2)), "the first one keeps its place"
+
+
+async def renewed(stage: Stage) -> tuple[UUID, str]:
+    """A membership and the purchase of its renewal."""
+    studio, end = stage.studio, await stage.studio.now()
+    price = {"amount": Decimal("49.00"), "currency": "USD", "price_type": "recurring", "interval": "week"}
+    await studio.add("prices", product_id=studio.product, default=True, **price)
+    member = await studio.new_member(membership=False)
+    columns = {"auto_renew": True, "current_period_end": end, "current_period_start": end - WEEK}
+    membership = await studio.new_membership(member, **columns)
+    before = await studio.get(f"/memberships/{membership}")
+    await stage.sweep()
+    changed = difference(before, await studio.get(f"/memberships/{membership}"))
+    assert set(changed) == {"state_version", "current_period_start", "current_period_end"}
+    expected: list[causes.News] = [("membership.updated", changed), ("purchase.created", {})]
+    assert in_any_order(await stage.news("system")) == in_any_order(expected)
+    (purchase,) = (await studio.get("/purchases", member_id=str(member)))["data"]
+    return membership, purchase["id"]
+
+
+@causing("membership.updated", "purchase.created", "purchase.updated")
+async def test_purchase_mark(stage: Stage) -> None:
+    _, purchase = await renewed(stage)
+    before, version = {"purchase": "pending", "membership": "active"}, 2
+    for marked, becomes in (("failed", "past_due"), ("completed", "active")):
+        await stage.command("purchase", "mark", purchase, marked)
+        expected: list[causes.News] = [
+            ("purchase.updated", {"status": before["purchase"]}),
+            ("membership.updated", {"status": before["membership"], "state_version": version}),
+        ]
+        assert in_any_order(await stage.news("staff")) == in_any_order(expected)
+        before, version = {"purchase": marked, "membership": becomes}, version + 1
+
+
+@causing("form.created", "form.submitted")
+async def test_what_has_no_event(stage: Stage) -> None:
+    """Keys are no resource of the log, and a submission's state has no event of its own."""
+    form = await stage.act("POST", "/forms", {"title": "Cause", "status": "published", "fields": []})
+    path = f"/forms/{form['id']}/submissions"
+    submission = await stage.act("POST", path, {"submitter_email": "a@example.com", "data": {}})
+    assert in_any_order(await stage.news()) == [("form.created", {}), ("form.submitted", {})]
+    key = uuid4().hex
+    await stage.command("key", "create", "--studio", stage.studio.studio.slug, "--name", key, "--scope", "leads:read")
+    (credential,) = await stage.studio.rows("credentials", "name = $2", key)
+    await stage.command("key", "rotate", credential["id"])
+    await stage.command("key", "revoke", credential["id"])
+    await stage.command("submission", "confirm", submission["id"])
+    await stage.command("submission", "spam", submission["id"])
+    assert await stage.news("staff") == []
+
+
+@causing("lead.created", "lead.updated")
+async def test_an_import(stage: Stage, tmp_path: Path) -> None:
+    """A member appears, so a lead is converted. What the import itself changes is not announced yet."""
+    lead = await stage.act("POST", "/leads", {"email": "both@example.com"})
+    member = await stage.studio.new_member()
+    assert await stage.news() == [("lead.created", {})]
+    file, slug = tmp_path / "studio.json", stage.studio.studio.slug
+    await stage.command("export", "--studio", slug, "--output", file)
+    document = json.loads(file.read_text())
+    new, later = str(uuid4()), (await stage.studio.now() + WEEK).isoformat()
+    end = (await stage.studio.now() + WEEK + timedelta(hours=1)).isoformat()
+    document["members"][0]["first_name"] = "Changed"
+    document["members"].append({"id": new, "email": "both@example.com", "first_name": "B", "last_name": "Oth"})
+    document["memberships"].append(
+        {"id": str(uuid4()), "member_id": new, "product_id": str(stage.studio.product), "status": "active"}
+    )
+    document["classes"].append(
+        {"id": str(uuid4()), "title": "New", "start_time": later, "end_time": end, "capacity": 5}
+    )
+    file.write_text(json.dumps(document))
+    await stage.command("import", file)
+    assert (await stage.studio.get(f"/members/{member}"))["first_name"] == "Changed"
+    assert await stage.news("staff") == [("lead.updated", {"status": "new", "lifecycle_stage": "lead"})]
+    assert (await stage.studio.get(f"/leads/{lead['id']}"))["status"] == "converted"
+
+
+# The clock
+
+
+@causing("class.updated", "booking.created", "booking.cancelled", "waitlist.updated")
+async def test_a_class_starts_and_ends(stage: Stage) -> None:
+    class_id, _, _ = await stage.full_class()
+    await stage.studio.move(class_id, -10)
+    await stage.sweep()
+    expected: list[causes.News] = [
+        ("booking.cancelled", {"status": "waitlisted", "waitlist_position": 1}),
+        ("waitlist.updated", {"status": "waiting", "position": 1}),
+        ("class.updated", {"status": "scheduled"}),
+    ]
+    assert in_any_order(await stage.news("system")) == in_any_order(expected)
+    await stage.studio.move(class_id, -60)
+    await stage.sweep()
+    assert await stage.news("system") == [("class.updated", {"status": "in_progress"})]
+    await stage.sweep()
+    assert await stage.news("system") == []
+
+
+@causing("booking.created", "booking.cancelled", "booking.updated", "waitlist.updated")
+async def test_a_seat_is_filled(stage: Stage) -> None:
+    """By the sweep, for a member who became eligible again."""
+    _, held, (waiting,) = await stage.full_class()
+    await stage.studio.change("members", waiting["member_id"], suspended=True)
+    await stage.studio.cancelled(held["id"])
+    await stage.studio.change("members", waiting["member_id"], suspended=False)
+    await stage.news()
+    await stage.sweep()
+    assert in_any_order(await stage.news("system")) == in_any_order(promoted(skip_reason="member_suspended"))
+
+
+@causing("membership.updated", "purchase.created")
+async def test_memberships_end_and_renew(stage: Stage) -> None:
+    await renewed(stage)
+    now = await stage.studio.now()
+    member = await stage.studio.new_member(membership=False)
+    ending = await stage.studio.new_membership(member, current_period_end=now)
+    paused = await stage.studio.new_membership(member, pause_starts_at=now)
+    before = {each: await stage.studio.get(f"/memberships/{each}") for each in (ending, paused)}
+    await stage.sweep()
+    after = {each: await stage.studio.get(f"/memberships/{each}") for each in (ending, paused)}
+    assert [after[each]["status"] for each in (ending, paused)] == ["expired", "paused"]
+    expected = [("membership.updated", difference(before[each], after[each])) for each in (ending, paused)]
+    assert in_any_order(await stage.news("system")) == in_any_order(expected)
+    await stage.sweep()
+    assert await stage.news("system") == []
+
+
+@causing("webhook_endpoint.disabled")
+async def test_an_endpoint_is_disabled(stage: Stage) -> None:
+    made = await stage.act("POST", "/webhook-endpoints", {"url": "https://partner.example/hook"})
+    since = await stage.studio.now() - WEEK
+    await stage.studio.change("webhook_endpoints", made["id"], failing_since=since)
+    before = await stage.studio.get(f"/webhook-endpoints/{made['id']}")
+    await stage.sweep()
+    changed = difference(before, await stage.studio.get(f"/webhook-endpoints/{made['id']}"))
+    assert set(changed) == {"enabled", "disabled_reason", "disabled_at"}
+    assert await stage.news("system") == [("webhook_endpoint.disabled", changed)]
