@@ -263,7 +263,7 @@ RESOURCES: Mapping[str, Fields] = {
         cancellation_type   string
         late                boolean
         cutoff_at           instant
-        late_fee            object?
+        late_fee            late_fee?
         credit_forfeited    boolean
         credits_forfeited   integer
         credits_returned    integer
@@ -271,7 +271,66 @@ RESOURCES: Mapping[str, Fields] = {
         credits_remaining   integer?
         spot_released       boolean
         promoted            boolean
-        policy              object
+        policy              policy
+        """
+    ),
+    # Without an id: it is not kept.
+    "booking_validation": _fields(
+        """
+        bookable            boolean
+        outcome             string
+        reasons             reasons
+        membership_id       uuid?
+        credits_required    integer
+        """
+    ),
+    "form_upload": _fields(
+        """
+        id              uuid
+        filename        string
+        size            integer
+        content_type    string
+        """
+    ),
+    "webhook_endpoint": _fields(
+        """
+        id                          uuid
+        url                         string
+        event_types                 strings
+        description                 string?
+        enabled                     boolean
+        disabled_reason             string?
+        disabled_at                 instant?
+        failing_since               instant?
+        previous_secret_expires_at  instant?
+        created_at                  instant
+        updated_at                  instant
+        """
+    ),
+    "webhook_delivery": _fields(
+        """
+        id              uuid
+        endpoint_id     uuid
+        event_id        uuid?
+        event_type      string
+        status          string
+        next_attempt_at instant?
+        attempts        attempts
+        created_at      instant
+        """
+    ),
+    "webhook_replay": _fields(
+        """
+        endpoint_id     uuid
+        deliveries      integer
+        has_more        boolean
+        next_since      instant?
+        """
+    ),
+    "event_redelivery": _fields(
+        """
+        event_id        uuid
+        deliveries      integer
         """
     ),
     "service_key": _fields(
@@ -292,7 +351,7 @@ RESOURCES: Mapping[str, Fields] = {
         created_at      instant
         sequence        integer?
         studio_id       uuid
-        actor           object
+        actor           actor
         data            object
         """
     ),
@@ -323,6 +382,68 @@ FORM_FIELD = _fields(
     max                     number?
     """
 )
+
+CONDITIONAL_RULE = _fields(
+    """
+    field_key   string
+    op          string
+    value       any?
+    """
+)
+
+LATE_FEE = _fields(
+    """
+    amount      decimal
+    currency    string
+    status      string
+    purchase_id uuid?
+    """
+)
+
+POLICY = _fields(
+    """
+    require_entitlement             boolean
+    booking_opens_minutes_before    integer?
+    booking_closes_minutes_before   integer
+    cancellation_window_minutes     integer
+    late_action                     string
+    late_fee_amount                 decimal
+    late_fee_currency               string?
+    free_late_cancels               integer
+    free_late_cancels_days          integer
+    waitlist_mode                   string
+    waitlist_capacity               integer?
+    promotion_cutoff_minutes        integer
+    promotion_grace_minutes         integer
+    max_bookings_per_day            integer?
+    allow_overlapping               boolean
+    waiver_form_id                  uuid?
+    """
+)
+
+VALIDATION_REASON = _fields(
+    """
+    code        string
+    message     string
+    details     object
+    """
+)
+
+WEBHOOK_ATTEMPT = _fields(
+    """
+    number          integer
+    attempted_at    instant
+    duration_ms     integer
+    status          integer?
+    error           string?
+    response        string?
+    """
+)
+
+ACTOR = _fields("type string")
+
+# Shown when an endpoint is created, and when its secret is rotated.
+WEBHOOK_SECRET = _fields("secret string")
 
 MUTATION_RESULT = _fields(
     """

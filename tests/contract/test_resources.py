@@ -1,8 +1,10 @@
 """Every field, type and nullability of every resource, in answers and in the OpenAPI document, by the specification."""
 
+import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,9 +15,25 @@ from studiogate.api.app import ROUTES
 from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
 from studiogate.storage import events
+from tests.api.asgi import Told
+from tests.api.asgi import ask as send
 from tests.api.conftest import Door, open_door
 from tests.api.direct import Answered, ask
-from tests.contract.specification import FORM_FIELD, MUTATION_RESULT, PRICE, RESOURCES, Fields
+from tests.api.test_forms_uploads import BOUNDARY, multipart
+from tests.contract.specification import (
+    ACTOR,
+    CONDITIONAL_RULE,
+    FORM_FIELD,
+    LATE_FEE,
+    MUTATION_RESULT,
+    POLICY,
+    PRICE,
+    RESOURCES,
+    VALIDATION_REASON,
+    WEBHOOK_ATTEMPT,
+    WEBHOOK_SECRET,
+    Fields,
+)
 from tests.seed import Studio, insert, issue_key, seed_studio
 from tests.worker.conftest import SECRET_KEY
 
@@ -39,6 +57,12 @@ NAMES = {
     "form": "Form",
     "form_submission": "FormSubmission",
     "booking_cancellation": "BookingCancellation",
+    "booking_validation": "BookingValidation",
+    "form_upload": "FormUpload",
+    "webhook_endpoint": "WebhookEndpoint",
+    "webhook_delivery": "WebhookDelivery",
+    "webhook_replay": "WebhookReplay",
+    "event_redelivery": "EventRedelivery",
     "service_key": "ServiceKey",
     "event": "Event",
 }
@@ -52,8 +76,18 @@ def _is_instant(value: Any) -> bool:
     return isinstance(value, str) and value.endswith("+00:00") and datetime.fromisoformat(value) is not None
 
 
+def _is_part(fields: Fields) -> Callable[[Any], bool]:
+    """Whether a value is an object by this table; it has no ``object`` of its own."""
+    return lambda value: "object" not in value and faults_of(value, fields) == []
+
+
+def _are_parts(fields: Fields) -> Callable[[Any], bool]:
+    return lambda value: all(map(_is_part(fields), value))
+
+
 def _are_form_fields(value: Any) -> bool:
-    return all(faults_of({**each, "object": None}, FORM_FIELD, extras=True) == [] for each in value)
+    rules = [each["display_when"] for each in value if each["display_when"] is not None]
+    return all(faults_of(each, FORM_FIELD, extras=True) == [] for each in value) and _are_parts(CONDITIONAL_RULE)(rules)
 
 
 def _are_answers(value: Any) -> bool:
@@ -73,7 +107,13 @@ TYPES: Mapping[str, tuple[Any, str]] = {
     "object": (lambda value: isinstance(value, dict), "object"),
     "array": (lambda value: isinstance(value, list), "array"),
     "strings": (lambda value: all(isinstance(each, str) for each in value), "array"),
-    "prices": (lambda value: all(faults_of({**each, "object": None}, PRICE) == [] for each in value), "array"),
+    "any": (lambda _value: True, "any"),
+    "prices": (_are_parts(PRICE), "array"),
+    "late_fee": (_is_part(LATE_FEE), "object"),
+    "policy": (_is_part(POLICY), "object"),
+    "actor": (_is_part(ACTOR), "object"),
+    "reasons": (_are_parts(VALIDATION_REASON), "array"),
+    "attempts": (_are_parts(WEBHOOK_ATTEMPT), "array"),
     "form_fields": (_are_form_fields, "array"),
     "answers": (_are_answers, "object"),
 }
@@ -94,6 +134,11 @@ def faults_of(value: Mapping[str, Any], fields: Fields, *, extras: bool = False)
 
 
 def test_the_check_of_the_check() -> None:
+    fee = {"amount": "15.00", "currency": "USD", "status": "pending", "purchase_id": None}
+    assert _is_part(LATE_FEE)(fee)
+    assert not _is_part(LATE_FEE)({**fee, "currency": None})
+    assert not _is_part(LATE_FEE)({**fee, "object": "late_fee"})
+    assert not _are_parts(LATE_FEE)([fee, {}])
     room = {"id": str(uuid4()), "object": "room", "location_id": str(uuid4()), "name": "a", "capacity": 1}
     assert faults_of({**room, "active": True}, RESOURCES["room"]) == []
     assert faults_of(room, RESOURCES["room"]) == ["active is missing"]
@@ -133,9 +178,21 @@ def test_the_document_describes_it(resource: str) -> None:
     assert SCHEMAS[NAMES[resource]]["properties"]["object"]["const"] == resource
 
 
-def test_the_document_describes_prices_and_results() -> None:
-    _assert_described("Price", PRICE)
-    _assert_described("MutationResult", MUTATION_RESULT)
+PARTS = {
+    "Price": PRICE,
+    "MutationResult": MUTATION_RESULT,
+    "LateFee": LATE_FEE,
+    "BookingPolicy": POLICY,
+    "ValidationReason": VALIDATION_REASON,
+    "WebhookAttempt": WEBHOOK_ATTEMPT,
+    "WebhookEndpointWithSecret": {**RESOURCES["webhook_endpoint"], **WEBHOOK_SECRET},
+    "EventActor": ACTOR,
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_document_describes_the_part(name: str) -> None:
+    _assert_described(name, PARTS[name])
 
 
 # Answers
@@ -157,12 +214,13 @@ def resources_in(value: Any) -> Iterator[Mapping[str, Any]]:
 class Seen(dict[str, set[str]]):
     """Which resources were met, and which of their nullable fields with a value and without."""
 
-    def note(self, answer: Answered) -> Any:
+    def note(self, answer: Answered | Told, also: Fields | None = None) -> Any:
+        """Compare an answer with the tables; ``also`` are fields that only this answer has."""
         assert answer.status < 300, answer.body
         body = answer.json()
         for found in resources_in(body):
             kind = found["object"]
-            assert faults_of(found, RESOURCES[kind]) == [], kind
+            assert faults_of(found, {**RESOURCES[kind], **(also or {})}) == [], kind
             self.setdefault(kind, set()).update(found)
         if isinstance(body, dict) and body.get("object") == "list":
             assert list(body) == ["object", "data", "has_more", "next_cursor"]
@@ -170,8 +228,8 @@ class Seen(dict[str, set[str]]):
 
 
 @pytest.fixture
-async def studio_door(database_url: str) -> AsyncIterator[Door]:
-    async for opened in open_door(database_url, secret_key=SECRET_KEY):
+async def studio_door(database_url: str, tmp_path: Path) -> AsyncIterator[Door]:
+    async for opened in open_door(database_url, secret_key=SECRET_KEY, data_dir=tmp_path):
         yield opened
 
 
@@ -190,8 +248,11 @@ async def log_of_everything(door: Door, studio: Studio) -> None:
 async def test_every_read_answers_by_the_tables(studio_door: Door) -> None:
     """Each list, and each row of it by its id; for keys with and without locations."""
     studio = await seed_studio(studio_door.connection)
-    await log_of_everything(studio_door, studio)
     seen = Seen()
+    deliveries = f"/webhook-endpoints/{studio.first('endpoint')}/deliveries"
+    tried = await ask(studio_door.app, "GET", deliveries, await issue_key(studio_door.connection, studio))
+    assert seen.note(tried)["data"][0]["attempts"] != []
+    await log_of_everything(studio_door, studio)
     singles = {route.path for route in ROUTES if "GET" in (route.methods or ()) and route.path.count("{") == 1}
     for locations in (None, studio.ids["location"][:1]):
         key = await issue_key(studio_door.connection, studio, locations=locations)
@@ -215,7 +276,8 @@ async def test_every_read_answers_by_the_tables(studio_door: Door) -> None:
         path = f"/forms/{studio.first('form')}/submissions"
         for row in seen.note(await ask(studio_door.app, "GET", path, key))["data"]:
             assert seen.note(await ask(studio_door.app, "GET", f"{path}/{row['id']}", key)) == row
-    assert set(RESOURCES) - set(seen) == {"booking_cancellation"}
+    written = {"booking_cancellation", "booking_validation", "form_upload", "webhook_replay", "event_redelivery"}
+    assert set(RESOURCES) - set(seen) == written
 
 
 async def test_every_write_answers_by_the_tables(studio_door: Door) -> None:
@@ -232,19 +294,68 @@ async def test_every_write_answers_by_the_tables(studio_door: Door) -> None:
         assert faults_of(await write(method, path, {"status": "contacted"}), MUTATION_RESULT) == []
     assert faults_of(lead, MUTATION_RESULT) == []
     person = {"email": "table@example.com", "first_name": "Ta", "last_name": "Ble", "phone": "+12125550123"}
-    member = await write("POST", "/members", person)
-    field = {"key": "a", "label": "A", "type": "text"}
-    form = await write("POST", "/forms", {"title": "Table", "fields": [field], "status": "published"})
+    await write("POST", "/members", person)
+    rule = {"field_key": "a", "op": "is_not_empty", "value": None}
+    fields = [
+        {"key": "a", "label": "A", "type": "text"},
+        {"key": "file", "label": "F", "type": "file_upload", "display_when": rule},
+    ]
+    form = await write("POST", "/forms", {"title": "Table", "fields": fields, "status": "published"})
     form = await write("PUT", f"/forms/{form['id']}", {"description": "A table"})
     path = f"/forms/{form['id']}/submissions"
     await write("POST", path, {"submitter_email": "table@example.com", "data": {"a": "b"}})
-    await _give_membership(door, studio, member["id"])
-    class_id = await _coming_class(door, studio)
-    booked = await write("POST", "/bookings", {"class_id": class_id, "member_id": member["id"]})
-    seen.note(await ask(door.app, "GET", f"/bookings/{booked['id']}/cancellation-preview", key))
-    receipt = await write("DELETE", f"/bookings/{booked['id']}")
-    assert seen.note(await ask(door.app, "GET", f"/bookings/{booked['id']}/cancellation", key)) == receipt
-    assert set(seen) == {"member", "form", "form_submission", "booking", "booking_cancellation"}
+    uploading = [("content-type", f"multipart/form-data; boundary={BOUNDARY}")]
+    file = multipart(b"table", "file", "a.txt")
+    path = f"/forms/{form['id']}/uploads"
+    seen.note(await send(door.app, "POST", path, key=key, headers=uploading, body=[file]))
+    assert set(seen) == {"member", "form", "form_submission", "form_upload"}
+
+
+async def test_bookings_answer_by_the_tables(studio_door: Door) -> None:
+    """With a late fee, and without."""
+    door, seen = studio_door, Seen()
+    studio = await seed_studio(door.connection)
+    key = await issue_key(door.connection, studio)
+    member = studio.first("member")
+    await _give_membership(door, studio, str(member))
+    for policy in ({}, {"late_action": "fee", "late_fee_amount": "15.00", "cancellation_window_minutes": 20_000}):
+        class_id = await _coming_class(door, studio, policy)
+        wanted = {"class_id": class_id, "member_id": str(member)}
+        validation = seen.note(await ask(door.app, "POST", "/bookings/validate", key, body=wanted))
+        assert validation["bookable"], validation
+        once, again = ({"Idempotency-Key": f"table-{uuid4()}"} for _ in range(2))
+        booked = seen.note(await ask(door.app, "POST", "/bookings", key, body=wanted, headers=once))
+        path = f"/bookings/{booked['id']}"
+        refused = seen.note(await ask(door.app, "POST", "/bookings/validate", key, body=wanted))
+        assert [each["code"] for each in refused["reasons"]] == ["already_booked"]
+        preview = seen.note(await ask(door.app, "GET", path + "/cancellation-preview", key))
+        receipt = seen.note(await ask(door.app, "DELETE", path, key, headers=again))
+        assert seen.note(await ask(door.app, "GET", path + "/cancellation", key)) == receipt
+        for fee in (preview["late_fee"], receipt["late_fee"]):
+            assert (fee is not None) == bool(policy)
+    assert set(seen) == {"booking", "booking_cancellation", "booking_validation"}
+
+
+async def test_endpoints_answer_by_the_tables(studio_door: Door) -> None:
+    """The secret is in two answers only."""
+    door, seen = studio_door, Seen()
+    studio = await seed_studio(door.connection)
+    await log_of_everything(door, studio)
+    key = await issue_key(door.connection, studio)
+    body = {"url": "https://partner.example/hook"}
+    made = seen.note(await ask(door.app, "POST", "/webhook-endpoints", key, body=body), WEBHOOK_SECRET)
+    path = f"/webhook-endpoints/{made['id']}"
+    seen.note(await ask(door.app, "PATCH", path, key, body={"description": "Table"}))
+    seen.note(await ask(door.app, "POST", path + "/rotate-secret", key), WEBHOOK_SECRET)
+    assert seen.note(await ask(door.app, "GET", path, key))["previous_secret_expires_at"] is not None
+    assert (await ask(door.app, "POST", path + "/test", key)).status == 202
+    (tested,) = seen.note(await ask(door.app, "GET", path + "/deliveries", key))["data"]
+    assert tested["event_id"] is None
+    since = {"since": tested["created_at"]}
+    seen.note(await ask(door.app, "POST", path + "/replay", key, body=since))
+    (event, *_) = (await ask(door.app, "GET", "/events", key)).json()["data"]
+    seen.note(await ask(door.app, "POST", f"/events/{event['id']}/redeliver", key))
+    assert set(seen) == {"webhook_endpoint", "webhook_delivery", "webhook_replay", "event_redelivery"}
 
 
 async def _give_membership(door: Door, studio: Studio, member_id: str) -> None:
@@ -259,12 +370,13 @@ async def _give_membership(door: Door, studio: Studio, member_id: str) -> None:
     )
 
 
-async def _coming_class(door: Door, studio: Studio) -> str:
+async def _coming_class(door: Door, studio: Studio, policy: Mapping[str, Any]) -> str:
     class_id: UUID = await door.connection.fetchval(
         """
-        insert into classes (studio_id, id, title, start_time, end_time, capacity)
-        values ($1, gen_random_uuid(), 'x', now() + interval '9 days', now() + interval '217 hours', 5)
+        insert into classes (studio_id, id, title, start_time, end_time, capacity, policy)
+        values ($1, gen_random_uuid(), 'x', now() + interval '9 days', now() + interval '217 hours', 5, $2)
         returning id""",
         studio.studio_id,
+        json.dumps(policy),
     )
     return str(class_id)

@@ -55,7 +55,7 @@ class ValidationReason(BaseModel):
     details: dict[str, Any] = Field(examples=[{"waitlist_available": True, "available_count": 0}])
 
 
-class BookingValidation(BaseModel):
+class BookingValidation(Wire):
     """What POST /bookings would answer at this moment."""
 
     object: Literal["booking_validation"] = "booking_validation"
@@ -66,7 +66,7 @@ class BookingValidation(BaseModel):
     credits_required: int = Field(examples=[1])
 
 
-class LateFee(BaseModel):
+class LateFee(Wire):
     amount: Money = Field(examples=["15.00"])
     currency: str = Field(examples=["USD"])
     status: Literal["pending"] = "pending"
