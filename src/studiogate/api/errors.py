@@ -139,7 +139,7 @@ _SPELLED: dict[Code, tuple[bytes, bytes]] = {}
 def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:
     """All faults at once, without the input: it holds people's emails and phones."""
     if len(faults) > MAXIMUM_FAULTS:
-        faults = too_many_faults(len(faults), str(faults[0]["loc"][0]))
+        faults = too_many_faults(str(faults[0]["loc"][0]))
     detail = [{"loc": _brief(fault["loc"]), "msg": worded(fault), "type": fault["type"]} for fault in faults]
     param = _parameter(detail[0]["loc"]) if detail else None
     error = error_object(Refusal(Code.VALIDATION_ERROR, param=param), request_id)
@@ -151,9 +151,9 @@ def _parameter(loc: Sequence[str | int]) -> str | None:
     return next((each for each in reversed(loc) if isinstance(each, str)), None)
 
 
-def too_many_faults(count: int, part: str = "body") -> list[dict[str, Any]]:
+def too_many_faults(part: str = "body") -> list[dict[str, Any]]:
     """The one fault that stands for more than can be listed; ``part`` is the part of the request."""
-    return [{"type": "too_many_faults", "loc": (part,), "msg": f"Input has {count} faults, too many to list"}]
+    return [{"type": "too_many_faults", "loc": (part,), "msg": f"Input has more than {MAXIMUM_FAULTS} faults"}]
 
 
 def _brief(loc: Sequence[str | int]) -> list[str | int]:

@@ -8,7 +8,7 @@ import structlog
 from studiogate import clock, metrics, telemetry
 from studiogate.domain.logos import PREFIX as LOGO_PREFIX
 from studiogate.domain.logos import is_logo_name
-from studiogate.hosted import assets, guard, pages, showing
+from studiogate.hosted import assets, guard, pages, showing, templating
 from studiogate.hosted.answers import Answer, Header
 from studiogate.hosted.notices import Notice, NoticeError, Reason, notice
 from studiogate.hosted.opening import Opened, find, is_embedded, is_slug, open_form
@@ -65,7 +65,7 @@ class HostedApp:
         self._runtime = runtime
         self._buckets = buckets or Buckets()
         self._pages = PageCache()
-        pages.warm()
+        templating.warm()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

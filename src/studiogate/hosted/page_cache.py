@@ -1,11 +1,12 @@
-"""Pages of forms as a fresh visitor gets them, kept in this process.
+"""What pages are made of, kept in this process within a bound.
 
-A key holds everything that the page shows, so an entry is never out of date: another definition, setting or studio
+A key holds everything that its entry shows, so an entry is never out of date: another definition, setting or studio
 name is another key. Entries that nobody asks for are dropped first.
 """
 
 from collections import OrderedDict
 from collections.abc import Hashable
+from typing import Generic, Protocol, TypeVar
 
 from studiogate.hosted.compressed import CompressedPage
 
@@ -13,30 +14,48 @@ MAX_PAGES = 256
 MAX_BYTES = 16 * 1024 * 1024
 
 
-class PageCache:
-    def __init__(self, max_pages: int = MAX_PAGES, max_bytes: int = MAX_BYTES) -> None:
-        self._max_pages, self._max_bytes = max_pages, max_bytes
-        self._pages: OrderedDict[Hashable, CompressedPage] = OrderedDict()
+class Measured(Protocol):
+    @property
+    def size(self) -> int:
+        """Return about how many bytes of memory this takes."""
+
+
+Entry = TypeVar("Entry", bound=Measured)
+
+
+class BoundedCache(Generic[Entry]):
+    """Keeps at most so many entries and bytes."""
+
+    def __init__(self, max_entries: int, max_bytes: int) -> None:
+        self._max_entries, self._max_bytes = max_entries, max_bytes
+        self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
         self._bytes = 0
 
     def __len__(self) -> int:
-        return len(self._pages)
+        return len(self._entries)
 
     @property
     def size(self) -> int:
         return self._bytes
 
-    def get(self, key: Hashable) -> CompressedPage | None:
-        page = self._pages.get(key)
-        if page is not None:
-            self._pages.move_to_end(key)
-        return page
+    def get(self, key: Hashable) -> Entry | None:
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._entries.move_to_end(key)
+        return entry
 
-    def put(self, key: Hashable, page: CompressedPage) -> None:
-        """Keep a page, and drop those that were not used for the longest time while there is too much."""
-        replaced = self._pages.pop(key, None)
-        self._bytes += page.size - (replaced.size if replaced else 0)
-        self._pages[key] = page
-        while self._pages and (len(self._pages) > self._max_pages or self._bytes > self._max_bytes):
-            _, dropped = self._pages.popitem(last=False)
+    def put(self, key: Hashable, entry: Entry) -> None:
+        """Keep an entry, and drop those that were not used for the longest time while there is too much."""
+        replaced = self._entries.pop(key, None)
+        self._bytes += entry.size - (replaced.size if replaced else 0)
+        self._entries[key] = entry
+        while self._entries and (len(self._entries) > self._max_entries or self._bytes > self._max_bytes):
+            _, dropped = self._entries.popitem(last=False)
             self._bytes -= dropped.size
+
+
+class PageCache(BoundedCache[CompressedPage]):
+    """Pages of forms as a fresh visitor gets them."""
+
+    def __init__(self, max_pages: int = MAX_PAGES, max_bytes: int = MAX_BYTES) -> None:
+        super().__init__(max_pages, max_bytes)

@@ -2,42 +2,23 @@
 
 import gzip
 import re
-from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from studiogate.domain.forms.redirect_urls import origin_of
 from studiogate.domain.forms.settings import FormSettings
 from studiogate.domain.logos import logo_path
-from studiogate.hosted import assets
 from studiogate.hosted.answers import Answer, Header, as_json
 from studiogate.hosted.compressed import CompressedPage
 from studiogate.hosted.notices import Notice
 from studiogate.hosted.opening import Opened
 from studiogate.hosted.requests import VisitorRequest
+from studiogate.hosted.templating import render
 from studiogate.hosted.views import FieldView
 from studiogate.storage.forms.hosted import PageStudio
 
 # An outside picture would be an outside request: only one that comes with the page, or from here, is shown.
 _OWN_LOGO = re.compile(r"data:image/(?:png|jpeg|webp|gif|svg\+xml)[;,][^\s\"'<>]*|/(?!/)[\w./%~-]*", re.ASCII)
 _ZIPPED: Header = (b"content-encoding", b"gzip")
-_templates = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    auto_reload=False,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_templates.globals.update(asset=assets.address, theme=assets.theme_address)
-
-
-def warm() -> None:
-    """Read every asset and compile every template now: the first visitor waits for none."""
-    assets.address("form.css")
-    for name in _templates.list_templates():
-        _templates.get_template(name)
 
 
 def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
@@ -53,7 +34,7 @@ def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
 def form_html(opened: Opened, values: dict[str, Any]) -> str:
     """The page of a form. What of ``opened`` a page without a member shows is part of the key of the page cache."""
     values |= {"opened": opened, "studio": opened.studio, "form": opened.form, "embedded": opened.embedded}
-    return _templates.get_template("form.html").render(values | _brand(opened.studio))
+    return render("form.html", values | _brand(opened.studio))
 
 
 def form_page(request: VisitorRequest, opened: Opened, html: str, status: int = 200) -> Answer:
@@ -114,7 +95,7 @@ def _logo(studio: PageStudio) -> str | None:
 
 
 def _page(request: VisitorRequest, template: str, status: int, allowed: bytes, values: dict[str, Any]) -> Answer:
-    html = _templates.get_template(template).render(values)
+    html = render(template, values)
     return _answer(request, status, html, _headers(allowed, embedded=values["embedded"]))
 
 

@@ -14,7 +14,7 @@ from studiogate.hosted.opening import Opened
 from studiogate.hosted.page_cache import PageCache
 from studiogate.hosted.posted import Posted, input_name
 from studiogate.hosted.requests import VisitorRequest
-from studiogate.hosted.views import FieldView, Known, step_views
+from studiogate.hosted.views import NOTHING_KNOWN, FieldView, Known, step_views
 from studiogate.storage.database import Connection
 from studiogate.storage.forms import hosted as storage
 from studiogate.storage.forms.hosted import KeptUpload
@@ -52,8 +52,7 @@ def show_fresh(request: VisitorRequest, opened: Opened, cache: PageCache) -> Ans
 
 
 def _fresh_html(opened: Opened, token: str) -> str:
-    known = Known(Posted(), NO_ERRORS, {})
-    return pages.form_html(opened, _values(opened, known) | {"token": token, "message": ""})
+    return pages.form_html(opened, _values(opened, NOTHING_KNOWN) | {"token": token, "message": ""})
 
 
 def _everything_shown(opened: Opened) -> Hashable:
@@ -67,9 +66,9 @@ def _everything_shown(opened: Opened) -> Hashable:
 def _values(opened: Opened, known: Known) -> dict[str, Any]:
     """Return what the template shows beside the studio, the form, the token and the message."""
     posted = known.posted
-    steps = step_views(opened.plan, known, asks=opened.asks)
     visible = visible_keys(opened.plan.fields, posted.answers)
-    reachable = opened.plan.visible_steps(posted.answers)
+    steps = step_views(opened.plan, known, visible, opened.form.fields_digest, asks=opened.asks)
+    reachable = opened.plan.steps_with(visible)
     return {
         "steps": steps,
         "step": posted.step,

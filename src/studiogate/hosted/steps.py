@@ -5,7 +5,7 @@ email with a telling key and no rule), that is the one; else the page asks for i
 the name, which may stay empty.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeAlias
 
 from studiogate.domain.forms.definition import FieldType
@@ -43,7 +43,10 @@ class Plan(NamedTuple):
 
     def visible_steps(self, answers: Answers) -> list[int]:
         """The steps with anything to see; the first one always."""
-        visible = visible_keys(self.fields, answers)
+        return self.steps_with(visible_keys(self.fields, answers))
+
+    def steps_with(self, visible: Set[str]) -> list[int]:
+        """The steps in which any of these fields is; the first one always."""
         return [
             index
             for index, step in enumerate(self.steps)

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import uploading as flow
+from studiogate.flows.forms.uploading import FormForUpload
 from studiogate.hosted import guard, pages
 from studiogate.hosted.answers import Answer, as_json
 from studiogate.hosted.notices import Notice, NoticeError, Reason
@@ -42,6 +43,7 @@ class Receiver:
         self._may_take = may_take
         self._opened = opened
         self._folder = UploadFolder(runtime.settings.data_dir)
+        self._form: FormForUpload | Refusal | None = None
         self.received: list[tuple[str, str]] = []
         self.errors: dict[str, str] = {}
 
@@ -62,8 +64,7 @@ class Receiver:
     async def store(self, key: str, filename: str, content: AsyncIterator[bytes]) -> str | Refusal:
         """The upload in wire form. More than the field takes is not read to its end."""
         database, access = self._runtime.database, self._opened.access
-        async with database.connection() as connection:
-            form = await flow.open_for_uploads(connection, access, self._opened.form.id)
+        form = await self._form_for_uploads()
         if isinstance(form, Refusal):
             return form
         full = flow.room_refusal(self._runtime.settings)
@@ -83,6 +84,13 @@ class Receiver:
             if not isinstance(wire, Refusal):
                 file.keep()
             return wire
+
+    async def _form_for_uploads(self) -> FormForUpload | Refusal:
+        """Return the form; it is read once per request, not once per file."""
+        if self._form is None:
+            async with self._runtime.database.connection() as connection:
+                self._form = await flow.open_for_uploads(connection, self._opened.access, self._opened.form.id)
+        return self._form
 
 
 async def upload(runtime: Runtime, request: VisitorRequest, opened: Opened) -> Answer:

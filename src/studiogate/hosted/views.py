@@ -1,17 +1,21 @@
 """Fields as the templates want them: everything is decided here, the templates only write it down."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
+
+from markupsafe import Markup
 
 from studiogate.domain.forms.answer_checks import max_rating
 from studiogate.domain.forms.answers import consent_text
 from studiogate.domain.forms.definition import FieldType
-from studiogate.domain.forms.visibility import rule_texts, visible_keys
+from studiogate.domain.forms.visibility import rule_texts
 from studiogate.hosted.options import Options, options_of
+from studiogate.hosted.page_cache import BoundedCache
 from studiogate.hosted.posted import ADDRESS_LINES, Posted, input_name
 from studiogate.hosted.steps import EMAIL, NAME, Field, Plan, contact_place
+from studiogate.hosted.templating import render_field
 from studiogate.hosted.wording import file_limits
 from studiogate.storage.forms.hosted import KeptUpload
 
@@ -30,6 +34,9 @@ _BY_TYPE = {FieldType.EMAIL: "email", FieldType.PHONE: "tel"}
 _WITH_OPTIONS = (FieldType.SELECT, FieldType.CHECKBOX_GROUP)
 _NO_OPTIONS = Options()
 _ABOUT_OTHERS = ("emergency", "contact", "partner", "doctor", "parent", "guardian", "friend")
+
+
+MAX_BLANK_VIEWS, MAX_BLANK_BYTES = 10_000, 16 * 1024 * 1024
 
 
 class Choice(NamedTuple):
@@ -72,6 +79,13 @@ class FieldView:
     buttons: bool = False
     text: str = ""
     limits: str = ""
+    # Set where the field has been rendered before.
+    html: Markup | None = None
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes of memory this takes."""
+        return 2 * len(self.html or "") + 2_000
 
     @property
     def described_by(self) -> str:
@@ -86,11 +100,22 @@ class Known(NamedTuple):
     uploads: Mapping[str, KeptUpload]
 
 
-def step_views(plan: Plan, known: Known, *, asks: bool) -> list[list[FieldView]]:
-    """All steps; ``asks``: whether the page must find out itself who it is."""
-    visible = visible_keys(plan.fields, known.posted.answers)
+NOTHING_KNOWN = Known(Posted(), {}, {})
+_blank_views: BoundedCache[FieldView] = BoundedCache(MAX_BLANK_VIEWS, MAX_BLANK_BYTES)
+
+
+def step_views(plan: Plan, known: Known, visible: Set[str], digest: bytes, *, asks: bool) -> list[list[FieldView]]:
+    """All steps; ``digest`` is that of the form's fields, ``asks``: whether the page must find out itself who it is."""
     numbers = {str(field.get("key")): number for number, field in enumerate(plan.fields)}
-    steps = [[_view(field, numbers, visible, known) for field in step] for step in plan.steps]
+    steps = [
+        [
+            _blank_view(field, numbers, visible, digest)
+            if _is_blank(str(field.get("key")), known)
+            else _view(field, numbers, visible, known)
+            for field in step
+        ]
+        for step in plan.steps
+    ]
     if asks:
         place = contact_place(plan.steps[0])
         steps[0][place:place] = _contact_views(plan, known)
@@ -110,7 +135,26 @@ def _contact_views(plan: Plan, known: Known) -> list[FieldView]:
     return views
 
 
-def _view(field: Field, numbers: Mapping[str, int], visible: frozenset[str], known: Known) -> FieldView:
+def _is_blank(key: str, known: Known) -> bool:
+    """Return whether a field is shown as nobody has touched it."""
+    posted = known.posted
+    touched = posted.answers.get(key) or posted.lines.get(key) or posted.typed.get(key)
+    return not touched and input_name(key) not in known.errors
+
+
+def _blank_view(field: Field, numbers: Mapping[str, int], visible: Set[str], digest: bytes) -> FieldView:
+    """Return a blank field with its HTML: it is rendered once per definition, however often its page is refused."""
+    key = str(field.get("key"))
+    place = (digest, key, key in visible)
+    view = _blank_views.get(place)
+    if view is None:
+        view = _view(field, numbers, visible, NOTHING_KNOWN)
+        view = replace(view, html=render_field(view))
+        _blank_views.put(place, view)
+    return view
+
+
+def _view(field: Field, numbers: Mapping[str, int], visible: Set[str], known: Known) -> FieldView:
     key, kind = str(field.get("key")), str(field.get("type"))
     name, answer = input_name(key), known.posted.answers.get(key, "")
     return FieldView(
