@@ -160,7 +160,7 @@ def _strict_json(body: bytes) -> Any | Refusal:
         value = _DECODER.decode(body.decode("utf-8"))
         if body.count(b"{") + body.count(b"[") > MAXIMUM_DEPTH:
             _check_depth(value)
-        if b"\\u" in body and not _STORABLE.fullmatch(body):
+        if _SUSPECT.search(body) and not _STORABLE.fullmatch(body):
             raise _NotStrictError("text holds U+0000 or half a surrogate pair")
     except UnicodeDecodeError:
         return Refusal(Code.INVALID_JSON, {"problem": "the body is not UTF-8"})
@@ -179,6 +179,7 @@ def _strict_json(body: bytes) -> Any | Refusal:
 
 # Only an escape brings U+0000 or half a surrogate pair into JSON that has been decoded. The body is searched rather
 # than the decoded values: one pass in C, however many values there are.
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _STORABLE = re.compile(rb"(?:[^\\]++|\\[^u]|\\u(?!0000|[dD][89a-fA-F])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*+", re.DOTALL)
 _CONTAINERS = (dict, list)
 
