@@ -6,8 +6,9 @@ import pytest
 
 from studiogate.storage import database
 from tests.battery import Tally, battery
-from tests.races import abuse
+from tests.races import abuse, attacks
 from tests.races.arena import Arena, open_arena
+from tests.races.client import PREFIX
 from tests.serving import Service
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +20,8 @@ EXPECTED = {200, 201, 202, 303, 400, 401, 404, 408, 409, 413, 415, 422, 429, 431
 
 @pytest.fixture
 def service(database_url: str) -> Iterator[Service]:
-    with Service(database_url, workers=2, sweep=True) as started:
+    # With the default rate limits: they are part of the defence.
+    with Service(database_url, workers=2, sweep=True, environment={"STUDIOGATE_RATE_LIMIT": "1000"}) as started:
         yield started
 
 
@@ -31,20 +33,28 @@ async def arena(database_url: str, service: Service, tally: Tally) -> AsyncItera
 
 
 async def test_every_attack_is_answered_without_a_failure(arena: Arena, service: Service) -> None:
-    target = await abuse.prepare(arena, arena.service_key)
-    for name in abuse.ATTACKS:
-        await abuse.attack(target, name)
-    target.let_go()
-    print(target.statuses)
-    assert {name for name, statuses in target.statuses.items() if not set(statuses) <= EXPECTED} == set()
-    assert service.answers(f"{abuse.PREFIX}/studio", arena.service_key)
+    attacker = await attacks.prepare(await abuse.aim_at(arena))
+    for name in attacks.ATTACKS:
+        await attacker.attack(name)
+    attacker.let_go()
+    assert {name for name, statuses in attacker.statuses.items() if not set(statuses) <= EXPECTED} == set()
+    assert service.answers(f"{PREFIX}/studio", arena.service_key)
     assert len(service.api_pids()) == 2
+
+
+async def test_attackers_run_beside_the_partner(arena: Arena) -> None:
+    """In a process of their own, which ends by itself and reports what it was answered."""
+    aim = await abuse.aim_at(arena)
+    await attacks.prepare(aim)
+    statuses = await attacks.in_own_process(aim, attacks.PAUSE)
+    silent = {"pipelined", "stalled_body", "unwanted_body"}
+    assert set(statuses) == set(attacks.ATTACKS) - silent
 
 
 @pytest.mark.parametrize("minutes", [pytest.param(30, marks=battery("abuse"))])
 async def test_a_partner_hardly_notices_abuse(arena: Arena, service: Service, tally: Tally, minutes: int) -> None:
     pids = service.api_pids()
-    seen = await abuse.abused(arena, service, arena.service_key, minutes)
+    seen = await abuse.abused(arena, service, minutes)
     tally.add(minutes=minutes, attacks=seen.attacks, requests=sum(map(len, seen.partner.seconds.values())))
     tally.measure(
         p99_undisturbed=f"{seen.partner.p99(False) * 1000:.1f} ms",
@@ -52,7 +62,7 @@ async def test_a_partner_hardly_notices_abuse(arena: Arena, service: Service, ta
         slower_by=f"{seen.partner.slower:.2f}",
         grew_by=f"{seen.growth / 1e6:.0f} MB",
     )
-    assert {name for name, statuses in seen.statuses.items() if not set(statuses) <= EXPECTED} == set()
+    assert {name for name, statuses in seen.statuses.items() if not statuses <= EXPECTED} == set()
     assert seen.partner.failures == []
     assert seen.partner.slower < SLOWER
     assert seen.growth < GROWTH_BYTES
