@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from studiogate.storage import people
 from studiogate.storage.forms import submitting as storage
 from tests.api.asgi import Told, assert_refused
 from tests.api.conftest import open_door
@@ -168,7 +169,7 @@ async def test_a_full_form_under_concurrency(partner: Partner) -> None:
 
 async def test_without_the_lock_it_overfills(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of the check: the race is real, and the test above would see it."""
-    monkeypatch.setattr(storage, "LOCK_FORM", storage.FIND_FORM)
+    monkeypatch.setattr(storage, "LOCK_COUNT", "select $1::text, $2::text")
     for _ in range(10):
         form = await new_form(partner, {"max_submissions": 1})
         told = await asyncio.gather(*(submit(partner, form) for _ in range(10)))
@@ -183,6 +184,16 @@ async def test_once_an_email_under_concurrency(partner: Partner) -> None:
     told = await asyncio.gather(*(submit(partner, form, email=spellings[n % 4]) for n in range(12)))
     assert sorted(each.status for each in told) == [201] + [409] * 11
     assert (await submit(partner, form, email="other@example.com")).status == 201
+
+
+async def test_without_the_lock_an_email_submits_twice(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(people, "LOCK_EMAIL", "select $1::text, $2::text")
+    for _ in range(10):
+        form = await new_form(partner, {"allow_multiple": False})
+        told = await asyncio.gather(*(submit(partner, form, email="twice@example.com") for _ in range(10)))
+        if sum(each.status == 201 for each in told) > 1:
+            return
+    raise AssertionError("never submitted twice: the test of one submission per email proves nothing")
 
 
 async def test_many_are_allowed_by_default(partner: Partner) -> None:

@@ -1,12 +1,15 @@
 """Plans are made once a connection, perhaps while the tables were empty: they must not read all of what came since."""
 
 from dataclasses import replace
+from uuid import UUID, uuid4
 
 import pytest
 
 from studiogate.domain.access import Access
 from studiogate.flows.bookings import booking, cancelling
 from studiogate.flows.bookings.booking import WantedBooking
+from studiogate.flows.forms import submitting
+from studiogate.flows.forms.submitting import WantedSubmission
 from studiogate.storage import events
 from studiogate.storage.database import Connection, Database
 from studiogate.storage.idempotency import Once
@@ -47,6 +50,16 @@ GROW_MEMBERS = """
         select $1, gen_random_uuid(), 'Grown', 'Up' from generate_series(1, $2::integer) n returning id)
     insert into memberships (studio_id, id, member_id, product_id, status)
     select $1, gen_random_uuid(), id, $3, 'active' from people"""
+
+
+GROW_SUBMISSIONS = """
+    insert into form_submissions (studio_id, id, form_id, form_version, submitter_email, data)
+    select $1, gen_random_uuid(), $3, 1, 'grown-' || n || '@example.com', '{}'
+    from generate_series(1, $2::integer) n"""
+NEW_FORM = """
+    with made as (insert into forms (studio_id, id, title, slug, fields, status)
+                  values ($1, $2, 'Intake', 'intake', '[]', 'published') returning studio_id, id)
+    insert into form_versions (studio_id, form_id, version, fields) select studio_id, id, 1, '[]' from made"""
 
 
 async def grow(studio: BookingStudio, access: Access) -> None:
@@ -95,5 +108,29 @@ async def test_a_booking_its_event_and_its_cancellation(studio: BookingStudio) -
             await number(connection, access)
             await cancel(connection, studio, access)
             await events.number(connection, access)
+    await database.close()
+    await studio.sql("delete from events where studio_id = $1")
+
+
+async def submit(connection: Connection, access: Access, form_id: UUID) -> None:
+    wanted = WantedSubmission(f"{uuid4().hex}@example.com")
+    async with connection.transaction():
+        before = await connection.fetchval(READ)
+        made = await submitting.submit(connection, access, form_id, wanted, mails=False)
+        assert isinstance(made, str), made
+        assert await connection.fetchval(READ) - before < FEW
+
+
+@pytest.mark.parametrize("settings", ["{}", '{"allow_multiple": false, "create_lead": true}'])
+async def test_a_submission(studio: BookingStudio, settings: str) -> None:
+    database = Database(str(studio.door.app._runtime.settings.database_url), 1)
+    form_id = uuid4()
+    await studio.sql(NEW_FORM, form_id)
+    await studio.sql("update forms set settings = $2 where studio_id = $1", settings)
+    await studio.door.connection.execute("analyze")
+    async with database.connection() as connection:
+        await submit(connection, studio.access, form_id)
+        await studio.sql(GROW_SUBMISSIONS, MANY, form_id)
+        await submit(connection, studio.access, form_id)
     await database.close()
     await studio.sql("delete from events where studio_id = $1")

@@ -73,6 +73,7 @@ async def create_or_identify(connection: Connection, access: Access, email: str,
     given = LeadContact(contact.first_name, contact.last_name, phone, contact.source, contact.metadata)
     kept = await storage.lock_lead_by_email(connection, access, email)
     if kept is None:
+        await people.lock_email(connection, access, email)
         made = await _make(connection, access, email, given.filled_from(LeadContact(source=DEFAULT_SOURCE)))
         if isinstance(made, UUID):
             return mutation(made, created=True)
@@ -81,8 +82,7 @@ async def create_or_identify(connection: Connection, access: Access, email: str,
 
 
 async def _make(connection: Connection, access: Access, email: str, contact: LeadContact) -> UUID | KeptLead:
-    """The new lead's id, or the lead that somebody else made first, locked."""
-    await people.lock_email(connection, access, email)
+    """The new lead's id, or the lead that somebody else made first, locked. The email must be locked."""
     made = await storage.insert_lead(connection, access, email, contact)
     if made is not None:
         await tell(connection, access, EventType.LEAD_CREATED, made)
@@ -125,7 +125,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
 
 
 async def lead_from_form(connection: Connection, access: Access, email: str, name: str | None) -> UUID:
-    """An unknown email that came with a form."""
+    """An unknown email that came with a form. It must be locked."""
     contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
     made = await _make(connection, access, email, contact)
     return made if isinstance(made, UUID) else made.id

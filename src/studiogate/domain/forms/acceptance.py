@@ -38,14 +38,9 @@ def closed_reason(status: str, settings: FormSettings, now: datetime) -> NotAcce
     return None if settings.open_at(now) else NotAccepting.CLOSED
 
 
-def counts_matter(settings: FormSettings) -> bool:
-    """Return whether earlier submissions decide about a new one."""
-    return not settings.allow_multiple or settings.max_submissions is not None
-
-
-def count_reason(settings: FormSettings, by_email: int, in_all: int) -> NotAccepting | None:
-    """Return why the form takes no further submission after this many, by this email and in all."""
-    if by_email and not settings.allow_multiple:
+def count_reason(settings: FormSettings, *, has_submitted: bool, in_all: int) -> NotAccepting | None:
+    """Return why the form takes no further submission from an email that has submitted, and after so many in all."""
+    if has_submitted and not settings.allow_multiple:
         return NotAccepting.ALREADY_SUBMITTED
     return None if settings.has_room_after(in_all) else NotAccepting.FULL
 

@@ -18,7 +18,7 @@ NOT_FOUND = Refusal(Code.NOT_FOUND)
 async def verify(connection: Connection, access: Access, form_id: UUID, submission_id: UUID) -> Refusal | None:
     """Verify a submission whose confirmation mail was opened; a second time changes nothing.
 
-    Must run inside a transaction. The form's row is locked first, as when a submission is made: of several
+    Must run inside a transaction. Form and email are locked first, as when a submission is made: of several
     submissions to a form that takes one per email, only the first that is verified counts.
     """
     form = await storage.lock_form(connection, access, form_id)
@@ -27,10 +27,10 @@ async def verify(connection: Connection, access: Access, form_id: UUID, submissi
         return NOT_FOUND
     if kept.verified:
         return None
-    if not form.settings.allow_multiple:
-        by_email, _ = await storage.count_submissions(connection, access, form_id, kept.submitter_email)
-        if by_email:
-            return not_accepting(NotAccepting.ALREADY_SUBMITTED)
+    if not form.settings.allow_multiple and await storage.has_submitted(
+        connection, access, form_id, kept.submitter_email
+    ):
+        return not_accepting(NotAccepting.ALREADY_SUBMITTED)
     await storage.verify(connection, access, submission_id)
     return None
 

@@ -6,12 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.events import EventType
 from studiogate.domain.forms.acceptance import (
     NotAccepting,
     closed_reason,
     count_reason,
-    counts_matter,
     exists_for,
     not_accepting,
 )
@@ -24,7 +22,6 @@ from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import conflicts, leads
 from studiogate.flows.forms import mailing
-from studiogate.flows.telling import tell
 from studiogate.storage import people
 from studiogate.storage.database import Connection, Database
 from studiogate.storage.forms import submitting as storage
@@ -56,6 +53,7 @@ async def submit(
     email = normalize_email(wanted.submitter_email)
     if form is None:
         return NOT_FOUND if email else _invalid([BAD_EMAIL])
+    await _lock_order(connection, access, form, email)
     key = _page_key(form, wanted, email or "")
     sent = await storage.sent_from_page(connection, access, form.id, key) if key else None
     if sent is not None:
@@ -69,12 +67,20 @@ async def submit(
         return not_accepting(against)
     made = replace(await _with_person(connection, access, form, wanted, email, judgement), page_key=key)
     wire = await storage.record(connection, access, made)
-    await tell(connection, access, EventType.FORM_SUBMITTED, made.id)
     if made.lead_id is not None:
         await leads.note_submission(connection, access, made.lead_id, form.id, made.id, form.now)
     if mails:
         await mailing.queue(connection, access, form.settings, made.id, email)
     return wire
+
+
+async def _lock_order(connection: Connection, access: Access, form: FormSituation, email: str | None) -> None:
+    """Let submissions that decide about each other come one after the other: those of a form that takes a limited
+    number, and those of one email."""
+    if form.settings.max_submissions is not None:
+        await storage.lock_count(connection, access, form.id)
+    if email is not None:
+        await people.lock_email(connection, access, email)
 
 
 def _page_key(form: FormSituation, wanted: WantedSubmission, email: str) -> bytes | None:
@@ -100,13 +106,17 @@ async def reason_against(
 ) -> NotAccepting | None:
     """Return why the form takes no submission now (from this email, where it is known).
 
-    Without the lock of the form's row the answer is only a hint: it can change before a submission is made.
+    Without the locks of a submission the answer is only a hint: it can change before one is made.
     """
-    reason = closed_reason(form.status, form.settings, form.now)
-    if reason is not None or not counts_matter(form.settings):
+    settings, most = form.settings, form.settings.max_submissions
+    reason = closed_reason(form.status, settings, form.now)
+    if reason is not None:
         return reason
-    by_email, in_all = await storage.count_submissions(connection, access, form.id, email or "")
-    return count_reason(form.settings, by_email, in_all)
+    # Facts that cannot matter are not looked up.
+    once = not settings.allow_multiple and bool(email)
+    submitted = once and await storage.has_submitted(connection, access, form.id, email or "")
+    in_all = await storage.count_submissions(connection, access, form.id, most) if most is not None else 0
+    return count_reason(settings, has_submitted=submitted, in_all=in_all)
 
 
 async def answer_faults(
@@ -154,9 +164,8 @@ async def _with_person(
     judgement: Judgement,
 ) -> NewSubmission:
     """Add whom the submission is from: a known lead, a new one where the form says so, and, where it is verified, a
-    known member."""
+    known member. The email must be locked."""
     verified = is_verified_by_origin(access, wanted.member_id)
-    await people.lock_email(connection, access, email)
     member_id, lead_id = await storage.find_person(connection, access, email)
     if member_id is None and lead_id is None and form.settings.create_lead:
         lead_id = await leads.lead_from_form(connection, access, email, wanted.submitter_name)

@@ -1,4 +1,5 @@
-"""What a submission is judged by, and what it leaves behind. First the form's row is locked, then the rest is read."""
+"""What a submission is judged by, and what it leaves behind. First the form and the email are locked, then the rest is
+read."""
 
 import json
 from collections.abc import Sequence
@@ -9,25 +10,31 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.events import EventType
 from studiogate.domain.forms.answers import Consent
 from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.storage.database import Connection
+from studiogate.storage.events import change_told
 from studiogate.storage.forms.reading import SUBMISSION
+from studiogate.storage.ids import new_id
 
-# Submissions of one form come one after the other: that is how they are counted. Rows that only refer to the form
-# (its submissions' foreign keys) do not wait for this lock.
-LOCK_FORM = """
+FIND_FORM = """
     select f.id, f.status, f.version, f.title, f.fields, f.settings, s.country, clock_timestamp() as now
     from forms f join studios s on s.studio_id = f.studio_id
-    where f.studio_id = $1 and f.id = $2 for no key update of f"""
+    where f.studio_id = $1 and f.id = $2"""
 
-FIND_FORM = LOCK_FORM.removesuffix("for no key update of f")
+# Shared: submissions do not wait for each other, only for somebody who changes the form.
+LOCK_FORM = f"{FIND_FORM} for share of f"
+
+# For a form with a limit: its submissions are made one after the other, so that they can be counted.
+LOCK_COUNT = "select pg_advisory_xact_lock(hashtext('form ' || $1), hashtext($2))"
 
 # What was judged to be spam or was turned away takes nobody's place. Of an email only verified submissions count: who
 # types somebody's address must not keep them from submitting.
-COUNT = """
-    select count(*) filter (where submitter_email = $3 and verified) as by_email, count(*) as in_all
-    from form_submissions where studio_id = $1 and form_id = $2 and status in ('pending', 'confirmed')"""
+COUNTED = "studio_id = $1 and form_id = $2 and status in ('pending', 'confirmed')"
+HAS_SUBMITTED = f"""
+    select exists (select from form_submissions where {COUNTED} and submitter_email = $3 and verified)"""
+COUNT = f"select count(*) from (select from form_submissions where {COUNTED} limit $3) n"
 
 WAITING_UPLOADS = """
     select id::text as id, field_key from form_uploads
@@ -59,10 +66,12 @@ RECORD = f"""
                                       consents, member_id, lead_id, created_at, updated_at, verified, page_key)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14)
         returning *
+    ), wire as (
+        select n.id, (select row_to_json(w) from (select {SUBMISSION.columns}) w) as object from made n
     ), claimed as (
         update form_uploads set submission_id = $2 where studio_id = $1 and id = any($12::uuid[])
-    )
-    select row_to_json(w)::text from (select {SUBMISSION.columns} from made n) w"""
+    ), told as ({change_told(EventType.FORM_SUBMITTED, "wire", "$15", "$16")})
+    select object::text from wire"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +137,19 @@ def _situation(row: Any) -> FormSituation | None:
     )
 
 
-async def count_submissions(connection: Connection, access: Access, form_id: str | UUID, email: str) -> tuple[int, int]:
-    """How many verified ones this email has made, and how many there are."""
-    row = await connection.fetchrow(COUNT, access.studio_id, form_id, email)
-    return (row["by_email"], row["in_all"]) if row else (0, 0)
+async def lock_count(connection: Connection, access: Access, form_id: UUID) -> None:
+    """Wait for others who submit this form; held until the transaction ends."""
+    await connection.execute(LOCK_COUNT, str(access.studio_id), str(form_id))
+
+
+async def has_submitted(connection: Connection, access: Access, form_id: UUID, email: str) -> bool:
+    """Whether a verified submission of this form was made with this email."""
+    return bool(await connection.fetchval(HAS_SUBMITTED, access.studio_id, form_id, email))
+
+
+async def count_submissions(connection: Connection, access: Access, form_id: UUID, most: int) -> int:
+    """How many submissions the form has; counting ends at ``most``."""
+    return int(await connection.fetchval(COUNT, access.studio_id, form_id, most))
 
 
 async def waiting_uploads(
@@ -149,7 +167,7 @@ async def find_person(connection: Connection, access: Access, email: str) -> tup
 
 
 async def record(connection: Connection, access: Access, made: NewSubmission) -> str:
-    """The submission in wire form."""
+    """Store the submission with its event; return it in wire form."""
     consents = [{**each._asdict(), "at": instant_text(made.form.now)} for each in made.consents]
     wire: str = await connection.fetchval(
         RECORD,
@@ -167,12 +185,14 @@ async def record(connection: Connection, access: Access, made: NewSubmission) ->
         made.upload_ids,
         made.verified,
         made.page_key,
+        new_id(),
+        access.actor.value,
     )
     return wire
 
 
 async def sent_from_page(connection: Connection, access: Access, form_id: UUID, page_key: bytes) -> str | None:
-    """Return the submission that this very page has made already, in wire form. The form's row must be locked."""
+    """Return the submission that this very page has made already, in wire form. The email must be locked."""
     wire: str | None = await connection.fetchval(SENT_FROM_PAGE, access.studio_id, form_id, page_key)
     return wire
 
