@@ -341,6 +341,14 @@ def test_a_start_that_is_interrupted_ends_what_it_started(folder: Path, monkeypa
     assert "received immediate shutdown request" not in log
 
 
+def test_a_server_that_does_not_listen_in_time_is_stopped_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "LISTEN_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        Impatient(folder).start()
+    assert EmbeddedPostgres(folder)._gone()
+    assert "received immediate shutdown request" not in (folder / "postgres.log").read_text()
+
+
 def test_ensure_running_needs_a_user(empty: Path) -> None:
     with pytest.raises(EmbeddedPostgresError, match="start"):
         EmbeddedPostgres(empty).ensure_running()

@@ -1,6 +1,5 @@
 """studiogate backup | restore: a whole installation as one file."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from studiogate.cli.context import (
     counted,
     database_of,
     print_json,
+    run,
     screen,
 )
 from studiogate.cli.demo_studio import KEY_FILE as DEMO_KEY
@@ -44,7 +44,7 @@ def back_up(output: Output = None, as_json: AsJson = False, data: DataFolder = N
     path = output or Path(f"studiogate-{clock.now():%Y%m%dT%H%M%SZ}.backup")
     try:
         with PrivateFile(path) as file, _progress(shown=not as_json) as progress, database_of(settings) as dsn:
-            content = asyncio.run(_back_up(dsn, settings, file, progress))
+            content = run(_back_up(dsn, settings, file, progress))
     except flow.EmptyError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
@@ -83,7 +83,7 @@ def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) 
     settings = configuration.load(data_dir=data)
     with _opened(path) as file, _progress(shown=not as_json) as progress, database_of(settings) as dsn:
         try:
-            content = asyncio.run(_restore(dsn, settings, file, progress))
+            content = run(_restore(dsn, settings, file, progress))
         except DamagedBackupError as error:
             raise CommandError(f"{path} cannot be restored: {error}. Nothing was loaded.") from None
         except NotEmptyError as error:

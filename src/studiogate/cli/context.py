@@ -1,7 +1,7 @@
 """What commands share: finding the database, and saying what is wrong in one line."""
 
-import asyncio
 import json
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from studiogate import settings as configuration
+from studiogate.cli.stop_signals import of_this_process
 from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.ids import parse_id
 from studiogate.settings import Settings
@@ -45,12 +46,22 @@ def no_such(kind: str, row_id: UUID) -> CommandError:
 
 @contextmanager
 def database_of(settings: Settings) -> Iterator[str]:
-    """The address of the database: the configured server, else the embedded one, started for as long as needed."""
-    if settings.database_url is not None:
-        yield settings.database_url
-        return
-    with running_postgres(settings.data_dir) as postgres:
-        yield postgres.dsn()
+    """Return the address of the database: the configured server, else the embedded one, started for as long as needed.
+
+    SIGINT and SIGTERM raise StopRequestedError inside, between steps; then the embedded server is stopped as usual.
+    """
+    signals = of_this_process()
+    with signals.held():
+        if settings.database_url is not None:
+            yield settings.database_url
+            return
+        with running_postgres(settings.data_dir, signals.check) as postgres:
+            yield postgres.dsn()
+
+
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a command's work on the database, until it ends or a signal cancels it."""
+    return of_this_process().run(work)
 
 
 def on_database(
@@ -58,7 +69,7 @@ def on_database(
 ) -> Result:
     """Run one command's work on a connection; where ``migrated``, only on an up-to-date schema."""
     with database_of(configuration.load(data_dir=data)) as dsn:
-        return asyncio.run(_connected(dsn, work, migrated))
+        return run(_connected(dsn, work, migrated))
 
 
 async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, Result]], migrated: bool) -> Result:
@@ -75,6 +86,11 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
         raise CommandError(f"{lost} ({error})") from error
     finally:
         await connection.close()
+
+
+def write(text: str) -> None:
+    """Write to standard output while the database is in use. A signal ends the wait for a reader that has stopped."""
+    of_this_process().write(sys.stdout.fileno(), text.encode())
 
 
 def counted(number: int, noun: str) -> str:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from studiogate.cli.context import CommandError, DataFolder, complaints, no_studio, on_database, screen
+from studiogate.cli.context import CommandError, DataFolder, complaints, no_studio, on_database, screen, write
+from studiogate.cli.stop_signals import StopRequestedError
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EVERYTHING, PATTERNS, EventType, types_of
 from studiogate.domain.webhooks.secrets import new_secret
@@ -55,7 +56,7 @@ def tail(
 ) -> None:
     """Follow the log from now on, until Ctrl-C."""
     wanted = _wanted(types)
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(StopRequestedError):
         on_database(data, lambda connection: _tail(connection, studio, wanted, forward_to, as_json))
 
 
@@ -68,7 +69,7 @@ async def _tail(connection: Connection, slug: str, types: list[str], forward_to:
         found = await storage.follow(connection, access, last, types, AT_ONCE)
         for sequence, wire in found:
             last = sequence
-            typer.echo(wire if as_json else _line(wire))
+            write(f"{wire if as_json else _line(wire)}\n")
             if forwarder is not None:
                 typer.echo(await forwarder.forward(wire), err=True)
         if not found:

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from studiogate.cli.context import CommandError, complaints
+from studiogate.cli.stop_signals import StopRequestedError
 from studiogate.flows.keys import KeyProblemError
 from studiogate.settings import SettingsError
 from studiogate.storage.database import DatabaseUnavailableError, TransactionConflictError
@@ -106,6 +107,12 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     all_is_imported()
     try:
         app()
+    except StopRequestedError as stopped:
+        complaints.print(
+            f"Stopped by {stopped}. What the command was doing may have been done: check, then repeat it.",
+            soft_wrap=True,
+        )
+        sys.exit(128 + stopped.number)  # as shells report a process that died of the signal
     except EXPECTED as error:
         complaints.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)

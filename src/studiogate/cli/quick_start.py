@@ -8,6 +8,7 @@ The process says when it is done; what exists by then is never looked at again.
 
 import gc
 import runpy
+import signal
 import sys
 from importlib import import_module
 
@@ -15,6 +16,9 @@ from importlib import import_module
 def keyboard() -> None:
     """What `studiogate` on the command line calls."""
     gc.disable()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Nothing has been started: Ctrl-C ends the process without a traceback, and no import can swallow it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_module("studiogate.cli.main").main(all_is_imported)
 
 

@@ -1,14 +1,14 @@
 """Writes storage/schema.sql: the schema as a whole, for readers and for the test that compares it (`make schema`)."""
 
-import asyncio
 import re
 import subprocess
 import tempfile
 from pathlib import Path
 
+from studiogate.cli.stop_signals import of_this_process
 from studiogate.storage import migrate
 from studiogate.storage.database import connect
-from studiogate.storage.embedded import EmbeddedPostgres
+from studiogate.storage.embedded import running_postgres
 
 TARGET = Path(migrate.__file__).with_name("schema.sql")
 HEADER = "-- Made by `make schema` from the migrations. Not applied to anything: migrations are.\n\n"
@@ -29,17 +29,17 @@ def _readable(dump: str) -> str:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        postgres = EmbeddedPostgres(Path(folder))
-        postgres.start()
-        try:
-            asyncio.run(_migrate(postgres.dsn()))
-            command = [str(postgres.bin("pg_dump")), "--schema-only", "--no-owner", "--dbname", postgres.dsn()]
-            # The wheel's own program on a cluster of our own.
-            dump = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 # nosec B603
-            TARGET.write_text(_readable(dump.stdout))
-        finally:
-            postgres.stop()
+    signals = of_this_process()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        signals.held(),
+        running_postgres(Path(folder), signals.check) as postgres,
+    ):
+        signals.run(_migrate(postgres.dsn()))
+        command = [str(postgres.bin("pg_dump")), "--schema-only", "--no-owner", "--dbname", postgres.dsn()]
+        # The wheel's own program on a cluster of our own.
+        dump = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 # nosec B603
+        TARGET.write_text(_readable(dump.stdout))
 
 
 if __name__ == "__main__":

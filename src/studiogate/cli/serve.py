@@ -15,7 +15,7 @@ from studiogate import settings as configuration
 from studiogate.cli.address import address_of, noted
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.secret_key import check_key
-from studiogate.cli.stop_signals import StopRequestedError, StopSignals
+from studiogate.cli.stop_signals import StopRequestedError, StopSignals, of_this_process
 from studiogate.cli.supervisor import Supervisor, listen
 from studiogate.settings import Settings
 from studiogate.storage import database, migrate
@@ -64,7 +64,7 @@ def serve(
 @contextmanager
 def stoppable(settings: Settings) -> Iterator[StopSignals]:
     """A command that runs until a signal: whenever it comes, what has been started is stopped, and that is no error."""
-    signals = StopSignals().install()
+    signals = of_this_process().install()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
     with suppress(StopRequestedError):
@@ -187,9 +187,10 @@ def _run(settings: Settings, supervisor: Supervisor, signals: StopSignals, demo_
     url = address_of(settings, supervisor.port)
 
     def announce() -> None:
-        if supervisor.wait_until_ready(READY_SECONDS):
+        ready = supervisor.wait_until_ready(READY_SECONDS)
+        if ready:
             _announce(settings, url, demo_key)
-        else:
+        elif ready is False:
             complaints.print(
                 "Studiogate does not answer yet; the log above says why. `studiogate doctor` looks closer."
             )

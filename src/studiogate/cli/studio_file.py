@@ -23,7 +23,9 @@ from studiogate.cli.context import (
     on_database,
     print_json,
     screen,
+    write,
 )
+from studiogate.cli.stop_signals import of_this_process
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import Outcome
 
@@ -86,6 +88,7 @@ def _progress(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
         tasks = {step: bars.add_task(step, total=None, start=False) for step in ("reading", "checking", "writing")}
 
         def report(step: str, done: int, total: int) -> None:
+            of_this_process().check()  # reading a large file goes on for seconds without waiting for anything
             bars.start_task(tasks[step])
             bars.update(tasks[step], completed=done, total=total)
 
@@ -96,8 +99,7 @@ def _progress(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
 def _written(output: Path | None) -> Iterator[Callable[[str], object]]:
     """Where to write; a file appears under its name only when it is complete."""
     if output is None:
-        yield lambda text: sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()
+        yield write
         return
     try:
         with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as part:

@@ -152,16 +152,17 @@ class Supervisor:
             self._stopping = True
             os.write(self._alarm[1], b"!")
 
-    def wait_until_ready(self, seconds: float) -> bool:
-        """Whether an API process can serve within this time."""
-        return bool(select.select([self._ready[0]], [], [], seconds)[0])
+    def wait_until_ready(self, seconds: float) -> bool | None:
+        """Whether an API process can serve within this time; None where the service is to stop before."""
+        ready = select.select([self._ready[0], self._alarm[0]], [], [], seconds)[0]
+        return None if self._stopping else bool(ready)
 
     def run(self, ready: Callable[[], None] = lambda: None, signals: StopSignals | None = None) -> None:
         """Until SIGINT or SIGTERM: then all processes drain and end, and this returns."""
         (signals or StopSignals().install()).tell(self.stop)
         self._open_gate()
-        announced = threading.Thread(target=ready, daemon=True)
-        announced.start()
+        announcing = threading.Thread(target=ready, daemon=True)
+        announcing.start()
         try:
             while not self._stopping:
                 for child in self._children:
@@ -169,7 +170,10 @@ class Supervisor:
                 self._tick()
                 select.select([self._alarm[0]], [], [], LOOK_SECONDS)
         finally:
+            if not self._stopping:
+                self.stop()
             self._end_all()
+            announcing.join()  # a thread that prints while the interpreter ends can abort it
 
     def _open_gate(self) -> None:
         if not self._gate_is_open:

@@ -1,6 +1,5 @@
 """studiogate migrate | doctor."""
 
-import asyncio
 import shutil
 from dataclasses import asdict
 from typing import Annotated
@@ -9,7 +8,7 @@ import typer
 from rich.text import Text
 
 from studiogate import settings as configuration
-from studiogate.cli.context import AsJson, DataFolder, counted, database_of, on_database, print_json, screen
+from studiogate.cli.context import AsJson, DataFolder, counted, database_of, on_database, print_json, run, screen
 from studiogate.cli.secret_key import OTHER_KEY
 from studiogate.domain.webhooks.secrets import fingerprint
 from studiogate.flows import checkup
@@ -67,7 +66,7 @@ def examine(settings: configuration.Settings) -> list[Finding]:
     disk = _disk(settings)
     try:
         with database_of(settings) as dsn:
-            return [*asyncio.run(_examine(settings, dsn)), disk]
+            return [*run(_examine(settings, dsn)), disk]
     except (DatabaseUnavailableError, EmbeddedPostgresError) as error:
         mend = "Check STUDIOGATE_DATABASE_URL and that the server runs." if settings.database_url else ""
         return [Finding("fault", "database", f"cannot be reached: {error} {mend}".strip()), disk]

@@ -15,10 +15,12 @@ import fcntl
 import hashlib
 import os
 import re
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -99,6 +101,7 @@ class EmbeddedPostgres:
                         programs.make_role_online(self.cluster, runner, postmaster.socket_folder, PORT)
                     return False
                 programs.create_cluster(self.cluster, account, start_lock, self._log)
+                self._check()
                 return self._launch(account)
 
     def stop(self) -> None:
@@ -209,12 +212,13 @@ class EmbeddedPostgres:
             remains.unlink(missing_ok=True)
 
     def _shut_down(self, users_lock: int) -> None:
-        # One that is still starting can be told only once it listens.
+        # One that listens has its signal handlers, and shuts down in good order.
         wait(lambda: self._gone() or self._postmaster() is not None, LISTEN_SECONDS)
         found = self._postmaster()
         # An immediate stop loses nothing: the next start recovers from the write-ahead log.
         for how, seconds in (("INT", FAST_STOP_SECONDS), ("QUIT", IMMEDIATE_STOP_SECONDS)):
-            self._signal(how, users_lock)
+            # A server of another process that does not listen yet can be signalled only when it does.
+            wait(partial(self._gone_or_signalled, how, users_lock), seconds)
             if wait(self._gone, seconds):
                 break
         else:
@@ -224,13 +228,22 @@ class EmbeddedPostgres:
             with suppress(OSError):
                 found.socket_folder.rmdir()
 
-    def _signal(self, how: str, users_lock: int) -> None:
-        """As the server's account: root must not signal whatever process an account wrote into its pid file."""
+    def _gone_or_signalled(self, how: str, users_lock: int) -> bool:
+        return self._gone() or self._signal(how, users_lock)
+
+    def _signal(self, how: str, users_lock: int) -> bool:
+        """Signal the server; return whether there was one. Not our child, but what its pid file names, is signalled as
+        the server's account: root must not signal whatever process an account wrote there."""
         postmaster = self._postmaster()
-        if postmaster is not None:
-            account = service_account(self.folder)
-            command: programs.Command = [programs.program("pg_ctl", account), "kill", how, str(postmaster.pid)]
-            programs.spawn(command, Runner(account, users_lock, self._log)).wait()
+        if postmaster is None:
+            if self._process is None or self._process.poll() is not None:
+                return False
+            self._process.send_signal(signal.Signals[f"SIG{how}"])
+            return True
+        account = service_account(self.folder)
+        command: programs.Command = [programs.program("pg_ctl", account), "kill", how, str(postmaster.pid)]
+        programs.spawn(command, Runner(account, users_lock, self._log)).wait()
+        return True
 
     def _gone(self) -> bool:
         with closing(self._open_lock("alive")) as alive:
@@ -269,9 +282,10 @@ class EmbeddedPostgres:
 
 
 @contextmanager
-def running_postgres(folder: Path) -> Iterator[EmbeddedPostgres]:
-    """The server on the folder for as long as the block runs, shared with whoever else uses it."""
-    server = EmbeddedPostgres(folder)
+def running_postgres(folder: Path, check: Callable[[], None] = lambda: None) -> Iterator[EmbeddedPostgres]:
+    """The server on the folder for as long as the block runs, shared with whoever else uses it. ``check`` may raise
+    while a start is waited for."""
+    server = EmbeddedPostgres(folder, check)
     server.start()
     try:
         yield server
