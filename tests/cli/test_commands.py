@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     started = Service(tmp_path_factory.mktemp("service") / "data")
     yield started
     started.stop()
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    printed = run("--version")
+    assert (printed.returncode, printed.stdout, printed.stderr) == (0, f"studiogate {version('studiogate')}\n", "")
 
 
 def test_up_prints_a_key_and_a_request_that_works(service: Service) -> None:
