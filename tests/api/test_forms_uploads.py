@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from studiogate.domain.refusals import Code
 from studiogate.flows import housekeeping
 from studiogate.storage.uploads import IncomingFile, UploadFolder
 from tests.api.asgi import Told, ask, assert_refused
@@ -131,6 +132,23 @@ async def test_a_file_belongs_to_one_submission(world: World) -> None:
     assert made.status == 201, made.body
     assert made.json()["data"] == {"any": ids}
     assert locs(await world.submit({"any": ids[:1]})) == [["body", "data", "any"]]
+
+
+async def test_ids_of_files_are_stored_and_compared_in_lower_case(world: World) -> None:
+    one, two = [(await world.upload(png())).json()["id"] for _ in range(2)]
+    key = ("idempotency-key", "the same in another case")
+
+    async def submitted(data: dict[str, Any]) -> Told:
+        body = {"submitter_email": "case@example.com", "data": data}
+        return await world.partner.post(f"/forms/{world.form}/submissions", body, key)
+
+    made = await submitted({"any": [one.upper(), two], "q": one.upper()})
+    assert made.status == 201, made.body
+    assert made.json()["data"] == {"any": [one, two], "q": one.upper()}
+    again = await submitted({"any": [one, two.upper()], "q": one.upper()})
+    assert (again.status, again.body, again.header("idempotent-replayed")) == (201, made.body, "true")
+    other = await submitted({"any": [two, one], "q": one.upper()})
+    assert_refused(other, Code.IDEMPOTENCY_KEY_REUSED)
 
 
 async def test_two_submissions_cannot_both_have_it(world: World) -> None:

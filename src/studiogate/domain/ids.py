@@ -14,3 +14,10 @@ _matches = re.compile(ID_PATTERN[1:-1], re.ASCII).fullmatch
 def parse_id(value: object) -> str | None:
     """Return the id in lower case, or None if the value is not an id."""
     return value.lower() if isinstance(value, str) and _matches(value) else None
+
+
+def lower_ids(value: object) -> object:
+    """Return a value, or a list, with its ids in lower case and everything else as it is."""
+    if isinstance(value, list):
+        return [parse_id(each) or each for each in value]
+    return parse_id(value) or value

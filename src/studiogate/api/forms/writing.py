@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import Field, SkipValidation, StringConstraints, WithJsonSchema
+from pydantic import Field, PlainSerializer, SkipValidation, StringConstraints, WithJsonSchema, field_serializer
 
 from studiogate.api.errors import Answer
 from studiogate.api.execution import Caller, Judged, JudgedByStudio, LeanRoute, needs
@@ -18,6 +18,7 @@ from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS, Definiti
 from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.saving import MAX_SLUG, SLUG_PATTERN
 from studiogate.domain.forms.settings import setting_faults
+from studiogate.domain.ids import lower_ids
 from studiogate.domain.people import MAXIMUM_EMAIL
 from studiogate.domain.refusals import Code, Fault
 from studiogate.flows.forms import saving as flow
@@ -50,7 +51,7 @@ Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=MAX_SLU
 Description = Annotated[Text, StringConstraints(max_length=10_000)]
 Status = Literal["draft", "published", "archived"]
 # Judged by the domain and kept as given, their order and extras included; pydantic would tidy them up.
-Fields = list[Annotated[FormFieldInput, SkipValidation]]
+Fields = Annotated[list[Annotated[FormFieldInput, SkipValidation]], PlainSerializer(lambda given: given)]
 Settings = dict[str, Any]
 _ANSWER = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 Answers = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": _ANSWER})]
@@ -107,6 +108,11 @@ class FormSubmissionCreate(JudgedByStudio):
             return []
         email, data = body.get("submitter_email"), body.get("data", {})
         return await caller.read(submitting.answer_faults, values.get("form_id"), email, data)
+
+    @field_serializer("data")
+    def _fingerprinted(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Ids of files in lower case: a request is compared by what its body is serialized to."""
+        return {key: lower_ids(answer) for key, answer in data.items()}
 
     def wanted(self) -> submitting.WantedSubmission:
         return submitting.WantedSubmission(self.submitter_email, self.submitter_name or None, self.data)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from studiogate.domain.forms.answer_checks import CHECKS, Field, Setting, shape_fault
 from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.visibility import Answers, given_values, visible_keys
+from studiogate.domain.ids import lower_ids
 from studiogate.domain.refusals import Fault
 
 DATA = ("body", "data")
@@ -39,8 +40,13 @@ def judge(fields: Sequence[Field], answers: Answers, setting: Setting) -> Judgem
     shown.reverse()
     for each in shown:
         faults += _faults_of(each, answers, setting)
-    data = {key: answer for key, answer in answers.items() if key in visible}
+    data = {key: _stored(by_key[key], answer) for key, answer in answers.items() if key in visible}
     return Judgement(data, faults, _consents(shown, answers), named_uploads(shown, answers))
+
+
+def _stored(field: Field, answer: object) -> object:
+    """Return an answer as it is stored: the ids of files in lower case."""
+    return lower_ids(answer) if field.get("type") == FieldType.FILE_UPLOAD else answer
 
 
 def named_uploads(fields: Sequence[Field], answers: Answers) -> list[str]:
