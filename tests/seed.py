@@ -46,6 +46,15 @@ async def insert(connection: Any, table: str, **columns: Any) -> UUID:
 JSON = {"policy", "metadata", "fields", "settings", "data", "consents"}
 
 
+async def new_key(database_url: str) -> str:
+    """Return a key with all scopes of a new studio in this database."""
+    connection = await asyncpg.connect(database_url)
+    try:
+        return await issue_key(connection, await seed_studio(connection))
+    finally:
+        await connection.close()
+
+
 async def issue_key(
     connection: asyncpg.Connection, studio: Studio, *scopes: str, locations: list[UUID] | None = None, **options: Any
 ) -> str:

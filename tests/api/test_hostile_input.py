@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
-import asyncpg
 import pytest
 
 from studiogate.api import requests
@@ -17,7 +16,7 @@ from tests.api.asgi import PREFIX, ask, assert_refused, post
 from tests.api.conftest import Door
 from tests.api.live import serving
 from tests.conftest import run
-from tests.seed import Studio, issue_key, seed_studio
+from tests.seed import Studio, issue_key, new_key
 
 pytestmark = pytest.mark.anyio
 
@@ -820,15 +819,7 @@ async def test_large_bodies_are_cheap(shared_door: Door, key: str, body: bytes) 
 def live(new_database: Callable[[], str]) -> Iterator[tuple[int, str]]:
     """A served studio: port and key."""
     url = new_database()
-
-    async def prepare() -> str:
-        connection = await asyncpg.connect(url)
-        try:
-            return await issue_key(connection, await seed_studio(connection))
-        finally:
-            await connection.close()
-
-    key = run(prepare())
+    key = run(new_key(url))
     with serving(url, rate_limit=0) as port:
         yield port, key
 

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 
 from tests.cli.test_commands import COMMAND, environment
 from tests.conftest import run
-from tests.seed import issue_key, seed_studio
+from tests.seed import new_key
 from tests.serving import wait_for
 
 SECRET_KEY = base64.b64encode(bytes(32)).decode()  # the services share a database, not a folder
@@ -84,15 +83,7 @@ class Running:
 @pytest.fixture(scope="module")
 def database(new_database: Callable[[], str]) -> tuple[str, str]:
     url = new_database()
-
-    async def prepare() -> str:
-        connection = await asyncpg.connect(url)
-        try:
-            return await issue_key(connection, await seed_studio(connection))
-        finally:
-            await connection.close()
-
-    return url, run(prepare())
+    return url, run(new_key(url))
 
 
 @pytest.fixture(scope="module")
@@ -188,15 +179,41 @@ def test_without_an_admin_port_health_has_one_spelling(database: tuple[str, str]
         running.end()
 
 
+def doc_url_of_broken_http(port: int) -> str:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(b"GET / NONSENSE\r\n\r\n")
+        head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 "), head
+    return str(json.loads(body)["error"]["doc_url"])
+
+
+def test_errors_name_pages_below_the_public_url(database: tuple[str, str], tmp_path: Path) -> None:
+    """Also those that are answered before there is a request, and those of the admin port."""
+    public, admin, errors = free_port(), free_port(), "https://studio.example/docs/errors#"
+    settings = {"ADMIN_PORT": str(admin), "PUBLIC_URL": "https://studio.example/", "DATABASE_URL": database[0]}
+    options = ["--port", str(public), "--workers", "1", "--no-worker", "--data", str(tmp_path)]
+    running = Running(tmp_path / "log", "serve", *options, **settings)
+    try:
+        running.wait_until_ready()
+        wait_for(lambda: answers(admin), 60, lambda: running.log.read_text())
+        for port in (public, admin):
+            assert json.loads(ask(port, "/unknown")[1])["error"]["doc_url"] == errors + "not_found"
+            assert doc_url_of_broken_http(port) == errors + "invalid_http"
+    finally:
+        running.end()
+
+
 def test_the_worker_has_health_and_metrics(database: tuple[str, str], tmp_path: Path) -> None:
     admin = free_port()
     settings = {"ADMIN_PORT": str(admin), "DATABASE_URL": database[0], "DATA_DIR": str(tmp_path)}
-    running = Running(tmp_path / "log", "worker", **settings)
+    running = Running(tmp_path / "log", "worker", PUBLIC_URL="https://studio.example", **settings)
     try:
         running.wait_until_ready()
         wait_for(lambda: answers(admin), 60, lambda: running.log.read_text())
         assert [ask(admin, path)[0] for path in HEALTH] == [200, 200, 200]
-        assert ask(admin, "/")[0] == 404
+        missing = json.loads(ask(admin, "/")[1])["error"]
+        assert missing["doc_url"] == "https://studio.example/docs/errors#not_found"
+        assert doc_url_of_broken_http(admin) == "https://studio.example/docs/errors#invalid_http"
         wanted = ('queue="deliveries"', 'process="worker"', "studiogate_build_info")
         wait_for(lambda: all(each in ask(admin, "/metrics")[1] for each in wanted), 60, "metrics are missing")
         running.process.send_signal(signal.SIGTERM)

@@ -111,8 +111,7 @@ class PartnerApp:
         except Exception:
             log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
             answer = refused(Refusal(Code.INTERNAL_ERROR), exchange.request_id)
-        if answer.status >= 400 and self._public_url is not None:
-            answer = with_absolute_doc_url(answer, self._public_url)
+        answer = with_absolute_doc_url(answer, self._public_url)
         own = (*exchange.headers, (b"x-request-id", exchange.request_id.encode()))
         await send_answer(request, answer, own, send)
         _record(exchange, answer)

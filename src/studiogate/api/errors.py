@@ -116,9 +116,11 @@ def refused(refusal: Refusal, request_id: str, *headers: Header) -> Answer:
     return Answer(STATUS[refusal.code][1], body, (*headers, *_headers_of(refusal.code, headers)))
 
 
-def with_absolute_doc_url(answer: Answer, public_url: str) -> Answer:
-    """The answer with its ``doc_url`` below the service's public address; a quote inside a JSON text is escaped, so
-    nothing else can match."""
+def with_absolute_doc_url(answer: Answer, public_url: str | None) -> Answer:
+    """Put the ``doc_url`` of an error below the service's public address, where one is set; a quote inside a JSON text
+    is escaped, so nothing else can match."""
+    if answer.status < 400 or public_url is None:
+        return answer
     start = f'"doc_url":"{public_url.rstrip("/")}/'.encode()
     return answer._replace(body=answer.body.replace(b'"doc_url":"/', start, 1))
 

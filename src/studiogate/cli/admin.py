@@ -1,7 +1,7 @@
 """The admin port: health and metrics apart from what the public can reach."""
 
 from studiogate import telemetry
-from studiogate.api.errors import Answer, refused
+from studiogate.api.errors import Answer, refused, with_absolute_doc_url
 from studiogate.api.health import Health
 from studiogate.api.requests import Receive, Request, Scope, Send
 from studiogate.api.sending import send_answer
@@ -13,15 +13,16 @@ METHODS = (b"allow", b"GET, HEAD")
 class AdminApp:
     """Probes come every few seconds, so they leave no lines in the log."""
 
-    def __init__(self, health: Health) -> None:
+    def __init__(self, health: Health, public_url: str | None = None) -> None:
         self._pages = health.pages
+        self._public_url = public_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
         request_id = telemetry.request_id(request.headers.get(b"x-request-id"))
-        answer = await self._answer(request, request_id)
+        answer = with_absolute_doc_url(await self._answer(request, request_id), self._public_url)
         await send_answer(request, answer, [(b"x-request-id", request_id.encode())], send)
 
     async def _answer(self, request: Request, request_id: str) -> Answer:

@@ -64,7 +64,7 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     asyncio.get_running_loop().set_exception_handler(telemetry.tell_loop_failure)
     runtime = Runtime.open(settings)
     app = Doors(runtime, Buckets(options.buckets))
-    server = QuietServer(server_config(app))
+    server = QuietServer(server_config(app, settings.public_url))
     server.config.load()
     metrics.studiogate_version()
     privileges.drop(options.account, "studiogate.api", "studiogate.hosted")
@@ -74,7 +74,7 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     if ending.asked:
         return
     app.partners.health.sample = lambda: _sample(runtime, server)
-    admin, serving_admin = _start_admin(app.partners, options.admin)
+    admin, serving_admin = _start_admin(app.partners, options.admin, settings.public_url)
     background = [
         asyncio.create_task(each)
         for each in (
@@ -96,11 +96,13 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
         await runtime.close()
 
 
-def _start_admin(app: PartnerApp, descriptor: int | None) -> tuple[uvicorn.Server | None, "asyncio.Task[None] | None"]:
+def _start_admin(
+    app: PartnerApp, descriptor: int | None, public_url: str | None
+) -> tuple[uvicorn.Server | None, "asyncio.Task[None] | None"]:
     """Health answers on its own port until all requests are answered, so that the drain can be watched."""
     if descriptor is None:
         return None, None
-    server = QuietServer(server_config(AdminApp(app.health)))
+    server = QuietServer(server_config(AdminApp(app.health, public_url), public_url))
     return server, asyncio.create_task(server.serve(sockets=[socket.socket(fileno=descriptor)]))
 
 

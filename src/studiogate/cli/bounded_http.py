@@ -14,7 +14,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from studiogate import telemetry
-from studiogate.api.errors import Header, refused
+from studiogate.api.errors import Header, refused, with_absolute_doc_url
 from studiogate.api.requests import IN_ONE_PIECE
 from studiogate.api.sending import ON_EVERY_BODY, head
 from studiogate.cli import timed_http
@@ -34,6 +34,8 @@ EVERY_METHOD: Header = (b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT
 
 class BoundedProtocol(TimedProtocol):
     """One connection."""
+
+    public_url: str | None = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -210,6 +212,7 @@ class BoundedProtocol(TimedProtocol):
             answer = refused(Refusal(Code.METHOD_NOT_ALLOWED), request_id, EVERY_METHOD)
         else:
             answer = refused(Refusal(Code.INVALID_HTTP, {"problem": msg}), request_id)
+        answer = with_absolute_doc_url(answer, self.public_url)
         length = (b"content-length", str(len(answer.body)).encode())
         own = (*answer.headers, (b"x-request-id", request_id.encode()), length, CLOSE)
         self._parting = head(answer.status, own, ON_EVERY_BODY) + b"\r\n" + answer.body
@@ -219,6 +222,16 @@ class BoundedProtocol(TimedProtocol):
             self.pipeline.popleft()  # its body cannot be read
         elif not (self._in_head and self._answers_are_due):
             self._part()
+
+
+def protocol_below(public_url: str | None) -> type[BoundedProtocol]:
+    """Return the protocol whose own errors name pages below this address. uvicorn takes a class and no options."""
+
+    class PublicProtocol(BoundedProtocol):
+        pass
+
+    PublicProtocol.public_url = public_url
+    return PublicProtocol
 
 
 class _BoundedFlow(FlowControl):

@@ -6,7 +6,7 @@ from typing import Any
 
 import uvicorn
 
-from studiogate.cli.bounded_http import BoundedProtocol
+from studiogate.cli.bounded_http import protocol_below
 
 IN_FLIGHT_SECONDS = 15  # for requests that are being answered when the listener closes
 KEEP_ALIVE_SECONDS = 75  # longer than proxies usually keep idle connections, so that they close first
@@ -20,10 +20,10 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-def server_config(app: Any) -> uvicorn.Config:
+def server_config(app: Any, public_url: str | None = None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=BoundedProtocol,
+        http=protocol_below(public_url),
         interface="asgi3",
         ws="none",
         lifespan="off",

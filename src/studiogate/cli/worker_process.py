@@ -68,7 +68,7 @@ async def work(settings: Settings, signals: StopSignals, admin: socket.socket | 
     loop.add_reader(lifeline, stop.set)
     runtime = Runtime.open(settings)
     health = Health(runtime.database, lambda: metrics.sample_process("worker"))
-    async with _health_on(admin, health):
+    async with _health_on(admin, health, settings.public_url):
         try:
             await _run_jobs(runtime, health, stop)
         finally:
@@ -77,12 +77,12 @@ async def work(settings: Settings, signals: StopSignals, admin: socket.socket | 
 
 
 @asynccontextmanager
-async def _health_on(admin: socket.socket | None, health: Health) -> AsyncIterator[None]:
+async def _health_on(admin: socket.socket | None, health: Health, public_url: str | None) -> AsyncIterator[None]:
     """Health and metrics on the admin port, where there is one, for as long as the block runs."""
     if admin is None:
         yield
         return
-    server = QuietServer(server_config(AdminApp(health)))
+    server = QuietServer(server_config(AdminApp(health, public_url), public_url))
     serving = asyncio.create_task(server.serve(sockets=[admin]))
     try:
         yield
