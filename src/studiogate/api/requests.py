@@ -93,17 +93,14 @@ class Request:
         while more:
             until = min(BODY_SECONDS + size / STREAM_RATE, STREAM_SECONDS)
             try:
-                message = await asyncio.wait_for(self._receive(), min(BODY_SECONDS, _left(started, until)))
+                part = await asyncio.wait_for(self._part(size, maximum), min(BODY_SECONDS, _left(started, until)))
             except TimeoutError:
                 return _timed_out("stalled, or was too slow")
-            if message["type"] == "http.disconnect":
-                return _CUT
-            chunk = message.get("body", b"")
+            if isinstance(part, Refusal):
+                return part
+            chunk, more = part
             size += len(chunk)
-            if size > maximum:
-                return _too_large(maximum)
             take(chunk)
-            more = message.get("more_body", False)
         return None
 
     @property
@@ -125,18 +122,22 @@ class Request:
             return _timed_out(f"did not arrive within {BODY_SECONDS:.0f} s")
 
     async def _collect(self, maximum: int) -> bytes | Refusal:
-        chunks, size = [], 0
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                return _CUT
-            chunk = message.get("body", b"")
-            size += len(chunk)
-            if size > maximum:
-                return _too_large(maximum)
-            chunks.append(chunk)
-            if not message.get("more_body", False):
-                return b"".join(chunks)
+        body, more = bytearray(), True
+        while more:
+            part = await self._part(len(body), maximum)
+            if isinstance(part, Refusal):
+                return part
+            chunk, more = part
+            body += chunk
+        return bytes(body)
+
+    async def _part(self, size: int, maximum: int) -> tuple[bytes, bool] | Refusal:
+        """Return the next part of a body of which ``size`` bytes have come, and whether there are more."""
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            return _CUT
+        chunk: bytes = message.get("body", b"")
+        return _too_large(maximum) if size + len(chunk) > maximum else (chunk, message.get("more_body", False))
 
 
 # Nobody reads it any more, but the log's status should be right.
