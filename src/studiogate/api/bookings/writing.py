@@ -129,8 +129,8 @@ class BookingCancellation(Wire):
 async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: PartnerBookingCreate) -> Answer:
     """Runs every rule. With `join_waitlist` a full class answers with a waitlisted booking.
 
-    Within the promotion cutoff a free seat is open to everybody: the request of a member who waits for this class
-    confirms their waitlisted booking, which keeps its id.
+    Within the promotion cutoff a free seat is open to everybody: the request of a waiting member confirms their
+    waitlisted booking, which keeps its id.
     """
     wanted, created = body.wanted(), 201
     async with caller.runtime.turnstile.turn(wanted.class_id):

@@ -8,9 +8,9 @@ code would say nothing: the four entitlement codes, the three spot codes, ``alre
 - Booking is possible from ``opens_at`` (inclusive) until ``closes_at`` (exclusive).
 - Joining the waitlist must pass every rule, entitlement and credits included, but for the spot rules: these are
   applied only where a seat is open, since otherwise the answer is ``class_full`` or a place on the waitlist.
-- The POST of a member who waits for this class is ``already_waitlisted`` while free seats are promised to the
-  waitlist. Once they are not (after the promotion cutoff) and one is open, it converts the member's own entry. It is
-  judged like any POST, by the class's policy of this moment; the booking keeps its id and its frozen policy.
+- The POST of a waiting member is ``already_waitlisted`` while free seats are promised to the waitlist. Once they are
+  not (after the promotion cutoff) and one is open, it converts the member's own entry. It is judged like any POST, by
+  the class's policy of this moment; the booking keeps its id and its frozen policy.
 - With ``require_entitlement`` false no membership is looked at and none is taken, not even a fitting one.
 - ``join_waitlist`` matters only when there is no open seat: with one, the member is confirmed.
 - ``class_full`` says ``available_count`` 0 also while a free seat is promised to the waitlist: none is open here.
