@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
-WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+# One test process more than cores: some always wait for a process, a browser or a lock.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
@@ -37,13 +38,13 @@ up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0
 	@exec $(BIN)/studiogate up
 
 test: lint ## lint, then the whole test suite against a real PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not battery" $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" $(TESTS)
 
 battery: $(VENV)/dev.stamp ## the long tests, one at a time, about 25 minutes; PART=overload: one part; SEED=…: as before
 	$(BIN)/python -m pytest -s -m battery $(if $(PART),--part $(PART)) $(if $(SEED),--seed $(SEED)) --record $(RECORD) $(TESTS)
 
 reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the promises, then docs/reliability.md from all recorded runs
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.reliability --tests)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.reliability --tests)
 	$(BIN)/python -m tests.reliability $(RECORD)
 
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation

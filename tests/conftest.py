@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,12 +16,26 @@ import pytest
 
 from studiogate.storage import migrate
 from studiogate.storage.embedded import EmbeddedPostgres
+from studiogate.storage.embedded_settings import SETTINGS
 from tests.superuser import grant_to_tests
 
 pytest_plugins = ["tests.battery"]
 _numbers = itertools.count(1)
 CONFIGURED = os.environ.get("STUDIOGATE_DATABASE_URL")
 os.environ.setdefault("STUDIOGATE_DRAIN_SECONDS", "0")  # no proxy is in front of what tests start
+# The shared server loses its data with the run, so nothing waits for the disk. Autovacuum visits every database once
+# per nap: with hundreds of them it would never rest. Servers that tests start themselves keep the shipped settings.
+SHARED_SERVER = {"fsync": "off", "autovacuum_naptime": "10min"}
+# Copying files takes checkpoints, which are cheap without fsync; on any other server it is cheaper to log every page.
+COPYING = "wal_log" if CONFIGURED else "file_copy"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the files with the fewest tests first: these start whole services and take longest per test. The others are
+    small enough to keep all test processes busy until the end."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (tests[item.path], item.path))
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +51,10 @@ def server_url() -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="studiogate-test-") as folder:
         postgres = EmbeddedPostgres(Path(folder))
-        postgres.start()
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in SHARED_SERVER.items():
+                patch.setitem(SETTINGS, name, value)
+            postgres.start()
         try:
             grant_to_tests(postgres)
             yield postgres.dsn()
@@ -100,7 +118,7 @@ def databases(server_url: str, drop: Callable[..., None]) -> Iterator[Callable[[
 
     def make(template: str) -> str:
         name = f"studiogate_test_{os.getpid()}_{next(_numbers)}"
-        run(_execute(server_url, f"create database {name} template {template}"))
+        run(_execute(server_url, f"create database {name} template {template} strategy {COPYING}"))
         made.append(name)
         return with_database(server_url, name)
 
