@@ -2,8 +2,11 @@
 
 import io
 import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -11,11 +14,41 @@ import pytest
 from studiogate.cli.demo import demo_studio_file
 from studiogate.flows import studio_file
 from tests import studio_files as files
+from tests.conftest import run
 from tests.studio_files import changed, exported, load, load_well, places, small_studio, uid
 
 pytestmark = pytest.mark.anyio
 
 Connection = asyncpg.Connection
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Connection]:
+    opened = await asyncpg.connect(url, server_settings={"timezone": "UTC"})
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def loaded(url: str, *documents: files.Document) -> None:
+    async with connected(url) as opened:
+        await load_well(opened, *documents)
+
+
+@pytest.fixture(scope="module")
+def small_template(new_database: Callable[[], str]) -> str:
+    """The name of a database that holds the small studio, from which others are copied."""
+    url = new_database()
+    run(loaded(url, small_studio()))
+    return urlsplit(url).path.removeprefix("/")
+
+
+@pytest.fixture
+async def small(databases: Callable[[str], str], small_template: str) -> AsyncIterator[Connection]:
+    """A database of the test's own, into which the small studio was loaded before."""
+    async with connected(databases(small_template)) as opened:
+        yield opened
 
 
 async def test_everything_is_created_and_then_unchanged(connection: Connection) -> None:
@@ -107,11 +140,10 @@ async def test_there_is_no_such_studio_to_export(connection: Connection) -> None
         ("classes", ..., {}),
     ],
 )
-async def test_what_counts_as_a_change(connection: Connection, path: str, value: Any, sections: dict[str, int]) -> None:
-    await load_well(connection, small_studio())
+async def test_what_counts_as_a_change(small: Connection, path: str, value: Any, sections: dict[str, int]) -> None:
     document = changed(small_studio(), path, value)
-    assert files.updated(await load_well(connection, document)) == sections
-    assert files.updated(await load_well(connection, document)) == {}
+    assert files.updated(await load_well(small, document)) == sections
+    assert files.updated(await load_well(small, document)) == {}
 
 
 async def test_limits_become_what_the_file_says(connection: Connection) -> None:
@@ -200,14 +232,29 @@ FAULTY = [
 ]
 
 
+@pytest.fixture(scope="module")
+def prepared(new_database: Callable[[], str]) -> dict[bool, str]:
+    """Databases that no faulty file changes: without the studio of the file, and with it."""
+    taken = changed(small_studio(SECOND), "studio.slug", "taken")
+    made = {False: new_database(), True: new_database()}
+    run(loaded(made[False], taken))
+    run(loaded(made[True], taken, small_studio()))
+    return made
+
+
+@pytest.fixture
+async def prepared_connection(prepared: dict[bool, str], first_loaded: bool) -> AsyncIterator[Connection]:
+    async with connected(prepared[first_loaded]) as opened:
+        yield opened
+
+
 @pytest.mark.parametrize(("path", "value", "expected"), FAULTY)
 @pytest.mark.parametrize("first_loaded", [False, True])
 async def test_faults_have_places_and_nothing_is_loaded(
-    connection: Connection, path: str, value: Any, expected: list[str], first_loaded: bool
+    prepared_connection: Connection, path: str, value: Any, expected: list[str], first_loaded: bool
 ) -> None:
     """In a new studio and in one that exists, where the database has rows to be compared with."""
-    taken = changed(small_studio(SECOND), "studio.slug", "taken")
-    await load_well(connection, taken, *([small_studio()] if first_loaded else []))
+    connection = prepared_connection
     before = await connection.fetchval("select count(*) from studios")
     outcome = await load(connection, changed(small_studio(), path, value))
     found = [place for place in places(outcome) if not (first_loaded and place == "bookings[4].class_id")]
