@@ -174,6 +174,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 def page(browser: Browser, origin: str, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page on which any request to the outside and any complaint in the console fails the test."""
     context = browser.new_context(color_scheme=request.param, viewport={"width": 1360, "height": 900})
+    context.set_default_timeout(120_000)  # a busy machine takes long to render the reference
     page, asked, complaints = context.new_page(), [], []
     page.on("request", lambda each: asked.append(each.url))
     page.on("console", lambda each: complaints.append(each.text) if each.type in ("error", "warning") else None)
@@ -186,7 +187,9 @@ def page(browser: Browser, origin: str, request: pytest.FixtureRequest) -> Itera
 
 
 @pytest.mark.timeout(700)
+@pytest.mark.parametrize("page", ["dark"], indirect=True)
 def test_reference_in_a_browser(page: Page, origin: str) -> None:
+    """Rendered once, in the dark: it takes seconds. The colours follow the system's at any time."""
     page.goto(origin + "/docs")
     links = page.locator("#contents li a")
     links.first.wait_for()
@@ -199,6 +202,9 @@ def test_reference_in_a_browser(page: Page, origin: str) -> None:
     with page.expect_response(origin + "/partner/v1/studio"):
         block.get_by_role("button", name="Execute").click()
     block.get_by_text("Northside Movement").first.wait_for()
+    assert page.locator("html.dark-mode").count() == 1
+    page.emulate_media(color_scheme="light")
+    page.locator("html:not(.dark-mode)").wait_for()
 
 
 @pytest.mark.timeout(700)

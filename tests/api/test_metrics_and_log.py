@@ -295,16 +295,18 @@ def processes(new_database: Callable[[], str], tmp_path_factory: pytest.TempPath
     try:
         yield ports, logs, key
     finally:
+        for port in ports:  # a process that has not come up yet dies of the signal instead of draining
+            fetch(port, "/livez")
         for process in started:
             process.send_signal(signal.SIGTERM)
-        statuses = [process.wait(30) for process in started]
+        statuses = [process.wait(60) for process in started]
         for descriptor in lifeline:
             os.close(descriptor)
         assert statuses == [0, 0]
 
 
 def fetch(port: int, path: str, key: str | None = None) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", path, headers={"X-Service-Key": key} if key else {})
         answer = connection.getresponse()

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.hosted.site import Site, serving
 
 CHROMIUM_FLAGS = ["--no-sandbox", "--disable-background-networking"]
+expect.set_options(timeout=60_000)  # its own five seconds are too few on a busy machine
 
 
 @pytest.fixture(scope="session")

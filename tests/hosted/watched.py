@@ -47,7 +47,7 @@ def watched(browser: Browser, origin: str, *, script: bool = True, **options: An
     page.on("request", lambda each: watch.asked.append(each.url))
     page.on("console", lambda each: watch.complaints.append(each.text) if each.type in ("error", "warning") else None)
     page.on("pageerror", lambda each: watch.complaints.append(str(each)))
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(60_000)
     yield watch
     if script and watch.page.url.startswith(origin):
         assert page.evaluate("window.violations || []") == []
