@@ -106,8 +106,8 @@ class Settings(BaseSettings):
     upload_quota_form: Annotated[int, Field(ge=0)] = 5 * 1024
     upload_quota_studio: Annotated[int, Field(ge=0)] = 20 * 1024
     upload_min_free_disk: Annotated[int, Field(ge=0)] = 1024
-    # Seals webhook secrets: 32 bytes in base64. Needed where processes do not share a data folder. Two of them, with a
-    # comma, while `secrets rotate` replaces one by the other.
+    # Seals the secrets of webhooks and form links: 32 bytes in base64. Needed where processes do not share a data
+    # folder. Two of them, with a comma, while `secrets rotate` replaces one by the other.
     secret_key: Annotated[str | None, BeforeValidator(_key)] = None
 
 

@@ -224,15 +224,6 @@ async def test_a_lost_key_is_given_up_by_command_only(world: World) -> None:
     await check_key(world.connection, world.settings)
 
 
-async def test_new_secrets_for_links(world: World) -> None:
-    asked = "select link_secret from studio_secrets"
-    before = await world.connection.fetchval(asked)
-    await world.rotate()
-    assert await world.connection.fetchval(asked) == before
-    await world.rotate(links=True)
-    assert await world.connection.fetchval(asked) != before
-
-
 def test_a_replaced_file_leaves_nothing_else(tmp_path: Path) -> None:
     settings = configuration.load(data_dir=tmp_path)
     configuration.secret_keys(settings)

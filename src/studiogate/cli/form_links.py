@@ -23,8 +23,10 @@ from studiogate.cli.context import (
     print_json,
     screen,
 )
+from studiogate.cli.secret_key import OTHER_KEY
 from studiogate.domain.access import operator_access
 from studiogate.domain.forms.signed import Link, make_link
+from studiogate.domain.webhooks.secrets import Sealer, SealError, open_link_secret
 from studiogate.storage import studio as studios
 from studiogate.storage.database import Connection
 from studiogate.storage.forms import hosted as storage
@@ -54,7 +56,7 @@ def link(
         raise typer.BadParameter(f"{expires!r} is not between a minute and {MAX_LIFE.days} days.")
     ground = on_database(data, lambda connection: _ground(connection, studio, form_id, member))
     made = Link(member, ground.now + life)
-    url = _address(ground, make_link(ground.link_secret, form_id, made), data)
+    url = _address(ground, make_link(_secret(ground, data), form_id, made), data)
     if as_json:
         print_json({"url": url, "form_id": str(form_id), "member_id": str(member), "expires_at": made.expires_at})
         return
@@ -65,6 +67,15 @@ def link(
 def _address(ground: LinkGround, token: str, data: Path | None) -> str:
     origin = known_address(configuration.load(data_dir=data))
     return f"{origin}/f/{ground.studio_slug}/{ground.form_slug}?{urlencode({'link': token})}"
+
+
+def _secret(ground: LinkGround, data: Path | None) -> bytes:
+    settings = configuration.load(data_dir=data)
+    try:
+        sealer = Sealer(lambda: configuration.known_secret_keys(settings))
+        return open_link_secret(sealer, ground.studio_id, ground.link_secret)
+    except SealError:
+        raise CommandError(OTHER_KEY) from None
 
 
 async def _ground(connection: Connection, slug: str | None, form_id: UUID, member_id: UUID) -> LinkGround:

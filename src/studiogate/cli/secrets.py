@@ -34,7 +34,7 @@ def rotate(
     links: Annotated[bool, typer.Option("--links", help="New secrets for form links too; present links end.")] = False,
     data: DataFolder = None,
 ) -> None:
-    """Seal webhook secrets anew under a new key."""
+    """Seal the secrets of webhooks and form links anew under a new key."""
     settings = configuration.load(data_dir=data)
 
     def choose(known: bytes | None) -> list[bytes] | None:
@@ -83,7 +83,7 @@ def _report(settings: Settings, done: Rotated | None) -> None:
     if done is None:
         screen.print("Everything is sealed under the last key already.")
     else:
-        screen.print(f"Webhook secrets sealed under the new key: {done.sealed}.")
+        screen.print(f"Webhook secrets sealed under the new key: {done.sealed}. Secrets of form links: {done.links}.")
     if done is not None and done.unreadable:
         screen.print(
             f"Secrets that no key here opens: {done.unreadable}. Their endpoints are not delivered to until their "

@@ -1,26 +1,37 @@
 """The installation's secret key: that all processes have the same one, and how it is replaced."""
 
 from collections.abc import Callable, Sequence
+from secrets import token_bytes
 from typing import NamedTuple
 
 from studiogate.domain.access import operator_access
-from studiogate.domain.webhooks.secrets import Sealer, SealError, fingerprint
+from studiogate.domain.webhooks.secrets import (
+    SECRET_BYTES,
+    Sealer,
+    SealError,
+    fingerprint,
+    is_sealed_link,
+    link_purpose,
+    open_link_secret,
+)
 from studiogate.flows.once import answer_purpose
 from studiogate.flows.webhooks import purpose_of
 from studiogate.storage import deployment
-from studiogate.storage.database import Connection
-from studiogate.storage.deployment import EndpointSecrets, SealedAnswer
+from studiogate.storage.database import Connection, Database
+from studiogate.storage.deployment import EndpointSecrets, LinkSecret, SealedAnswer
 
+AT_ONCE = 100
 Choose = Callable[[bytes | None], Sequence[bytes] | None]
 """From the fingerprint of the present key to all keys, the next one last; None where the present one is the next.
 Called under the lock of the fingerprint, so that two rotations come one after the other."""
 
 
 class Rotated(NamedTuple):
-    """How many secrets are sealed under the new key, and how many could not be opened."""
+    """How many webhook secrets are sealed under the new key and how many could not be opened; how many link secrets."""
 
     sealed: int
     unreadable: int
+    links: int
 
 
 async def agree(connection: Connection, key: bytes) -> bytes:
@@ -48,10 +59,10 @@ async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rota
         readable = [each for each in (_answer(old, new, row) for row in answers) if each]
         await deployment.write_endpoint_secrets(connection, resealed)
         await deployment.write_answers(connection, readable)
-        if links:
-            await deployment.renew_link_secrets(connection)
+        stored = await deployment.link_secrets(connection)
+        await deployment.write_link_secrets(connection, [_link(old, new, row, renew=links) for row in stored])
         await deployment.replace_fingerprint(connection, fingerprint(keys[-1]))
-    return Rotated(len(resealed), len(endpoints) - len(resealed))
+    return Rotated(len(resealed), len(endpoints) - len(resealed), len(stored))
 
 
 def _endpoint(old: Sealer, new: Sealer, row: EndpointSecrets) -> EndpointSecrets | None:
@@ -60,6 +71,30 @@ def _endpoint(old: Sealer, new: Sealer, row: EndpointSecrets) -> EndpointSecrets
     if secret is None:
         return None
     return row._replace(secret=secret, previous=row.previous and _anew(old, new, row.previous, purpose))
+
+
+def _link(old: Sealer, new: Sealer, row: LinkSecret, *, renew: bool) -> LinkSecret:
+    """The same secret sealed under the new key; another one where that is wanted or the present one cannot be opened:
+    links made so far stop working then."""
+    try:
+        secret = token_bytes(SECRET_BYTES) if renew else open_link_secret(old, row.studio_id, row.secret)
+    except SealError:
+        secret = token_bytes(SECRET_BYTES)
+    return row._replace(secret=new.seal(secret, link_purpose(row.studio_id)))
+
+
+async def seal_links(database: Database, sealer: Sealer) -> int:
+    """Seal the link secrets of studios that are new since the last time, where the installation seals them."""
+    async with database.connection() as connection:
+        studios = await deployment.studios_with_unsealed_links(connection, AT_ONCE)
+    for studio_id in studios:
+        async with database.transaction() as connection:
+            sealer.use(await deployment.share_fingerprint(connection))
+            stored = await deployment.lock_link_secret(connection, studio_id)
+            if stored is not None and not is_sealed_link(stored):
+                sealed = sealer.seal(stored, link_purpose(studio_id))
+                await deployment.write_link_secrets(connection, [LinkSecret(studio_id, sealed)])
+    return len(studios)
 
 
 def _answer(old: Sealer, new: Sealer, row: SealedAnswer) -> SealedAnswer | None:

@@ -11,7 +11,7 @@ from studiogate.domain.logos import is_logo_name
 from studiogate.hosted import assets, guard, pages, showing, templating
 from studiogate.hosted.answers import Answer, Header
 from studiogate.hosted.notices import Notice, NoticeError, Reason, notice
-from studiogate.hosted.opening import Opened, find, is_embedded, is_slug, open_form
+from studiogate.hosted.opening import Opened, Source, find, is_embedded, is_slug, open_form
 from studiogate.hosted.page_cache import PageCache
 from studiogate.hosted.requests import BodyError, Receive, Scope, Send, VisitorRequest
 from studiogate.hosted.sending import Sending
@@ -123,7 +123,7 @@ class HostedApp:
 
     async def _show(self, request: VisitorRequest, studio: str, form: str) -> Answer:
         async with self._runtime.database.connection() as connection:
-            opened = await open_form(connection, request, studio, form)
+            opened = await open_form(Source(connection, self._runtime.sealer), request, studio, form)
         if isinstance(opened, Notice):
             return pages.notice_page(request, opened, embedded=is_embedded(request))
         return showing.show_fresh(request, opened, self._pages)
@@ -135,7 +135,7 @@ class HostedApp:
         if self._over(request, limit):
             return self._noticed(request, Reason.TOO_MANY)
         async with self._runtime.database.connection() as connection:
-            opened = await open_form(connection, request, studio, form, sent=sent)
+            opened = await open_form(Source(connection, self._runtime.sealer), request, studio, form, sent=sent)
         if isinstance(opened, Notice):
             return pages.notice_page(request, opened, embedded=is_embedded(request))
         return opened
@@ -167,7 +167,7 @@ class HostedApp:
 
     async def _done(self, request: VisitorRequest, studio: str, form: str) -> Answer:
         async with self._runtime.database.connection() as connection:
-            found = await find(connection, studio, form)
+            found = await find(Source(connection, self._runtime.sealer), studio, form)
         if isinstance(found, Notice):
             return pages.notice_page(request, found, embedded=is_embedded(request))
         request.studio_id = found[0].studio_id

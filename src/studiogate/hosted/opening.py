@@ -1,13 +1,15 @@
 """From an address to an open form, or to the notice that says why it is not open."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.domain.access import Access, visitor_access
 from studiogate.domain.forms.acceptance import closed_reason
 from studiogate.domain.forms.signed import LinkProblem, read_link
+from studiogate.domain.webhooks.secrets import Sealer, open_link_secret
 from studiogate.flows.forms.submitting import reason_against
 from studiogate.hosted.notices import Notice, Reason, notice, reason_of
 from studiogate.hosted.requests import VisitorRequest
@@ -51,30 +53,36 @@ class Opened:
         return self.member.id if self.member else None
 
 
+class Source(NamedTuple):
+    """Where pages come from: the database, and what opens the secrets in it."""
+
+    connection: Connection
+    sealer: Sealer
+
+
 def is_slug(text: str) -> bool:
     return _SLUG.fullmatch(text) is not None
 
 
-async def find(
-    connection: Connection, studio_slug: str, form_slug: str
-) -> tuple[PageStudio, PageForm, Access] | Notice:
+async def find(source: Source, studio_slug: str, form_slug: str) -> tuple[PageStudio, PageForm, Access] | Notice:
     """The studio and its form, open or not."""
     if not is_slug(studio_slug) or not is_slug(form_slug):
         return notice(Reason.UNKNOWN)
-    studio = await storage.find_page_studio(connection, studio_slug)
+    studio = await storage.find_page_studio(source.connection, studio_slug)
     if studio is None:
         return notice(Reason.UNKNOWN)
+    studio = replace(studio, link_secret=open_link_secret(source.sealer, studio.studio_id, studio.link_secret))
     access = visitor_access(studio.studio_id)
-    form = await storage.find_page_form(connection, access, form_slug)
+    form = await storage.find_page_form(source.connection, access, form_slug)
     return notice(Reason.UNKNOWN, studio) if form is None else (studio, form, access)
 
 
 async def open_form(
-    connection: Connection, request: VisitorRequest, studio_slug: str, form_slug: str, *, sent: bool = False
+    source: Source, request: VisitorRequest, studio_slug: str, form_slug: str, *, sent: bool = False
 ) -> Opened | Notice:
     """Open a form, for its member where a link says so. What was ``sent`` is counted when it is stored: a page that
     is sent a second time must find its first submission, also where that took the last place."""
-    found = await find(connection, studio_slug, form_slug)
+    connection, found = source.connection, await find(source, studio_slug, form_slug)
     if isinstance(found, Notice):
         return found
     studio, form, access = found

@@ -8,7 +8,7 @@ from studiogate.flows.forms import reviewing
 from studiogate.hosted import pages
 from studiogate.hosted.answers import Answer
 from studiogate.hosted.notices import Notice, Reason, notice
-from studiogate.hosted.opening import find
+from studiogate.hosted.opening import Source, find
 from studiogate.hosted.requests import VisitorRequest
 from studiogate.runtime import Runtime
 
@@ -16,7 +16,7 @@ from studiogate.runtime import Runtime
 async def verify(runtime: Runtime, request: VisitorRequest, studio_slug: str, form_slug: str) -> Answer:
     """Nothing is verified by opening the link: mail scanners and previews open it too."""
     async with runtime.database.connection() as connection:
-        found = await find(connection, studio_slug, form_slug)
+        found = await find(Source(connection, runtime.sealer), studio_slug, form_slug)
     if isinstance(found, Notice):
         return pages.notice_page(request, found)
     studio, form, access = found

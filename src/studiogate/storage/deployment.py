@@ -7,10 +7,13 @@ from uuid import UUID
 from studiogate.storage.database import Connection
 
 FINGERPRINT = "select key_fingerprint from deployment"
-FIRST = "insert into deployment (key_fingerprint) values ($1) on conflict do nothing"
+# Where there is no studio yet there is no process of an earlier release, which could not read sealed link secrets.
+FIRST = """
+    insert into deployment (key_fingerprint, seals_links) select $1, not exists (select from studios)
+    on conflict do nothing"""
 REPLACE = """
-    insert into deployment (key_fingerprint) values ($1)
-    on conflict (only_row) do update set key_fingerprint = excluded.key_fingerprint"""
+    insert into deployment (key_fingerprint, seals_links) values ($1, true)
+    on conflict (only_row) do update set key_fingerprint = excluded.key_fingerprint, seals_links = true"""
 
 # Secrets of all studios: only `secrets rotate` asks for them.
 ENDPOINT_SECRETS = (
@@ -25,9 +28,12 @@ SEALED_ANSWERS = """
     where substr(body, 1, 2) <> '\\x7b22'::bytea or substr(body, length(body), 1) <> '\\x7d'::bytea
     order by studio_id, credential_id, key for update"""
 WRITE_ANSWER = "update idempotency_keys set body = $4 where studio_id = $1 and credential_id = $2 and key = $3"
-NEW_LINK_SECRETS = """
-    update studio_secrets
-    set link_secret = decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex')"""
+ALL_LINKS = "select studio_id, link_secret from studio_secrets order by studio_id for update"
+UNSEALED_LINKS = """
+    select studio_id from studio_secrets
+    where length(link_secret) = 32 and (select seals_links from deployment) limit $1"""
+LOCK_LINK = "select link_secret from studio_secrets where studio_id = $1 for update"
+WRITE_LINKS = "update studio_secrets set link_secret = $2 where studio_id = $1"
 
 
 class EndpointSecrets(NamedTuple):
@@ -35,6 +41,11 @@ class EndpointSecrets(NamedTuple):
     endpoint_id: UUID
     secret: bytes
     previous: bytes | None
+
+
+class LinkSecret(NamedTuple):
+    studio_id: UUID
+    secret: bytes
 
 
 class SealedAnswer(NamedTuple):
@@ -91,6 +102,20 @@ async def write_answers(connection: Connection, answers: Sequence[SealedAnswer])
     await connection.executemany(WRITE_ANSWER, answers)
 
 
-async def renew_link_secrets(connection: Connection) -> None:
-    """New secrets for the links to hosted forms: links made so far stop working."""
-    await connection.execute(NEW_LINK_SECRETS)
+async def link_secrets(connection: Connection) -> list[LinkSecret]:
+    """Lock and return the secrets that studios sign links to hosted forms with."""
+    return [LinkSecret(*row) for row in await connection.fetch(ALL_LINKS)]
+
+
+async def write_link_secrets(connection: Connection, secrets: Sequence[LinkSecret]) -> None:
+    await connection.executemany(WRITE_LINKS, secrets)
+
+
+async def studios_with_unsealed_links(connection: Connection, at_most: int) -> list[UUID]:
+    """Find studios whose link secret is not sealed, in an installation that seals them."""
+    return [row["studio_id"] for row in await connection.fetch(UNSEALED_LINKS, at_most)]
+
+
+async def lock_link_secret(connection: Connection, studio_id: UUID) -> bytes | None:
+    found: bytes | None = await connection.fetchval(LOCK_LINK, studio_id)
+    return found

@@ -271,6 +271,7 @@ END)
 CREATE TABLE public.deployment (
     only_row boolean DEFAULT true NOT NULL,
     key_fingerprint bytea NOT NULL,
+    seals_links boolean DEFAULT false NOT NULL,
     CONSTRAINT deployment_key_fingerprint_check CHECK ((length(key_fingerprint) = 16)),
     CONSTRAINT deployment_only_row_check CHECK (only_row)
 );
@@ -620,7 +621,7 @@ CREATE TABLE public.studio_logos (
 CREATE TABLE public.studio_secrets (
     studio_id uuid NOT NULL,
     link_secret bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
-    CONSTRAINT studio_secrets_link_secret_check CHECK ((length(link_secret) = 32))
+    CONSTRAINT studio_secrets_link_secret_check CHECK ((length(link_secret) = ANY (ARRAY[32, 60])))
 );
 
 CREATE TABLE public.studio_upload_usage (
@@ -1001,6 +1002,8 @@ CREATE INDEX room_spots_list ON public.room_spots USING btree (studio_id, room_i
 CREATE INDEX rooms_by_location ON public.rooms USING btree (studio_id, location_id, created_at DESC, id DESC);
 
 CREATE INDEX rooms_list ON public.rooms USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX studio_secrets_unsealed ON public.studio_secrets USING btree (studio_id) WHERE (length(link_secret) = 32);
 
 CREATE INDEX waitlist_entries_by_location ON public.waitlist_entries USING btree (studio_id, location_id, status, created_at DESC, id DESC);
 

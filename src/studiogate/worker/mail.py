@@ -48,7 +48,8 @@ async def mail_once(runtime: Runtime) -> int:
 async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
     """Stops while the lease still covers one more attempt: after it somebody else may be sending the same mails."""
     until = clock.monotonic() + mailing.LEASE_SECONDS - TIMEOUT_SECONDS
-    claimed = await mailing.claim(runtime.database, studio_id, AT_ONCE, known_address(runtime.settings))
+    links = mailing.Links(known_address(runtime.settings), runtime.sealer)
+    claimed = await mailing.claim(runtime.database, studio_id, AT_ONCE, links)
     for tried, mail in enumerate(claimed):
         if clock.monotonic() > until:
             return tried

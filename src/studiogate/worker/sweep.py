@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 
 from studiogate import telemetry
-from studiogate.flows import housekeeping
+from studiogate.flows import housekeeping, secrets
 from studiogate.runtime import Runtime
 from studiogate.storage.database import Database
 from studiogate.storage.uploads import UploadFolder
@@ -28,6 +28,7 @@ async def sweep_once(runtime: Runtime) -> dict[str, int]:
     folder = UploadFolder(runtime.settings.data_dir)
     steps: dict[str, Step] = dict(housekeeping.STEPS)
     steps |= {name: partial(step, folder=folder) for name, step in housekeeping.FILE_STEPS.items()}
+    steps["link secrets sealed"] = partial(secrets.seal_links, sealer=runtime.sealer)
     done = {}
     for name, step in steps.items():
         try:

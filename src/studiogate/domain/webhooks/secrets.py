@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -75,6 +76,21 @@ class Sealer:
         new = {each: AESGCM(key) for each, key in loaded.items() if each not in self._ciphers}
         self._ciphers |= new
         return bool(new)
+
+
+def link_purpose(studio_id: UUID) -> str:
+    """What the secret of a studio's form links is sealed for."""
+    return f"form-links:{studio_id}"
+
+
+def is_sealed_link(stored: bytes) -> bool:
+    """Whether a link secret is stored sealed. A studio has an open one until it is sealed for the first time."""
+    return len(stored) != SECRET_BYTES
+
+
+def open_link_secret(sealer: Sealer, studio_id: UUID, stored: bytes) -> bytes:
+    """Return the secret that a studio's form links are signed with, from either form in which it is stored."""
+    return sealer.open(stored, link_purpose(studio_id)) if is_sealed_link(stored) else stored
 
 
 def new_secret() -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.message import EmailMessage
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from studiogate.domain.access import Access, operator_access
 from studiogate.domain.forms.settings import FormSettings
 from studiogate.domain.forms.signed import Verification, make_verification
 from studiogate.domain.forms.submissions import CONFIRMATIONS_PER_HOUR
+from studiogate.domain.webhooks.secrets import Sealer, open_link_secret
 from studiogate.flows.forms import mail_texts
 from studiogate.storage import mails
 from studiogate.storage.database import Connection, Database
@@ -22,6 +23,13 @@ LEASE_SECONDS = 120
 VERIFICATION_LIFE = timedelta(days=7)
 # After the first try: a minute, then longer, for two days in all.
 RETRY_SECONDS = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
+
+
+class Links(NamedTuple):
+    """Where links in mails lead, and what opens the secrets that they are signed with."""
+
+    origin: str
+    sealer: Sealer
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +69,14 @@ async def studios_with_due_mails(database: Database) -> list[UUID]:
         return await mails.studios_with_due_mails(connection)
 
 
-async def claim(database: Database, studio_id: UUID, at_most: int, origin: str) -> list[ClaimedMail]:
-    """Claim mails that are due. ``origin`` is where their links lead."""
+async def claim(database: Database, studio_id: UUID, at_most: int, links: Links) -> list[ClaimedMail]:
+    """Claim mails that are due."""
     async with database.transaction() as connection:
         rows = await mails.claim(connection, operator_access(studio_id), at_most, LEASE_SECONDS)
-    return [ClaimedMail(studio_id, row["id"], row["attempts"], _content(row, origin)) for row in rows]
+    return [ClaimedMail(studio_id, row["id"], row["attempts"], _content(studio_id, row, links)) for row in rows]
 
 
-def _content(row: Mapping[str, Any], origin: str) -> mail_texts.MailContent:
+def _content(studio_id: UUID, row: Mapping[str, Any], links: Links) -> mail_texts.MailContent:
     """What the mail says. To an address that nobody has verified it repeats nothing that was typed: otherwise a form
     would send anybody's text to anybody."""
     to_stranger = row["kind"] == "confirmation" and not row["verified"]
@@ -83,14 +91,15 @@ def _content(row: Mapping[str, Any], origin: str) -> mail_texts.MailContent:
         [] if to_stranger else mail_texts.answered(json.loads(row["fields"]), json.loads(row["data"])),
         row["created_at"],
         row["timezone"],
-        _verify_url(row, origin) if to_stranger else None,
+        _verify_url(studio_id, row, links) if to_stranger else None,
     )
 
 
-def _verify_url(row: Mapping[str, Any], origin: str) -> str:
+def _verify_url(studio_id: UUID, row: Mapping[str, Any], links: Links) -> str:
     verification = Verification(row["submission_id"], row["created_at"] + VERIFICATION_LIFE)
-    token = make_verification(row["link_secret"], row["form_id"], verification)
-    return f"{origin}/f/{row['studio_slug']}/{row['form_slug']}/verify?{urlencode({'token': token})}"
+    secret = open_link_secret(links.sealer, studio_id, row["link_secret"])
+    token = make_verification(secret, row["form_id"], verification)
+    return f"{links.origin}/f/{row['studio_slug']}/{row['form_slug']}/verify?{urlencode({'token': token})}"
 
 
 def message(mail: ClaimedMail, sender: str, now: datetime) -> EmailMessage:

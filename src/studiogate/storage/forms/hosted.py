@@ -94,6 +94,7 @@ class KeptUpload:
 class LinkGround:
     """What a link for a member is made of."""
 
+    studio_id: UUID
     studio_slug: str
     form_slug: str
     link_secret: bytes
@@ -138,7 +139,9 @@ async def find_link_ground(connection: Connection, access: Access, form_id: UUID
     row = await connection.fetchrow(LINKED, access.studio_id, form_id, member_id)
     if row is None:
         return None
-    return LinkGround(row["studio_slug"], row["form_slug"], row["link_secret"], row["known"], row["now"])
+    return LinkGround(
+        access.studio_id, row["studio_slug"], row["form_slug"], row["link_secret"], row["known"], row["now"]
+    )
 
 
 async def studios_of_form(connection: Connection, form_id: UUID) -> list[UUID]:
