@@ -11,7 +11,7 @@ from studiogate.api import openapi
 from studiogate.api.app import ROUTES
 from tests.api.asgi import PREFIX, ask
 from tests.api.conftest import Door
-from tests.security.cost import HOSTILE, LONGEST, PATTERN, Cost, counted
+from tests.counting import HOSTILE, LONGEST, PATTERN, Cost, counted_lines
 
 pytestmark = pytest.mark.anyio
 DOCUMENT: dict[str, Any] = openapi.document(ROUTES)
@@ -100,7 +100,7 @@ def _target(path: str) -> str:
 
 async def _cost(door: Door, method: str, path: str, key: str, body: bytes) -> Cost:
     headers = [("content-type", "application/json"), ("idempotency-key", uuid4().hex)]
-    with counted() as cost:
+    with counted_lines() as cost:
         told = await ask(door.app, method, path, key=key, headers=headers, body=body)
     assert told.status < 500, told.body
     return cost
@@ -135,7 +135,7 @@ async def test_text_in_a_query(shared_door: Door, key: str, method: str, path: s
 async def test_text_in_a_header(shared_door: Door, key: str, name: str) -> None:
     for text in ("9" * HEADER_SIZE, "a_" * (HEADER_SIZE // 2), "\u00e9" * HEADER_SIZE):
         headers = {"x-service-key": key, "content-type": "application/json", name: text}
-        with counted() as cost:
+        with counted_lines() as cost:
             told = await ask(shared_door.app, "POST", "/leads", headers=list(headers.items()), body=b"{}")
         assert told.status < 500
         _assert_cheap(Cost(lines=EXTRA_LINES), cost)

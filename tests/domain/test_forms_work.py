@@ -15,7 +15,7 @@ from studiogate.domain.forms.visibility import visible_keys
 from studiogate.hosted.posted import Posted, read_posted
 from studiogate.hosted.steps import plan
 from studiogate.hosted.views import Known, step_views
-from tests.domain.work import CountedText, bytecodes, comparisons
+from tests.counting import CountedText, bytecodes, comparisons
 
 Fields = list[dict[str, Any]]
 # Linear work doubles; half as much again is left for what grows slower (dictionaries), none for a square.

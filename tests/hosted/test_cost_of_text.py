@@ -9,10 +9,10 @@ from studiogate import settings
 from studiogate.hosted.app import HostedApp
 from studiogate.runtime import Runtime
 from tests.api.asgi import ask
+from tests.counting import HOSTILE, LONGEST, Cost, counted_lines
 from tests.hosted.forms import everything
 from tests.hosted.pages import token_of
 from tests.hosted.site import Site
-from tests.security.cost import HOSTILE, LONGEST, Cost, counted
 
 pytestmark = pytest.mark.anyio
 # Lines that a long text may cause beyond those of a short one; the longest signature takes most of them.
@@ -35,7 +35,7 @@ async def _cost(app: HostedApp, site: Site, name: str, text: str) -> Cost:
     )
     path = f"//f/{site.studio['slug']}/everything"
     headers = [("content-type", "application/x-www-form-urlencoded")]
-    with counted() as cost:
+    with counted_lines() as cost:
         told = await ask(app, "POST", path, headers=headers, body=body.encode())
     assert told.status < 500, told.body
     return cost
