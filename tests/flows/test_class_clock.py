@@ -223,8 +223,8 @@ GROW = """
 
 
 async def test_a_round_reads_what_is_due_and_not_the_timetable(studio: BookingStudio) -> None:
-    """With the plan of a young database."""
-    access = system_access(studio.id)
+    """With the plan of a young database: it reads hardly more once the timetable has grown."""
+    access, read = system_access(studio.id), []
     async with studio.database.connection() as connection:
         for growing in (True, False):
             await studio.move(await studio.new_class(DAY), -10)
@@ -232,6 +232,7 @@ async def test_a_round_reads_what_is_due_and_not_the_timetable(studio: BookingSt
                 before = await connection.fetchval(READ)
                 assert studio.id in await studios_with_due_classes(connection)
                 assert await class_clock.announce_due(connection, access, 200) == 1
-                assert await connection.fetchval(READ) - before < FEW
+                read.append(await connection.fetchval(READ) - before)
             if growing:
                 await studio.sql(GROW, MANY)
+    assert read[1] - read[0] < FEW
