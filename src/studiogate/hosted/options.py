@@ -1,7 +1,7 @@
 """The options of a field as HTML. A form has up to 40,000 of them, so they are joined here instead of in a template."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -15,6 +15,14 @@ class Options:
 
     labels: Mapping[str, str] = field(default_factory=dict)
     chosen: frozenset[str] = frozenset()
+    # The lines of all options while none is chosen, by how they begin; shared by everybody who chooses among them.
+    _plain: dict[str, list[str]] = field(default_factory=dict, compare=False)
+    _places: dict[str, int] = field(default_factory=dict, compare=False)
+
+    def with_answer(self, answer: object) -> "Options":
+        """Return the same options with those chosen that an answer names."""
+        chosen = frozenset(answer) if isinstance(answer, list) else frozenset((str(answer),))
+        return replace(self, chosen=chosen & self._places.keys())
 
     def menu(self) -> Markup:
         """Return the options of a select element."""
@@ -26,16 +34,19 @@ class Options:
         return self._lines(before, " checked", "><span>", "</span></label>")
 
     def _lines(self, before: str, mark: str, between: str, after: str) -> Markup:
-        plain, marked = f'"{between}', f'"{mark}{between}'
-        pairs = zip(_escaped(list(self.labels)), _escaped(list(self.labels.values())), strict=True)
-        lines = [f"{before}{value}{plain}{label}{after}" for value, label in pairs]
-        places = dict(zip(self.labels, range(len(lines)), strict=True)) if self.chosen else {}
-        for value in self.chosen & places.keys():
-            lines[places[value]] = f"{before}{escape(value)}{marked}{escape(self.labels[value])}{after}"
+        if before not in self._plain:
+            pairs = zip(_escaped(list(self.labels)), _escaped(list(self.labels.values())), strict=True)
+            self._plain[before] = [f'{before}{value}"{between}{label}{after}' for value, label in pairs]
+        lines = self._plain[before]
+        if self.chosen:
+            lines = lines.copy()
+            for value in self.chosen:
+                marked = f'{before}{escape(value)}"{mark}{between}{escape(self.labels[value])}{after}'
+                lines[self._places[value]] = marked
         return Markup("\n".join(lines))  # noqa: S704 # nosec B704 # everything in it was escaped above
 
 
-def options_of(definition: Mapping[str, Any], answer: object) -> Options:
+def options_of(definition: Mapping[str, Any]) -> Options:
     """Read the options of a field. Of several with the same value the first counts."""
     options, labels = definition.get("options"), dict[str, str]()
     for option in options if isinstance(options, list) else ():
@@ -44,7 +55,7 @@ def options_of(definition: Mapping[str, Any], answer: object) -> Options:
         elif isinstance(option, dict) and isinstance(value := option.get("value"), str):
             label = option.get("label")
             labels.setdefault(value, label if label and isinstance(label, str) else value)
-    return Options(labels, frozenset(answer) if isinstance(answer, list) else frozenset((str(answer),)))
+    return Options(labels, _places=dict(zip(labels, range(len(labels)), strict=True)))
 
 
 def _escaped(texts: Sequence[str]) -> list[str]:

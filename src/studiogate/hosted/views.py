@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -85,7 +86,7 @@ class FieldView:
     @property
     def size(self) -> int:
         """Return about how many bytes of memory this takes."""
-        return 2 * len(self.html or "") + 2_000
+        return 2 * len(self.html or "") + 100 * len(self.options.labels) + 2_000
 
     @property
     def described_by(self) -> str:
@@ -106,14 +107,9 @@ _blank_views: BoundedCache[FieldView] = BoundedCache(MAX_BLANK_VIEWS, MAX_BLANK_
 
 def step_views(plan: Plan, known: Known, visible: Set[str], digest: bytes, *, asks: bool) -> list[list[FieldView]]:
     """All steps; ``digest`` is that of the form's fields, ``asks``: whether the page must find out itself who it is."""
-    numbers = {str(field.get("key")): number for number, field in enumerate(plan.fields)}
+    numbers = count()
     steps = [
-        [
-            _blank_view(field, numbers, visible, digest)
-            if _is_blank(str(field.get("key")), known)
-            else _view(field, numbers, visible, known)
-            for field in step
-        ]
+        [_view(field, known, _blank_view(field, next(numbers), visible, digest)) for field in step]
         for step in plan.steps
     ]
     if asks:
@@ -135,47 +131,56 @@ def _contact_views(plan: Plan, known: Known) -> list[FieldView]:
     return views
 
 
-def _is_blank(key: str, known: Known) -> bool:
-    """Return whether a field is shown as nobody has touched it."""
-    posted = known.posted
-    touched = posted.answers.get(key) or posted.lines.get(key) or posted.typed.get(key)
-    return not touched and input_name(key) not in known.errors
+def _view(field: Field, known: Known, blank: FieldView) -> FieldView:
+    """Return a field as it was answered; the very same blank one where nobody has touched it."""
+    posted, key = known.posted, str(blank.key)
+    answer, error = posted.answers.get(key) or "", known.errors.get(blank.name, "")
+    lines, typed = posted.lines.get(key, ()), posted.typed.get(key, "")
+    if not (answer or error or lines or typed):
+        return blank
+    return replace(
+        blank,
+        html=None,
+        value=answer if isinstance(answer, str) else "",
+        error=error,
+        choices=_choices(field, answer) if blank.choices else (),
+        options=blank.options.with_answer(answer) if blank.options.labels else blank.options,
+        parts=_parts(key, lines) if blank.parts else (),
+        uploads=[known.uploads[each] for each in answer if each in known.uploads] if isinstance(answer, list) else (),
+        typed_name=typed,
+    )
 
 
-def _blank_view(field: Field, numbers: Mapping[str, int], visible: Set[str], digest: bytes) -> FieldView:
-    """Return a blank field with its HTML: it is rendered once per definition, however often its page is refused."""
+def _blank_view(field: Field, number: int, visible: Set[str], digest: bytes) -> FieldView:
+    """Return a field before it is answered, with its HTML. It is made once per definition: a page that is refused
+    again and again costs what was typed into it."""
     key = str(field.get("key"))
     place = (digest, key, key in visible)
     view = _blank_views.get(place)
     if view is None:
-        view = _view(field, numbers, visible, NOTHING_KNOWN)
+        view = _unanswered(field, f"field-{number}", is_visible=key in visible)
         view = replace(view, html=render_field(view))
         _blank_views.put(place, view)
     return view
 
 
-def _view(field: Field, numbers: Mapping[str, int], visible: Set[str], known: Known) -> FieldView:
+def _unanswered(field: Field, id_: str, *, is_visible: bool) -> FieldView:
     key, kind = str(field.get("key")), str(field.get("type"))
-    name, answer = input_name(key), known.posted.answers.get(key, "")
     return FieldView(
-        id=f"field-{numbers[key]}",
-        name=name,
+        id=id_,
+        name=input_name(key),
         kind=kind,
         label=_text(field.get("label")),
         required=field.get("required") is True,
-        visible=key in visible,
+        visible=is_visible,
         key=key,
         rule=_rule(field),
         help=_text(field.get("help_text")),
         placeholder=_text(field.get("placeholder")),
         autocomplete=_autocomplete(key, kind),
-        value=answer if isinstance(answer, str) else "",
-        error=known.errors.get(name, ""),
-        choices=_choices(field, answer) if kind == FieldType.RATING else (),
-        options=options_of(field, answer) if kind in _WITH_OPTIONS else _NO_OPTIONS,
-        parts=_parts(key, known.posted.lines.get(key, ())) if kind == FieldType.ADDRESS else (),
-        uploads=[known.uploads[each] for each in answer if each in known.uploads] if isinstance(answer, list) else [],
-        typed_name=known.posted.typed.get(key, ""),
+        choices=_choices(field, "") if kind == FieldType.RATING else (),
+        options=options_of(field) if kind in _WITH_OPTIONS else _NO_OPTIONS,
+        parts=_parts(key, ()) if kind == FieldType.ADDRESS else (),
         accept=_text(field.get("accept")),
         max_file=_max_file(field),
         limits=file_limits(field, _max_file(field)) if kind == FieldType.FILE_UPLOAD else "",

@@ -48,8 +48,14 @@ AnswerCheck: TypeAlias = Callable[[Field, Setting], ValueCheck]
 def option_values(options: object) -> list[str]:
     """The values that can be chosen: an option is a string, or an object with value and label."""
     listed = options if isinstance(options, Sequence) and not isinstance(options, str) else []
-    values = [each.get("value") if isinstance(each, Mapping) else each for each in listed]
-    return [each for each in values if isinstance(each, str)]
+    # Strings first: to ask whether something is a Mapping costs twenty times as much, and there are up to 40,000.
+    values = [each if isinstance(each, str) else _value_of(each) for each in listed]
+    return [each for each in values if each is not None]
+
+
+def _value_of(option: object) -> str | None:
+    value = option.get("value") if isinstance(option, Mapping) else None
+    return value if isinstance(value, str) else None
 
 
 def max_rating(field_: Field) -> int:
