@@ -31,11 +31,18 @@ QUICKLY = ("-m", "studiogate.cli.quick_start")
 log = structlog.get_logger()
 
 
+# The kernel would take megabytes of answers for a client that does not read them, and pipelined requests are executed
+# for as long as it does. This bounds what it takes beyond what is on its way; connections inherit it.
+UNSENT_BYTES = 128 * 1024
+
+
 def listen(host: str, port: int) -> socket.socket:
     """The listening socket, shared by all API processes. A port in use is told at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
     try:
         listening.bind((host, port))
         listening.listen(2048)
