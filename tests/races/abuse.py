@@ -19,7 +19,7 @@ from tests.seed import Studio, issue_key
 from tests.serving import Service
 
 PARTNER_PAUSE = 0.05
-CALM_SECONDS, ABUSE_SECONDS = 20.0, 60.0
+CALM_SECONDS, ABUSE_SECONDS = 6.0, 60.0
 
 
 @dataclass

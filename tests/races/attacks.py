@@ -21,7 +21,7 @@ from uuid import uuid4
 from tests.races.client import PREFIX, Answer, exchange
 
 PATIENCE = 30.0
-PAUSE = 1.0
+PAUSE = 5.0
 MARKS = "e\u0301\u0323" * 40_000
 BOUNDARY = b"abuse-boundary"
 KEY_OF_NOBODY = "sgk_live_00000000_" + "0" * 49

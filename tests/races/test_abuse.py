@@ -46,7 +46,7 @@ async def test_attackers_run_beside_the_partner(arena: Arena) -> None:
     """In a process of their own, which ends by itself and reports what it was answered."""
     aim = await abuse.aim_at(arena)
     await attacks.prepare(aim)
-    statuses = await attacks.in_own_process(aim, attacks.PAUSE)
+    statuses = await attacks.in_own_process(aim, 0.1)
     silent = {"pipelined", "stalled_body", "unwanted_body"}
     assert set(statuses) == set(attacks.ATTACKS) - silent
 
