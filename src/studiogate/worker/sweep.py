@@ -25,12 +25,8 @@ async def sweep_forever(runtime: Runtime) -> None:
 
 async def sweep_once(runtime: Runtime) -> dict[str, int]:
     """Run every step once; returns what each has done."""
-    folder = UploadFolder(runtime.settings.data_dir)
-    steps: dict[str, Step] = dict(housekeeping.STEPS)
-    steps |= {name: partial(step, folder=folder) for name, step in housekeeping.FILE_STEPS.items()}
-    steps["link secrets sealed"] = partial(secrets.seal_links, sealer=runtime.sealer)
     done = {}
-    for name, step in steps.items():
+    for name, step in steps_of(runtime).items():
         try:
             done[name] = await step(runtime.database)
         except Exception as error:
@@ -39,3 +35,12 @@ async def sweep_once(runtime: Runtime) -> dict[str, int]:
         if done[name]:
             log.info("housekeeping", step=name, count=done[name])
     return done
+
+
+def steps_of(runtime: Runtime) -> dict[str, Step]:
+    """Return all steps by their names."""
+    folder = UploadFolder(runtime.settings.data_dir)
+    steps: dict[str, Step] = dict(housekeeping.STEPS)
+    steps |= {name: partial(step, folder=folder) for name, step in housekeeping.FILE_STEPS.items()}
+    steps["link secrets sealed"] = partial(secrets.seal_links, sealer=runtime.sealer)
+    return steps
