@@ -1,3 +1,3 @@
-"""Studiogate: the partner interface of a fitness studio."""
+"""Studiogate: the partner API of a fitness studio."""
 
 API_VERSION = "2026-08-02"

@@ -1,7 +1,7 @@
 """The only reader of the wall clock.
 
-What the database stores is dated by the database's clock; this one serves processes: expiry of cached keys,
-log lines, the demo studio's "today".
+Stored rows are dated by the database's clock. This clock is for the process itself: expiry of cached keys, log lines,
+the demo studio's "today".
 """
 
 import time
@@ -26,6 +26,6 @@ def _second(second: int) -> str:
 
 
 def now_as_text() -> str:
-    """For log lines, to the millisecond; the second is spelled once."""
+    """Return the time for log lines, to the millisecond; each second is formatted once."""
     moment = time.time()
     return f"{_second(int(moment))}.{int(moment * 1000) % 1000:03d}+00:00"

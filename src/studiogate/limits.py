@@ -1,9 +1,10 @@
 """Rate limits, shared by all workers of a machine.
 
-Each limit is a leaky bucket kept as one number, the "theoretical arrival time" (GCRA), in a small memory-mapped
+Each limit is a leaky bucket stored as one number, the "theoretical arrival time" (GCRA), in a small memory-mapped
 table. The kernel's monotonic clock is the same for all processes. A slot is two aligned 8-byte words, each read and
-written whole (struct would write zeros first, and a worker that reads those forgets the bucket). Two workers that
-write one bucket in the same moment can let a request too many pass; a lock would cost more than that is worth.
+written in one access (struct would write zeros first, and a worker that reads those loses the bucket). Two workers
+that write the same bucket at the same moment can let one request too many pass; a lock would cost more than that is
+worth.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ _SLOT_BYTES = 16  # the digest of the bucket's name, then its arrival time
 
 
 class Limit:
-    """So many a second on average, so many at once."""
+    """A number of requests per second on average, and a burst: how many at once."""
 
     __slots__ = ("_header", "burst", "interval", "name", "policy")
 
@@ -35,7 +36,7 @@ class Limit:
         self._header = f'"{name}";r=%d;t=%d'.encode()
 
     def header(self, verdict: "Verdict") -> bytes:
-        """Seconds until the whole burst is there again, as the draft's `t`."""
+        """Return the header's value; the draft's `t` is the seconds until the whole burst is available again."""
         return self._header % (verdict.remaining, math.ceil((self.burst - verdict.remaining) * self.interval))
 
 
@@ -53,7 +54,7 @@ FAILED_AUTHENTICATION = Limit("failed-authentication", 20 / 60, 20)
 
 
 def owner_of(address: str) -> str:
-    """Who is counted for an address: of IPv6 the network, because whoever has one address there has 2⁶⁴ of them."""
+    """Return what an address is counted as: for IPv6 its network, since the owner of one address has 2⁶⁴ of them."""
     if ":" not in address:
         return address
     try:
@@ -69,7 +70,7 @@ def request_limit(per_second: int) -> Limit:
 
 
 class Buckets:
-    """The table of buckets: in a file where workers share it, else in this process's own memory."""
+    """The table of buckets: in a file if workers share it, else in this process's own memory."""
 
     def __init__(self, path: Path | None = None) -> None:
         size = SLOTS * _SLOT_BYTES
@@ -87,7 +88,7 @@ class Buckets:
         path.write_bytes(bytes(SLOTS * _SLOT_BYTES))
 
     def take(self, key: str, limit: Limit, *, cost: int = 1) -> Verdict:
-        """Ask for one request; with cost 0 only look."""
+        """Count a request against the limit; with ``cost`` 0, only check whether one is allowed."""
         now = clock.monotonic()
         arrivals, place = self._arrivals, self._slot(key, now) + 1
         interval = limit.interval
@@ -99,12 +100,12 @@ class Buckets:
                 return Verdict(False, 0, after - full_at)
             if cost:
                 if arrivals[place] != arrival:
-                    continue  # another worker was faster: count on top of it
+                    continue  # another worker wrote first: add to its value
                 arrivals[place] = after
             return Verdict(True, int((full_at - after) / interval + 1e-6), 0.0)
 
     def _slot(self, key: str, now: float) -> int:
-        """The bucket's place. Another worker may have given it to somebody else since: then find it anew."""
+        """Return the bucket's slot; look it up again if another worker has reassigned the cached one."""
         known = self._slots.get(key)
         if known is not None and self._digests[known[0]] == known[1]:
             return known[0]
@@ -118,7 +119,7 @@ class Buckets:
         places = [(digest + probe) % SLOTS * 2 for probe in range(PROBES)]
         place = next((place for place in places if self._digests[place] == digest), None)
         if place is None:
-            # The one that has been idle longest; a bucket whose time has passed is as good as empty.
+            # Take the slot that has been idle longest: a bucket whose time has passed is equivalent to an empty one.
             place = min(places, key=lambda each: self._arrivals[each + 1])
             self._arrivals[place + 1] = now
             self._digests[place] = digest

@@ -1,6 +1,6 @@
-"""What a process measures about itself: sampled every second and at every scrape, so that requests pay nothing for it.
+"""Metrics of a process, sampled every second and at every scrape, so that they cost requests nothing.
 
-With several processes each writes to a file of its own, and whoever is asked adds them up (docs/metrics.md).
+With several processes, each writes to its own file, and the process that is scraped adds them up (docs/metrics.md).
 """
 
 import os
@@ -60,12 +60,12 @@ _used: dict[str, float] = {"cpu": 0.0}
 
 @cache
 def studiogate_version() -> str:
-    """From the installed package: pyproject.toml is the one place where it is written."""
+    """Return the version of the installed package; pyproject.toml is the only place where it is written."""
     return version("studiogate")
 
 
 def sample_process(process: str = "api") -> None:
-    """Processor time since the last sample, memory now; ``process`` says which kind of process this is."""
+    """Record the processor time since the last sample and the current memory; ``process`` is the kind of process."""
     times = os.times()
     cpu = times.user + times.system
     PROCESS_CPU.labels(process).inc(max(0.0, cpu - _used["cpu"]))

@@ -1,8 +1,8 @@
-"""multipart/form-data, read as it arrives: nothing is held but a part's header and the bytes just fed.
+"""Streaming reader of multipart/form-data: it holds only the header of one part and the bytes just fed.
 
-``feed`` takes whatever came over the wire and tells what it was: a part begins, some of its bytes, it ends. Limits on
-headers and the number of parts are kept here; limits on what the parts hold are the caller's. The parser itself is
-python-multipart's.
+``feed`` takes bytes as they are received and yields what they contain: the beginning of a part, some of its data, its
+end. Limits on headers and on the number of parts are enforced here; limits on the contents of parts are up to the
+caller. The parser itself is python-multipart's.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ MAX_BOUNDARY = 70
 
 
 class MultipartError(Exception):
-    """The body is no multipart/form-data, ends early or has parts or headers beyond the limits."""
+    """The body is not multipart/form-data, ends early, or exceeds the limits on parts or headers."""
 
 
 class PartBegins(NamedTuple):
@@ -36,14 +36,14 @@ Event: TypeAlias = PartBegins | PartData | PartEnds
 
 
 def boundary_of(content_type: bytes) -> bytes | None:
-    """The boundary that a Content-Type header names; None where it is another type or names none."""
+    """Return the boundary in a Content-Type header; None if it has another media type or no valid boundary."""
     media_type, options = parse_options_header(content_type)
     boundary = options.get(b"boundary", b"")
     return boundary if media_type == b"multipart/form-data" and 1 <= len(boundary) <= MAX_BOUNDARY else None
 
 
 class MultipartReader:
-    """One body. After the last chunk, ``close`` says whether it was whole."""
+    """Reads one body. After the last chunk, ``close`` raises if the body is incomplete."""
 
     def __init__(self, boundary: bytes) -> None:
         self._told: list[Event] = []
@@ -67,7 +67,7 @@ class MultipartReader:
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
         if self._done:
-            return  # what follows the last delimiter is nobody's
+            return  # whatever follows the last delimiter is ignored
         try:
             self._parser.write(chunk)
         except FormParserError as error:
@@ -114,5 +114,5 @@ class MultipartReader:
 
 
 def _text(value: bytes) -> str:
-    """Browsers write a quote as %22 and line ends as %0D and %0A; a percent sign they leave as it is."""
+    """Decode a name: browsers escape quotes as %22 and line ends as %0D and %0A, but not the percent sign."""
     return value.decode("utf-8", "replace").replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")

@@ -1,4 +1,4 @@
-"""The composition root: what a process that serves or works needs, made once."""
+"""The composition root: what an API or worker process needs, created once."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class Runtime:
             raise ValueError("the database's address must be resolved before a runtime is opened")
         database = Database(settings.database_url, settings.pool_size)
         rules = TargetRules(settings.webhook_allow_cidrs, allow_http=settings.webhook_allow_http)
-        # The key is read, and made where there is none, only when a secret is sealed or opened.
+        # The key is read, and created if there is none, only when a secret is sealed or opened.
         sealer = Sealer(lambda: configuration.secret_keys(settings))
         return cls(
             settings, database, Sequencer(database), sealer, Resolver(rules), Bells(settings.database_url), Turnstile()

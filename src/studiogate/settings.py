@@ -20,10 +20,10 @@ PREFIX = "STUDIOGATE_"
 DEFAULT_RATE_LIMIT = 1_000
 KEY_BYTES = 32
 KEY_FILE = "secrets.key"
-# Hosts may be several, and none where the query names a socket's folder.
+# Several hosts are allowed, and none if the query names a socket directory.
 _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/?#@\[\],]*)(?::[0-9]{0,5})?"
 _DATABASE_URL = re.compile(rf"postgres(?:ql)?://(?:[^\s/?#@]*@)?{_HOST}(?:,{_HOST})*(?:/[^\s?#]*)?(?:\?[^\s#]*)?")
-TARGETS = ("any", "read-write", "primary")  # of libpq's: the service writes, so a standby is of no use to it
+TARGETS = ("any", "read-write", "primary")  # a subset of libpq's: the service writes, so it cannot use a standby
 _ADDRESS = r"[^\s@<>]+@[^\s@<>]+"
 
 
@@ -55,7 +55,7 @@ def _key(value: object) -> object:
 
 
 def _database_url(value: object) -> object:
-    """Told here, without the text: what the driver says of a password that is not escaped quotes some of it."""
+    """Check the URL here, without quoting it: the driver's error for an unescaped password contains part of it."""
     if isinstance(value, str) and not _DATABASE_URL.fullmatch(value):
         raise ValueError(
             "should be postgresql://user:password@host:port/database, special characters percent-encoded (%23 for #)"
@@ -89,9 +89,9 @@ class Settings(BaseSettings):
     data_dir: Path = Path("data")
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8080
-    # Health and metrics, where they are to be apart from the public port.
+    # A separate port for health and metrics, if they should not be on the public port.
     admin_port: Annotated[int | None, Field(ge=1, le=65_535)] = None
-    # How long a process that was asked to end still takes in new connections while /readyz answers 503.
+    # How long a process that was asked to stop still accepts new connections while /readyz returns 503.
     drain_seconds: Annotated[float, Field(ge=0, le=300)] = 5.0
     workers: Annotated[int, Field(ge=1, le=64)] = Field(default_factory=lambda: min(os.cpu_count() or 1, 4))
     pool_size: Annotated[int, Field(ge=1, le=100)] = 5
@@ -102,19 +102,19 @@ class Settings(BaseSettings):
     webhook_allow_http: bool = False
     smtp_url: Annotated[str | None, BeforeValidator(_smtp_url)] = None
     mail_from: str | None = Field(None, pattern=rf"^({_ADDRESS}|[^<>\r\n]*<{_ADDRESS}>)$")
-    # Uploaded files: at most so many MiB per form and per studio, and none while the disk has less than that free.
+    # Uploaded files, in MiB: the quotas per form and per studio, and the free disk space below which none is accepted.
     upload_quota_form: Annotated[int, Field(ge=0)] = 5 * 1024
     upload_quota_studio: Annotated[int, Field(ge=0)] = 20 * 1024
     upload_min_free_disk: Annotated[int, Field(ge=0)] = 1024
-    # Seals the secrets of webhooks and form links: 32 bytes in base64. Needed where processes do not share a data
-    # folder. Two of them, with a comma, while `secrets rotate` replaces one by the other.
+    # Seals the secrets of webhooks and form links: 32 bytes in base64. Required if processes do not share a data
+    # folder. Two keys, separated by a comma, while `secrets rotate` replaces one with the other.
     secret_key: Annotated[str | None, BeforeValidator(_key)] = None
 
 
 def load(**overrides: object) -> Settings:
-    """Read the environment; ``overrides`` (a command's options) win where they are not None.
+    """Read the environment; ``overrides`` (a command's options) take precedence unless they are None.
 
-    All of the environment has to be right, also what an option replaces: the processes that a command starts read it.
+    The whole environment must be valid, even what an option replaces: the processes that a command starts read it.
     """
     _refuse_unknown_names()
     given = {name: value for name, value in overrides.items() if value is not None}
@@ -128,7 +128,7 @@ def load(**overrides: object) -> Settings:
 
 
 def _refuse_unknown_names() -> None:
-    """A misspelled name would otherwise leave its setting at the default without a word."""
+    """Raise for an unknown name: a misspelled setting would otherwise silently keep its default."""
     known = [PREFIX + name.upper() for name in Settings.model_fields]
     for name in sorted(os.environ):
         if name.upper().startswith(PREFIX) and name.upper() not in known:
@@ -137,10 +137,10 @@ def _refuse_unknown_names() -> None:
 
 
 def secret_keys(settings: Settings) -> list[bytes]:
-    """The keys of this deployment: the setting, else a file in the data folder, made at its first use. There are two
-    only while one replaces the other.
+    """Return the keys of this deployment: the setting, else a file in the data folder, created at its first use.
 
-    The file is linked into place whole, so that of several processes at once one makes it and all read the same.
+    There are two only while one replaces the other. The file is complete before it is linked into place, so of several
+    concurrent processes one creates it and all read the same key.
     """
     path = settings.data_dir / KEY_FILE
     if settings.secret_key is None and not path.exists():
@@ -153,7 +153,7 @@ def secret_keys(settings: Settings) -> list[bytes]:
 
 
 def known_secret_keys(settings: Settings) -> list[bytes]:
-    """The same, but none is made."""
+    """Return the keys of this deployment without creating one."""
     path = settings.data_dir / KEY_FILE
     if settings.secret_key is None and not path.exists():
         return []
@@ -165,7 +165,7 @@ def known_secret_keys(settings: Settings) -> list[bytes]:
 
 
 def write_secret_keys(settings: Settings, keys: Sequence[bytes]) -> Path:
-    """Replace the file in one step: whoever reads it, and whatever happens, finds all of the old or all of the new."""
+    """Replace the key file atomically: readers see all old keys or all new keys, even after a crash. Return its path."""
     path = settings.data_dir / KEY_FILE
     draft = _drafted(path, keys)
     if path.exists():

@@ -1,6 +1,6 @@
-"""What the service tells its operators: structured log lines, request ids, metrics.
+"""Telemetry for operators: structured log lines, request ids, metrics.
 
-Nothing here ever sees a key, a body or a query string: those hold secrets and people's emails and phones.
+Keys, bodies and query strings are never passed here: they contain secrets, email addresses and phone numbers.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ from prometheus_client import (
 from studiogate import clock
 
 METRICS_CONTENT_TYPE = CONTENT_TYPE_LATEST
-# What looks like a key or a webhook's secret is no id: it would stand in the log.
+# Text that looks like a key or a webhook secret is not accepted as an id: it would be logged.
 _CALLERS_REQUEST_ID = re.compile(rb"(?!.*(?:sgk_|whsec_))[A-Za-z0-9._-]{1,128}")
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
 class _Durations(Histogram):
-    """A histogram that takes many observations as one: each bucket is touched once."""
+    """A histogram that records many observations at once: each bucket is updated once."""
 
     def observe_all(self, amounts: list[float]) -> None:
         self._sum.inc(sum(amounts))
@@ -73,7 +73,7 @@ WEBHOOK_ENDPOINTS_DISABLED = Counter(
 
 
 def configure_logging(log_format: str) -> None:
-    """One line a record on standard output: JSON for machines, coloured text for a terminal."""
+    """Log one line per record to standard output: JSON for machines, coloured text for a terminal."""
     request_records.configure(log_format)
     renderer: Any = (
         structlog.processors.JSONRenderer(serializer=lambda record, **_: _ENCODE(record))
@@ -96,19 +96,19 @@ def configure_logging(log_format: str) -> None:
 
 
 def _where_it_failed(exc_info: Any) -> str:
-    """The stack and the exception's type, never its message: PostgreSQL puts rows' values into those."""
+    """Return the stack and the exception's type, never its message: PostgreSQL's messages contain row values."""
     kind, _, trace = exc_info
     return f"{''.join(traceback.format_tb(trace))}{kind.__name__}"
 
 
 def problem_of(error: BaseException) -> str:
-    """What kind of failure it is, with the notes that we put on it; never its message, for the same reason."""
+    """Return the kind of failure, with the notes that we added to it; never its message, for the same reason."""
     within = [f"({problem_of(each)})" for each in getattr(error, "exceptions", ())]
     return " ".join([type(error).__name__, *getattr(error, "__notes__", ()), *within])
 
 
 def take_over_failures() -> None:
-    """What nobody caught, and what libraries log, goes the same way as our own lines: without messages' values."""
+    """Log uncaught exceptions, and what libraries log, like our own lines: without the messages of exceptions."""
     logging.basicConfig(handlers=[_LibraryLog()], level=logging.WARNING, force=True)
     sys.excepthook = lambda *exc_info: _tell("process failed", exc_info)
     threading.excepthook = lambda failed: _tell(
@@ -117,7 +117,7 @@ def take_over_failures() -> None:
 
 
 def tell_loop_failure(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """asyncio's own telling shows arguments, results and the exception's text: this says where, and what kind."""
+    """Log where a task failed and how; asyncio's own report has arguments, results and the exception's message."""
     error = context.get("exception")
     what = re.split(r"[^A-Za-z._ ]", context["message"], maxsplit=1)[0].strip()
     _tell("background failure", (type(error), error, error.__traceback__) if error else None, problem=what)
@@ -135,9 +135,9 @@ class _LibraryLog(logging.Handler):
 
 
 class RequestRecord(NamedTuple):
-    """The ids of key and studio, never the key; the route, never the path or the query: those can hold personal data.
+    """The ids of key and studio, never the key; the route, never the path or query, which can hold personal data.
 
-    Methods and routes are ours, never a caller's own text: the number of series is bounded.
+    Methods and routes are our own values, never text from a caller, so the number of series is bounded.
     """
 
     method: str
@@ -151,10 +151,10 @@ class RequestRecord(NamedTuple):
 
 
 class RequestRecords:
-    """A line in the log and a place in the metrics for every request.
+    """Log every request in one line and count it in the metrics.
 
-    What one turn of the event loop brings is told at its end, so under load one write serves many requests. Every
-    value is ours or was checked, so a line is a template and not a rendering pipeline.
+    The records of one iteration of the event loop are written at its end, so under load one write serves many
+    requests. Every value is ours or has been validated, so a line is a template and needs no rendering pipeline.
     """
 
     def __init__(self) -> None:
@@ -181,7 +181,7 @@ class RequestRecords:
             self._write(self._file_descriptor, turn)
 
     def _write(self, file_descriptor: int, turn: list[RequestRecord]) -> None:
-        """In pieces that a pipe takes whole: other processes write to the same one."""
+        """Write in pieces that a pipe takes atomically: other processes write to the same pipe."""
         now = clock.now_as_text()
         piece = b""
         for method, route, status, seconds, size, key_id, request_id, studio_id in turn:
@@ -194,7 +194,7 @@ class RequestRecords:
 
 
 def _write(file_descriptor: int, piece: bytes) -> None:
-    with suppress(OSError):  # a log that cannot be written must not take the service down with it
+    with suppress(OSError):  # a log that cannot be written must not stop the service
         os.write(file_descriptor, piece)
 
 
@@ -207,7 +207,7 @@ request_records = RequestRecords()
 
 
 def request_id(callers: bytes | None) -> str:
-    """The caller's own id where it is fit to be echoed, else a new one."""
+    """Return the caller's own id if it is safe to echo, else a new one."""
     if callers is not None and _CALLERS_REQUEST_ID.fullmatch(callers):
         return callers.decode()
     return "req_" + uuid_utils.uuid7().hex
@@ -229,7 +229,7 @@ def _count(turn: list[RequestRecord]) -> None:
 
 
 def metrics_text() -> bytes:
-    """All workers' metrics: with several processes they share a folder, and any of them can tell the sum."""
+    """Return the metrics of all workers: several processes share a folder, and any of them can report the sum."""
     request_records.tell()
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest()
@@ -239,11 +239,11 @@ def metrics_text() -> bytes:
 
 
 def forget_process(folder: Path, process_id: int) -> None:
-    """Take a dead process out of what is true of living ones only: connections, queues, memory."""
+    """Remove a dead process from the metrics that count live processes only: connections, queues, memory."""
     multiprocess.mark_process_dead(process_id, str(folder))  # type: ignore[no-untyped-call]
 
 
 def share_metrics(folder: Path) -> None:
-    """Let the processes started from here on add their metrics up in this folder."""
+    """Make processes that are started from now on collect their metrics in this folder."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)

@@ -1,7 +1,7 @@
 """Names and values of a query string or of a posted form (application/x-www-form-urlencoded).
 
-``urllib.parse`` decodes escapes in a Python loop: a body of 1 MiB that is escapes throughout takes a third of a second,
-and anybody may send one to a form. Quoted-printable, which ``binascii`` decodes in C, differs from percent-encoding
+``urllib.parse`` decodes escapes in a Python loop: a body of 1 MiB that consists of escapes takes a third of a second,
+and anybody can send one to a form. Quoted-printable, which ``binascii`` decodes in C, differs from percent-encoding
 only in its escape character, so the text is translated to it first.
 """
 
@@ -22,7 +22,7 @@ def decode(text: bytes) -> str:
 
 
 def pairs(text: bytes, *, most: int | None = None) -> list[tuple[str, str]]:
-    """Return the names and values in order, blank values included. More than ``most`` of them: ValueError."""
+    """Return the names and values in order, including blank values; raise ValueError for more than ``most``."""
     if most is not None and text.count(b"&") >= most:
         raise ValueError(f"more than {most} fields")
     found = []
