@@ -165,7 +165,7 @@ def known_secret_keys(settings: Settings) -> list[bytes]:
 
 
 def write_secret_keys(settings: Settings, keys: Sequence[bytes]) -> Path:
-    """Replace the key file atomically: readers see all old keys or all new keys, even after a crash. Return its path."""
+    """Replace the key file atomically and return its path: even after a crash it has all old or all new keys."""
     path = settings.data_dir / KEY_FILE
     draft = _drafted(path, keys)
     if path.exists():

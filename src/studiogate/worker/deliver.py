@@ -1,7 +1,7 @@
-"""Delivering webhooks: lease what is due, send it, write down what came of it. Never inside a transaction.
+"""Deliver webhooks: lease what is due, send it, record the outcome. Nothing is sent inside a transaction.
 
-Any number of these share the work: a lease that ends with its worker's death makes the delivery due again. Each
-endpoint has only so many attempts under way, so that one which never answers delays nobody else's.
+Any number of workers share the work: when a worker dies, its leases expire and the deliveries are due again. The
+number of concurrent attempts per endpoint is limited, so that one that never answers does not delay the others.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ class Deliverer:
     def __init__(self, runtime: Runtime, sender: Sender | None = None) -> None:
         self._runtime = runtime
         dsn = str(runtime.settings.database_url)
-        # A lease or an outcome that PostgreSQL's crash takes back costs one delivery more: no reason to wait for the
-        # disk at each of them. A claim reads along the index of what is due, in its order; a planner without statistics
-        # (on a young database) would rather sort all that is due, at every claim.
+        # A lease or an outcome that is lost when PostgreSQL crashes costs one more delivery, so commits need not wait
+        # for the disk. A claim reads the index of due deliveries in its order; a planner without statistics (on a new
+        # database) would instead sort everything that is due, at every claim.
         self._database = Database(dsn, CONNECTIONS, synchronous_commit="off", enable_sort="off")
         self._sender = sender or Sender(runtime.resolver)
         self._listener = Listener(dsn, self._look_at)
@@ -51,7 +51,7 @@ class Deliverer:
         self._settling: dict[UUID, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Until cancelled; then what is under way may end, for a while."""
+        """Run until cancelled; attempts in progress then get ``DRAIN_SECONDS`` to finish."""
         self._listener.start()
         poll = asyncio.create_task(self._poll_forever())
         try:
@@ -85,7 +85,7 @@ class Deliverer:
         studios, self._studios = self._studios, set()
         for studio_id in studios:
             if len(self._attempts) >= MOST_UNDER_WAY:
-                return  # the poll finds the rest again, and every attempt that ends looks at its studio
+                return  # the poll finds the rest again, and so does every attempt of a studio that ends
             try:
                 await self._claim(studio_id)
             except Exception as error:
@@ -121,7 +121,7 @@ class Deliverer:
         return await self._sender.send(claimed.url, whsecs, claimed.message_id, claimed.body, claimed.endpoint_id)
 
     async def _settle(self, studio_id: UUID) -> None:
-        """What ends within a moment is written down together."""
+        """Record the outcomes that arrive within ``SETTLE_SECONDS`` together."""
         await asyncio.sleep(SETTLE_SECONDS)
         del self._settling[studio_id]
         outcomes = self._outcomes.pop(studio_id)
@@ -131,7 +131,7 @@ class Deliverer:
                 log.warning("webhook endpoint disabled", studio_id=str(studio_id), endpoint_id=str(endpoint_id))
                 telemetry.WEBHOOK_ENDPOINTS_DISABLED.inc()
         except Exception as error:
-            # The leases run out and the deliveries are made again: at least once.
+            # The leases expire and the deliveries are repeated: delivery is at least once.
             log.error("deliveries not settled", count=len(outcomes), problem=type(error).__name__)
         for outcome in outcomes:
             self._under_way[outcome.claimed.endpoint_id] -= 1

@@ -1,4 +1,4 @@
-"""Mails, sent: claimed studio by studio, never inside a transaction, tried again with growing patience."""
+"""Send mails: claimed studio by studio, sent outside any transaction, retried at growing intervals."""
 
 import asyncio
 from urllib.parse import unquote, urlsplit
@@ -35,7 +35,7 @@ async def mail_forever(runtime: Runtime) -> None:
 
 
 async def mail_once(runtime: Runtime) -> int:
-    """Send what is due; returns how many mails were tried."""
+    """Send the mails that are due; return how many were attempted."""
     url = runtime.settings.smtp_url
     if url is None:
         return 0
@@ -46,7 +46,10 @@ async def mail_once(runtime: Runtime) -> int:
 
 
 async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
-    """Stops while the lease still covers one more attempt: after it somebody else may be sending the same mails."""
+    """Claim and send mails of one studio; return how many were attempted.
+
+    Stops when the lease no longer covers another attempt: after it, another worker may be sending the same mails.
+    """
     until = clock.monotonic() + mailing.LEASE_SECONDS - TIMEOUT_SECONDS
     links = mailing.Links(known_address(runtime.settings), runtime.sealer)
     claimed = await mailing.claim(runtime.database, studio_id, AT_ONCE, links)
@@ -62,7 +65,7 @@ async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
     try:
         await _deliver(url, sender, mail)
     except Exception as error:
-        # Whatever it is, the other mails go on. The reason is kept without the addresses that servers repeat in it.
+        # No failure stops the other mails. The reason is stored without the addresses that servers repeat in it.
         problem = f"{type(error).__name__} {getattr(error, 'code', '')}".strip()
         again = await mailing.settle_failed(runtime.database, mail, problem, for_good=_is_final(error))
         log.warning("mail not sent", mail_id=str(mail.id), problem=problem, attempts=mail.attempts, again=again)
@@ -71,8 +74,8 @@ async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
 
 
 async def _note_sent(runtime: Runtime, mail: ClaimedMail) -> None:
-    """Until it is written down, or the lease ends: a mail that is sent and not marked as such is sent again. Marking it
-    twice does no harm, so a COMMIT without an answer is simply repeated."""
+    """Mark a mail as sent, retrying until the lease ends: a mail that is not marked is sent again. Marking it twice is
+    harmless, so a COMMIT without an answer is simply repeated."""
     until = clock.monotonic() + mailing.LEASE_SECONDS
     while True:
         try:
@@ -84,7 +87,8 @@ async def _note_sent(runtime: Runtime, mail: ClaimedMail) -> None:
 
 
 def _is_final(error: Exception) -> bool:
-    """A 5xx about this mail or its recipient will not change. One about us (greeting, login) can be mended."""
+    """Return whether a retry is pointless: after a 5xx about this mail or its recipient. One about us (greeting, login)
+    can be fixed."""
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         return all(each.code >= 500 for each in error.recipients)
     about_the_mail = isinstance(error, aiosmtplib.SMTPDataError)
@@ -96,8 +100,8 @@ def default_sender(url: str) -> str:
 
 
 async def _deliver(url: str, sender: str, mail: ClaimedMail) -> None:
-    """``smtp://`` speaks TLS where the server offers it, ``smtps://`` from the first byte. A password is told to
-    nobody who does not: otherwise whoever sits in between only has to leave the offer out.
+    """Send one mail. ``smtp://`` uses TLS if the server offers it, ``smtps://`` from the first byte. A password is
+    sent over TLS only: otherwise an attacker in between would only have to remove the offer.
     """
     parts = urlsplit(url)
     await aiosmtplib.send(

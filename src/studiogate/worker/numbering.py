@@ -1,4 +1,4 @@
-"""Events whose process died between the commit and the numbering still get into the log, within a second."""
+"""Number, within a second, the events of processes that died between the commit and the numbering."""
 
 import asyncio
 

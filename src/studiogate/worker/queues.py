@@ -1,4 +1,4 @@
-"""Measures what waits: mails and webhook deliveries, their number and age."""
+"""Measure the queues of mails and webhook deliveries: their length and age."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from studiogate import metrics, telemetry
 from studiogate.runtime import Runtime
 from studiogate.storage import queues
 
-QUEUES_SECONDS = 10.0  # counting what waits is not free; how the process fares is
+QUEUES_SECONDS = 10.0  # counting the queues is not free; sampling the process is
 log = structlog.get_logger()
 
 

@@ -1,4 +1,4 @@
-"""One signed POST: to a checked address, without redirects, within a time, with a bounded look at the answer."""
+"""Send one signed POST: to a checked address, without redirects, within a time limit, reading a bounded response."""
 
 import asyncio
 import ssl
@@ -14,7 +14,7 @@ from studiogate.domain.webhooks.secrets import signed_headers
 from studiogate.flows.resolving import DeniedAddressError, Resolver, UnknownNameError
 
 KEPT_BYTES = 1024
-# An answer that ends within this can share its connection with the next request; a longer one is cut.
+# After a response of at most this size its connection can be reused; a longer one is cut off.
 READ_BYTES = 64 * 1024
 READ_SECONDS = 2.0
 KEEP_ALIVE_SECONDS = 10.0
@@ -26,7 +26,7 @@ HEADERS = [
 
 
 class CheckedNetwork(httpcore2.AsyncNetworkBackend):
-    """Connects to the very address that was checked. The name is still what TLS verifies and Host says."""
+    """Connects to exactly the address that was checked. TLS verification and the Host header still use the name."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -51,7 +51,7 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
 
 @dataclass
 class _Lane:
-    """The connections of one endpoint. A pool looks at all of its connections at every request: it must be small."""
+    """The connections of one endpoint. A pool scans all of its connections at every request, so it must be small."""
 
     pool: httpcore2.AsyncConnectionPool
     under_way: int = 0
@@ -59,7 +59,7 @@ class _Lane:
 
 
 class Sender:
-    """Connections are kept for a moment, a lane an endpoint."""
+    """Sends webhooks over connections that are kept alive briefly, in one lane per endpoint."""
 
     def __init__(self, resolver: Resolver, tls: ssl.SSLContext | None = None) -> None:
         self._resolver = resolver
@@ -92,7 +92,7 @@ class Sender:
         )
 
     async def _tidy(self) -> None:
-        """Now and then: lanes that nobody has used for a while go."""
+        """Close idle lanes, at most once per ``KEEP_ALIVE_SECONDS``."""
         now = clock.monotonic()
         if now - self._tidied_at < KEEP_ALIVE_SECONDS:
             return
@@ -102,12 +102,12 @@ class Sender:
             await pool.aclose()
 
     async def send(self, url: str, whsecs: Sequence[str], message_id: str, body: str, lane: object = None) -> Attempted:
-        """One attempt. Whatever the other side does, this returns what came of it."""
+        """Make one attempt and return its outcome, whatever the other side does."""
         started_at, started = clock.now(), clock.monotonic()
         status: int | None = None
         error: str | None = None
         response, retry_after = None, None
-        # The rules may have become stricter since the endpoint was made.
+        # The rules may have become stricter since the endpoint was created.
         if isinstance(self._resolver.rules.parse(url), str):
             return Attempted(started_at, 0, error="denied_address")
         headers = [*HEADERS, *signed_headers(whsecs, message_id, started_at, body)]
@@ -133,7 +133,7 @@ def _is_idle(lane: _Lane, now: float) -> bool:
 
 
 async def _first_bytes(answer: httpcore2.Response) -> str:
-    """The status has been said already: a body that is slow, endless or broken changes nothing about it."""
+    """Return the start of the body. The status is known already: a slow, endless or broken body does not change it."""
     kept, size = b"", 0
     try:
         async with asyncio.timeout(READ_SECONDS):
@@ -148,7 +148,7 @@ async def _first_bytes(answer: httpcore2.Response) -> str:
 
 
 def _reason(problem: Exception) -> str:
-    """Few words, the same for all of a kind: they are shown to partners and counted in metrics."""
+    """Return one of a few fixed words for a kind of failure: they are shown to partners and counted in metrics."""
     for kind, word in _REASONS:
         if isinstance(problem, kind):
             return word

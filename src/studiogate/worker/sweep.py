@@ -1,4 +1,4 @@
-"""Housekeeping in the background: every step now and then; one that fails is told and tried again."""
+"""Run housekeeping in the background: every step periodically; one that fails is logged and retried."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ from studiogate.runtime import Runtime
 from studiogate.storage.database import Database
 from studiogate.storage.uploads import UploadFolder
 
-EVERY_SECONDS = 20.0  # well within the minute in which a free seat must reach whoever waits for it
+EVERY_SECONDS = 20.0  # well within the minute in which a free seat must go to a waiting member
 Step = Callable[[Database], Awaitable[int]]
 log = structlog.get_logger()
 
@@ -24,7 +24,7 @@ async def sweep_forever(runtime: Runtime) -> None:
 
 
 async def sweep_once(runtime: Runtime) -> dict[str, int]:
-    """Run every step once; returns what each has done."""
+    """Run every step once; return the count of each."""
     done = {}
     for name, step in steps_of(runtime).items():
         try:
