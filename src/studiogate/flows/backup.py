@@ -2,7 +2,7 @@
 
 The rows are read in one snapshot. An uploaded file is complete before its row is committed and is removed only after
 its row is, so every row of the snapshot has its file, except where housekeeping has removed both since: such a row is
-left out. A restore is one transaction on an empty database: all of it, or nothing.
+left out. A restore is one transaction on an empty database: all or nothing.
 """
 
 import json
@@ -37,12 +37,12 @@ class EmptyError(Exception):
 
 
 class NotEmptyError(Exception):
-    """There is something where the backup should be restored; the text says what to do."""
+    """The target of the restore is not empty; the text says what to do."""
 
 
 @dataclass
 class Content:
-    """What a backup holds, or what was restored from one. ``missing`` are uploads whose files are lost."""
+    """What a backup contains, or what was restored from one. ``missing`` lists uploads whose files are lost."""
 
     created_at: str
     tables: int = 0
@@ -53,7 +53,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where the parts of an installation are. ``watching`` sees what was committed after the snapshot."""
+    """The parts of an installation. ``watching`` is a connection that sees what was committed after the snapshot."""
 
     connection: Connection
     watching: Connection
@@ -63,7 +63,7 @@ class Installation:
 
 
 async def back_up(installation: Installation, file: IO[bytes]) -> Content:
-    """Write everything, as it is now, while the service goes on."""
+    """Write everything, as it is now, while the service keeps running."""
     connection = installation.connection
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         tables = await rows.tables(connection)
@@ -90,7 +90,7 @@ async def back_up(installation: Installation, file: IO[bytes]) -> Content:
 
 
 async def _add_uploads(installation: Installation, archive: ArchiveWriter, content: Content) -> list[UUID]:
-    """Return the rows of the snapshot that are gone by now, and their files with them."""
+    """Add the uploaded files; return the rows of the snapshot that have been removed since, with their files."""
     gone: list[UUID] = []
     found = await rows.uploads(installation.connection)
     for number, upload in enumerate(found, 1):
@@ -105,7 +105,7 @@ async def _add_uploads(installation: Installation, archive: ArchiveWriter, conte
 
 
 def _add_upload(folder: UploadFolder, archive: ArchiveWriter, upload: Upload) -> bool:
-    for _ in range(2):  # It may be moved to its place between the look and the opening.
+    for _ in range(2):  # The file may be moved to its place between find and open.
         try:
             with folder.find(upload.studio_id, upload.stored_name).open("rb") as file:
                 archive.add_file(f"uploads/{upload.studio_id}/{upload.stored_name}", file)
@@ -123,7 +123,7 @@ async def _add_table(connection: Connection, archive: ArchiveWriter, table: Tabl
         nonlocal number
         part.extend(chunk)
         if len(part) >= PART_BYTES:
-            rows_end = part.rfind(b"\n") + 1  # An end of line inside a value is escaped.
+            rows_end = part.rfind(b"\n") + 1  # A newline inside a value is escaped.
             archive.add(f"tables/{table.name}/{number}", bytes(part[:rows_end]))
             del part[:rows_end]
             number += 1
@@ -135,7 +135,7 @@ async def _add_table(connection: Connection, archive: ArchiveWriter, table: Tabl
 async def restore(connection: Connection, folder: UploadFolder, file: IO[bytes], progress: Progress) -> Content:
     """Load a backup into an empty database and an empty folder, then bring the schema up to date.
 
-    The secrets are returned: where they belong is for the caller to say.
+    The secrets are returned for the caller to store.
     """
     if count := await rows.table_count(connection):
         raise NotEmptyError(
@@ -185,7 +185,7 @@ async def _load(
 
 
 async def _known_tables(connection: Connection, named: list[dict[str, Any]]) -> dict[str, Table]:
-    """Return the tables that the file names; their names become part of statements, so they must be ours."""
+    """Return the tables that the file names; their names become part of SQL statements, so they must exist here."""
     ours = {table.name: set(table.columns) for table in await rows.tables(connection)}
     for table in named:
         if not set(table["columns"]) <= ours.get(table["name"], set()):
@@ -201,7 +201,7 @@ def _header(member: Member) -> dict[str, Any]:
 
 
 async def _migrate_to(connection: Connection, applied: dict[str, str]) -> None:
-    """The schema of the backup: its own migrations, of which each must be known here, unchanged."""
+    """Create the schema of the backup by its own migrations, each of which must be known here, unchanged."""
     known = {each.version: each.checksum for each in migrate.migrations()}
     for version, checksum in applied.items():
         if known.get(version) != checksum:

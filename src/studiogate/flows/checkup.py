@@ -1,4 +1,4 @@
-"""What `doctor` looks at in the database."""
+"""The checks that `doctor` makes on the database and on uploaded files."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ async def _clock(connection: Connection) -> Finding:
 
 
 async def examine_log(connection: Connection) -> Finding:
-    """Apart from the rest: it is about the server and not about what is kept there."""
+    """Check the server's log settings; separate from ``examine`` because it is not about the stored data."""
     found = await invariants.log_settings(connection)
     mend = [] if found["log_error_verbosity"] == "terse" else ["log_error_verbosity = terse"]
     tells_statements = found["log_statement"] != "none" or found["log_min_duration_statement"] != "-1"
@@ -99,7 +99,7 @@ async def _queue(connection: Connection) -> Finding:
 
 
 async def _promises(connection: Connection) -> list[Finding]:
-    """Every invariant that SQL can see, with each violation by its row."""
+    """Check every invariant that SQL can express; return one finding per violating row, or one that it holds."""
     findings = []
     for promise in invariants.PROMISES:
         violations = await invariants.violations(connection, promise)
@@ -138,7 +138,7 @@ async def _missing_files(connection: Connection, folder: UploadFolder) -> AsyncI
 async def missing_files(
     connection: Connection, access: Access, folder: UploadFolder, page: Sequence[tuple[UUID, str]]
 ) -> list[str]:
-    """Of these uploads the files that are not there. Housekeeping may have removed some together with their rows."""
+    """Return the missing files of these uploads, except those that housekeeping has removed with their rows."""
     missing = [name for _, name in page if not folder.has(access.studio_id, name)]
     return sorted(await uploads.known_files(connection, access, missing)) if missing else []
 

@@ -1,4 +1,4 @@
-"""Announces what the clock does to classes: one ``class.updated`` per class whose status has changed.
+"""Announce classes whose status has changed because time has passed: one ``class.updated`` per class.
 
 A class that started and ended while no worker was running is announced once, from the status that was last announced
 to the one that it has now.
@@ -17,7 +17,7 @@ from studiogate.storage.events import Change
 
 
 async def announce_due(connection: Connection, access: Access, limit: int) -> int:
-    """Announce the statuses of at most so many classes; return how many were announced.
+    """Announce the statuses of at most ``limit`` classes; return how many were announced.
 
     Must run inside a transaction.
     """
@@ -25,7 +25,7 @@ async def announce_due(connection: Connection, access: Access, limit: int) -> in
 
 
 async def announce_first(connection: Connection, access: Access, class_id: UUID) -> None:
-    """Announce the clock's change of a class before another one is announced, so that each has its own event.
+    """Announce a status change by time before another change of the class, so that each has its own event.
 
     Must run inside a transaction that has locked the class.
     """

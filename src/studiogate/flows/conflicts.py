@@ -1,4 +1,4 @@
-"""Doing it again when PostgreSQL broke a deadlock at our cost."""
+"""Retry a transaction that lost a conflict, such as one that PostgreSQL aborted to break a deadlock."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 async def repeated(transaction: Callable[[], Awaitable[Result]]) -> Result:
-    """Run a transaction. One that had to give way was rolled back whole, so all of it can be done again."""
+    """Run a transaction; after a conflict it was rolled back completely, so all of it can be repeated."""
     for _ in range(TRIES - 1):
         try:
             return await transaction()
@@ -20,7 +20,7 @@ async def repeated(transaction: Callable[[], Awaitable[Result]]) -> Result:
 
 
 async def repeated_on(connection: Connection, transaction: Callable[[], Awaitable[Result]]) -> Result:
-    """The same on a connection outside the pool."""
+    """Do the same on a connection outside the pool."""
 
     async def once() -> Result:
         with own_errors(connection):

@@ -1,4 +1,4 @@
-"""The transactions of delivering: one to lease, one to write down the outcome."""
+"""The transactions of webhook delivery: one to lease deliveries, one to record their outcomes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -26,7 +26,7 @@ async def studios_with_due(database: Database) -> list[UUID]:
 async def claim(
     database: Database, access: Access, under_way: Mapping[UUID, int], places: int, token: UUID
 ) -> list[Claimed]:
-    """Lease what is due and may still be seen; what may not is withheld for good."""
+    """Lease the due deliveries that the endpoint's credential may still see; withhold the others permanently."""
     async with database.transaction() as connection:
         claimed = await claims.claim(connection, access, under_way, places, token)
         hidden = [each.id for each in claimed if not each.visible]
@@ -36,7 +36,7 @@ async def claim(
 
 
 async def settle(database: Database, access: Access, outcomes: Sequence[Settled]) -> list[UUID]:
-    """Attempts, what follows, and the endpoints' health; returns the endpoints that were disabled by this."""
+    """Record attempts, their consequences and the endpoints' health; return the endpoints that this disabled."""
     succeeded = {each.claimed.endpoint_id for each in outcomes if each.attempted.succeeded}
     failed = {each.claimed.endpoint_id for each in outcomes if not each.attempted.succeeded}
     gone = {each.claimed.endpoint_id for each in outcomes if each.attempted.status == GONE}
@@ -56,7 +56,7 @@ async def _locked(connection: Connection, access: Access, endpoint_ids: Sequence
 async def _disable(
     connection: Connection, access: Access, before: Snapshot, gone: Sequence[UUID], failed: Sequence[UUID]
 ) -> list[UUID]:
-    """Disable those that must be, with their events; ``before`` is what the endpoints were in this transaction."""
+    """Disable and announce endpoints where due; ``before`` is their state before this transaction changed them."""
     if not gone and not failed:
         return []
     disabled = await endpoints.disable(connection, access, gone, failed)
@@ -68,7 +68,7 @@ async def _disable(
 
 
 async def disable_failing(database: Database) -> int:
-    """Disable endpoints without a success for five days, also those that had no attempt since; how many they were."""
+    """Disable endpoints without a success for five days, even without an attempt since; return how many."""
     async with database.connection() as connection:
         due = await endpoints.failing_too_long(connection)
     count = 0
@@ -81,7 +81,7 @@ async def disable_failing(database: Database) -> int:
 
 
 async def age(database: Database) -> timedelta:
-    """How long the oldest event or due delivery has waited."""
+    """Return how long the oldest unnumbered event or due delivery has waited."""
     async with database.connection() as connection:
         waiting = [await events.oldest_unnumbered(connection), await claims.oldest_due(connection)]
     now = clock.now()

@@ -1,4 +1,4 @@
-"""Committed events get their place in the log, and their deliveries."""
+"""Number committed events, which puts them into the log and creates their deliveries."""
 
 import asyncio
 from uuid import UUID
@@ -10,13 +10,13 @@ from studiogate.domain.events import EventType
 from studiogate.storage import events
 from studiogate.storage.database import Connection, Database
 
-# Between two rounds for one busy studio, so that many commits share one round.
+# The pause between two rounds for a busy studio, so that many commits share one round.
 PAUSE_SECONDS = 0.1
 log = structlog.get_logger()
 
 
 async def number_studio(database: Database, access: Access) -> int:
-    """Number what is committed, batch by batch; each batch and its deliveries commit together."""
+    """Number the committed events of a studio and return how many; each batch commits with its deliveries."""
     total = 0
     while True:
         async with database.transaction() as connection:
@@ -27,14 +27,14 @@ async def number_studio(database: Database, access: Access) -> int:
 
 
 async def number_all(database: Database) -> int:
-    """All studios: what a process left behind that died between its commit and the numbering."""
+    """Number the events of all studios whose process died between the commit and the numbering; return how many."""
     async with database.connection() as connection:
         studios = await events.studios_with_unnumbered_events(connection)
     return sum([await number_studio(database, operator_access(studio_id)) for studio_id in studios])
 
 
 async def trigger(connection: Connection, access: Access, type_: EventType) -> UUID | None:
-    """A sample event about the newest resource of its kind; None where there is none."""
+    """Emit a sample event about the newest resource of its kind and return that one's id; None if there is none."""
     async with connection.transaction():
         row_id = await events.newest(connection, access, type_)
         if row_id is not None:
@@ -43,7 +43,7 @@ async def trigger(connection: Connection, access: Access, type_: EventType) -> U
 
 
 class Sequencer:
-    """Numbers a studio's events right after a commit, one round at a time a studio, however many ask."""
+    """Numbers events right after a commit, in one round at a time per studio, however many commits ask for one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -51,13 +51,13 @@ class Sequencer:
         self._asked: set[UUID] = set()
 
     def kick(self, studio_id: UUID) -> None:
-        """Something of this studio was committed. Returns at once; a failure is the worker's to make good."""
+        """Ask for a round after a commit of this studio. Returns at once; after a failure the worker numbers them."""
         self._asked.add(studio_id)
         if studio_id not in self._rounds:
             self._rounds[studio_id] = asyncio.create_task(self._run(studio_id))
 
     async def settled(self) -> None:
-        """Wait for the rounds under way."""
+        """Wait for the rounds in progress."""
         await asyncio.gather(*self._rounds.values())
 
     async def _run(self, studio_id: UUID) -> None:

@@ -1,4 +1,4 @@
-"""What has to happen because time passes. Each step is small, safe to repeat and safe to run on several machines."""
+"""Changes that are due because time passes. Each step is small, safe to repeat and safe to run on several machines."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -22,7 +22,7 @@ Due = tuple[UUID, UUID]  # a studio and its class
 
 
 async def _for_each(due: Iterable[Due], step: Callable[[UUID, UUID], Awaitable[int]]) -> int:
-    """Do the step for all of them: one class that cannot be done does not keep the others from their turn."""
+    """Run the step for each class and return the sum; a class that fails is reported after the others are done."""
     done, failed = 0, []
     for studio_id, class_id in due:
         try:
@@ -38,7 +38,7 @@ async def _for_each(due: Iterable[Due], step: Callable[[UUID, UUID], Awaitable[i
 
 
 async def expire_waitlists(database: Database) -> int:
-    """At class start those who still wait are told that it is over: no charge, no seat."""
+    """Cancel and announce the bookings that are still on the waitlist at class start: no charge, no seat."""
     async with database.connection() as connection:
         due = await staff.classes_with_expired_waitlist(connection)
     return await _for_each(due, lambda studio_id, class_id: _expire_waitlist(database, studio_id, class_id))
@@ -60,7 +60,7 @@ async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) 
 
 
 async def fill_free_seats(database: Database) -> int:
-    """A waiting entry that became eligible again gets the seat that waited for it."""
+    """Give seats that are still free to waiting members who have become eligible again."""
     due: list[Due] = []
     while True:
         async with database.connection() as connection:
@@ -82,7 +82,7 @@ async def advance_memberships(database: Database) -> int:
 
 
 async def _advance_memberships(database: Database, access: Access) -> int:
-    """In small batches, so that the members can book meanwhile."""
+    """Advance memberships in small batches, so that their members can book in between; return how many changed."""
     changed = 0
     while True:
         async with database.transaction() as connection:
@@ -101,21 +101,21 @@ async def announce_class_statuses(database: Database) -> int:
 
 
 async def forget_expired_keys(database: Database) -> int:
-    """Remembered results end after 24 hours, swept in small batches."""
+    """Delete remembered results after 24 hours, in small batches."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with_expired_keys(connection)
     return sum([await _in_batches(database, studio_id, idempotency.sweep) for studio_id in due])
 
 
 async def forget_old_events(database: Database) -> int:
-    """The log goes 30 days back; deliveries go with their events."""
+    """Delete events from the log after 30 days, together with their deliveries."""
     async with database.connection() as connection:
         due = await events.studios_with_old_events(connection)
     return sum([await _in_batches(database, studio_id, events.sweep) for studio_id in due])
 
 
 async def forget_old_deliveries(database: Database) -> int:
-    """Tests, and what was delivered again, age by themselves; deleted endpoints go when nothing is left of them."""
+    """Delete old deliveries, then deleted endpoints without deliveries. Tests and redeliveries have their own age."""
     async with database.connection() as connection:
         due = await deliveries.studios_with_old_deliveries(connection)
     forgotten = sum([await _in_batches(database, studio_id, deliveries.sweep) for studio_id in due])
@@ -127,7 +127,7 @@ Sweep = Callable[[Connection, Access, int], Awaitable[int]]
 
 
 async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:
-    """In small batches, each its own transaction."""
+    """Run a sweep in small batches, each in its own transaction; return the sum of their counts."""
     access, done = system_access(studio_id), 0
     while True:
         async with database.transaction() as connection:
@@ -148,7 +148,7 @@ async def forget_mails(database: Database) -> int:
 
 
 async def forget_uploads(database: Database, folder: UploadFolder) -> int:
-    """Files that no submission named within a day. The row goes first: a file without a row is nobody's."""
+    """Remove files that no submission named within a day. The row goes first: a file without a row is not used."""
     async with database.connection() as connection:
         due = await housekeeping.studios_with_forgotten_uploads(connection)
     forgotten = 0
@@ -162,7 +162,7 @@ async def forget_uploads(database: Database, folder: UploadFolder) -> int:
 
 
 async def settle_abandoned_files(database: Database, folder: UploadFolder) -> int:
-    """What died on its way in: put into its place where its row was committed, else removed."""
+    """Move the files of interrupted uploads to their place if their row was committed, else remove them."""
     abandoned = await asyncio.to_thread(folder.abandoned)
     for studio_id, names in abandoned.items():
         async with database.connection() as connection:

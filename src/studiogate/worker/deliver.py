@@ -85,7 +85,7 @@ class Deliverer:
         studios, self._studios = self._studios, set()
         for studio_id in studios:
             if len(self._attempts) >= MOST_UNDER_WAY:
-                return  # the poll finds the rest again, and so does every attempt of a studio that ends
+                return  # the poll finds the rest again, and every attempt that ends checks its studio
             try:
                 await self._claim(studio_id)
             except Exception as error:
