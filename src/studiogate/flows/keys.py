@@ -1,4 +1,4 @@
-"""Making, rotating and revoking keys. The key itself is returned once and kept nowhere."""
+"""Create, rotate and revoke keys. The key itself is returned once and never stored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ DEFAULT_OVERLAP = timedelta(hours=24)
 
 
 class KeyProblemError(Exception):
-    """Why a key cannot be made or changed; the text says how to mend it."""
+    """A key cannot be created or changed; the text says why and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ async def _check_locations(connection: Connection, studio_id: UUID, wanted: Sequ
 
 
 async def rotate(connection: Connection, credential_id: str, overlap: timedelta) -> IssuedKey:
-    """A second secret for the same credential; the old one works for the overlap."""
+    """Issue a second secret for the same credential; the old one keeps working for the overlap."""
     if not timedelta(0) <= overlap <= MAXIMUM_OVERLAP:
         raise KeyProblemError("The overlap must be between 0 and 7d.")
     async with connection.transaction():
@@ -101,6 +101,6 @@ def _hash(key: str) -> bytes:
 
 
 def _unknown(credential_id: str) -> str:
-    if credential_id.startswith("sgk_"):  # not repeated: what commands say is often kept
+    if credential_id.startswith("sgk_"):  # not echoed: the output of commands is often stored
         return "That is a whole key. Give its id, the 8 characters in its middle: `studiogate key list` shows them."
     return f"There is no key {credential_id!r}: `studiogate key list` shows them."

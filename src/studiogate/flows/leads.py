@@ -1,4 +1,4 @@
-"""Leads: created or identified, updated, and told of submissions."""
+"""Create or identify leads, update them, and note their submissions."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ METADATA_TOO_LARGE = Fault(("body", "metadata"), "too_long", "Metadata should ha
 
 @dataclass(frozen=True, slots=True)
 class LeadUpdate:
-    """What an update asks for; None leaves it. ``metadata`` is a patch."""
+    """The requested changes; None leaves a field unchanged. ``metadata`` is a patch."""
 
     first_name: str | None = None
     last_name: str | None = None
@@ -50,19 +50,19 @@ def faulty(*faults: Fault) -> Refusal:
 
 
 async def phone_in_studio(connection: Connection, access: Access, phone: str) -> str | None:
-    """E.164, or None where it is no number; one without a country code is of the studio's country."""
+    """Return the number in E.164, or None if it is invalid; the studio's country is the default country code."""
     return normalize_phone(phone, await studio.country_of(connection, access))
 
 
 async def phone_faults(connection: Connection, access: Access, phone: object) -> list[Fault]:
-    """What is wrong with a phone number, where one is given."""
+    """Return what is wrong with a phone number, if one is given."""
     if not isinstance(phone, str) or await phone_in_studio(connection, access, phone) is not None:
         return []
     return [BAD_PHONE]
 
 
 async def create_or_identify(connection: Connection, access: Access, email: str, contact: LeadContact) -> str | Refusal:
-    """One lead an email. The caller holds the transaction."""
+    """Create a lead, or fill in the existing one: there is one lead per email. Must run inside a transaction."""
     phone = None
     if contact.phone:
         phone = await phone_in_studio(connection, access, contact.phone)
@@ -82,7 +82,7 @@ async def create_or_identify(connection: Connection, access: Access, email: str,
 
 
 async def _make(connection: Connection, access: Access, email: str, contact: LeadContact) -> UUID | KeptLead:
-    """The new lead's id, or the lead that somebody else made first, locked. The email must be locked."""
+    """Create a lead and return its id, or lock and return one that was created first. The email must be locked."""
     made = await storage.insert_lead(connection, access, email, contact)
     if made is not None:
         await tell(connection, access, EventType.LEAD_CREATED, made)
@@ -103,7 +103,7 @@ async def _fill(connection: Connection, access: Access, kept: KeptLead, given: L
 
 
 async def update(connection: Connection, access: Access, lead_id: str, wanted: LeadUpdate) -> str | Refusal:
-    """PATCH /leads/{id} and its alias. The caller holds the transaction."""
+    """Update a lead (PATCH /leads/{id} and its alias). Must run inside a transaction."""
     kept = await storage.lock_lead(connection, access, lead_id)
     phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
     if wanted.phone and phone is None:
@@ -125,7 +125,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
 
 
 async def lead_from_form(connection: Connection, access: Access, email: str, name: str | None) -> UUID:
-    """An unknown email that came with a form. It must be locked."""
+    """Return the id of a lead for an unknown email that came with a form. The email must be locked."""
     contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
     made = await _make(connection, access, email, contact)
     return made if isinstance(made, UUID) else made.id
@@ -134,7 +134,7 @@ async def lead_from_form(connection: Connection, access: Access, email: str, nam
 async def note_submission(
     connection: Connection, access: Access, lead_id: UUID, form_id: UUID, submission_id: UUID, at: datetime
 ) -> None:
-    """The lead's metadata gains what was submitted, the newest 20."""
+    """Add a submission to the lead's metadata, which keeps the newest 20."""
     kept = await storage.lock_lead(connection, access, lead_id)
     if kept is not None:
         metadata = with_submission(kept.contact.metadata, form_id, submission_id, at)
@@ -143,5 +143,5 @@ async def note_submission(
 
 
 def mutation(lead_id: UUID, *, created: bool) -> str:
-    """The specification's mutation result."""
+    """Return the specification's mutation result."""
     return json.dumps({"id": str(lead_id), "object": "lead", "created": created}, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""POST /members."""
+"""Create members (POST /members)."""
 
 import json
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class WantedMember:
 
 
 async def create(connection: Connection, access: Access, wanted: WantedMember) -> str | Refusal:
-    """A new member; the lead with the same email is converted by it. The caller holds the transaction."""
+    """Create a member and convert the lead with the same email. Must run inside a transaction."""
     phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
     if wanted.phone and phone is None:
         return faulty(BAD_PHONE)
@@ -38,7 +38,7 @@ async def create(connection: Connection, access: Access, wanted: WantedMember) -
 
 
 async def _exists(connection: Connection, access: Access, email: str) -> Refusal:
-    """Who the member is, only to a key that may read members."""
+    """Return the refusal for an existing member, with the member's id only for a key that may read members."""
     if Scope.MEMBERS_READ not in access.scopes:
         return Refusal(Code.MEMBER_EXISTS)
     member_id = await storage.member_with_email(connection, access, email)

@@ -1,4 +1,4 @@
-"""What time and payments do to memberships, announced in the transaction that changes them."""
+"""Change memberships as time passes and payments arrive or fail; announced in the same transaction."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -38,7 +38,7 @@ async def advance_due(connection: Connection, access: Access, members: Sequence[
 
 
 async def _advance(connection: Connection, access: Access, membership: DueMembership) -> list[UUID]:
-    """Write what one membership is now; returns the purchases of its renewals."""
+    """Write the present state of one membership; return the purchases of its renewals."""
     price = choose_price(membership.price_id, membership.prices)
     interval = None if price is None else price.interval
     state, made = advance(membership.state, interval, membership.timezone, membership.now)

@@ -1,4 +1,4 @@
-"""Idempotent execution: the key, the effect and the answer's bytes commit in one transaction, or none of them does."""
+"""Idempotent execution: the key, the effect and the response bytes commit in one transaction, or none of them does."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from studiogate.storage.idempotency import FirstResult, Once
 
 
 class Reply(NamedTuple):
-    """A door's answer as it is kept. ``kept`` false: nothing is remembered and nothing has happened."""
+    """A front end's response as it is stored. Unless ``kept``, nothing is remembered and nothing has happened."""
 
     status: int
     body: bytes
@@ -28,32 +28,32 @@ class Executed(NamedTuple):
 
 
 class Remembered(str):
-    """A result that is remembered under its key already, by the statement that brought it about.
+    """A result that the statement that produced it has already stored under its key.
 
-    Only for a door that answers with exactly this text: what it would make of it afterwards is not what is replayed.
+    Only for a front end that responds with exactly this text: a replay does not include later changes to it.
     """
 
 
 Work = Callable[[Connection], Awaitable[str | Refusal]]
-"""The write itself: the result in wire form, or why not."""
+"""The write itself; returns the result in wire form, or a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """A write that claims its key itself, in a statement that it has anyway; or finds a first result there."""
+    """A write that claims its key itself, in a statement that it needs anyway, or finds a first result there."""
 
     work: Callable[[Connection, Once | None], Awaitable[str | Refusal | FirstResult]]
 
 
 Render = Callable[[str | Refusal], Reply]
-"""How the door says it."""
+"""Turns a result or a refusal into the front end's response."""
 
 Visible = Callable[[Connection], Awaitable[bool]]
 """Whether the caller may (still) see what the first result was about."""
 
 
 def answer_purpose(studio_id: UUID, credential_id: str) -> str:
-    """What a remembered answer that holds a secret is sealed for."""
+    """Return the purpose with which a remembered response that contains a secret is sealed."""
     return f"remembered answer {studio_id} {credential_id}"
 
 
@@ -67,7 +67,7 @@ class _ForgetError(Exception):
 async def execute(
     database: Database, access: Access, once: Once | None, work: Work | Claiming, render: Render, visible: Visible
 ) -> Executed:
-    """Do the work once for its key, and answer every repetition with the first answer's bytes."""
+    """Do the work once per key, and answer every repetition with the bytes of the first response."""
     try:
         return await conflicts.repeated(lambda: _in_one_transaction(database, access, once, work, render, visible))
     except _ForgetError as forgotten:
@@ -101,7 +101,8 @@ async def _outcome(
 
 
 async def _forget(connection: Connection, access: Access, once: Once | None, reply: Reply) -> NoReturn:
-    """What leaves no trace would not notice a first result that its claim just missed; so it looks once more."""
+    """Roll back, after looking once more for a first result that the claim just missed: only storing a response would
+    otherwise detect it."""
     if once is not None and await idempotency.is_remembered(connection, access, once.key):
         raise TransactionConflictError
     raise _ForgetError(reply)

@@ -1,4 +1,4 @@
-"""What follows when a member appears, by whatever way."""
+"""What follows when a member is created, whichever flow creates it."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ BATCH = 500
 async def members_appeared(
     connection: Connection, access: Access, emails: Sequence[str], *, announce: bool = True
 ) -> None:
-    """Convert the leads with these members' emails, and give the members the submissions made with them before.
+    """Convert the leads with these members' emails, and assign earlier submissions with these emails to the members.
 
-    Every way in which a member comes to exist or gets another email calls this, in its own transaction, with the
-    emails locked (``storage.people``). Without ``announce`` no event is emitted.
+    Every flow that creates a member or changes a member's email calls this, in its own transaction, with the emails
+    locked (``storage.people``). Without ``announce`` no event is emitted.
     """
     for start in range(0, len(emails), BATCH):
         batch = emails[start : start + BATCH]

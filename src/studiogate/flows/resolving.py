@@ -1,4 +1,4 @@
-"""From a webhook's host name to the addresses that may be connected to. Every lookup is judged anew."""
+"""Resolve a webhook's host name to the addresses that may be connected to. Every lookup is checked again."""
 
 import asyncio
 import socket
@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 from studiogate.domain.webhooks.targets import Address, Target, TargetRules
 
-# Names that take for ever to look up must not hold up the others: many threads, and one lookup at a time a name.
+# Names that are very slow to look up must not delay the others: many threads, and one lookup at a time per name.
 LOOKUPS_AT_ONCE = 64
 CREATION_SECONDS = 2.0
 
@@ -16,7 +16,7 @@ Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class DeniedAddressError(Exception):
-    """The name leads nowhere that may be connected to."""
+    """The name has no address that may be connected to."""
 
 
 class UnknownNameError(Exception):
@@ -24,7 +24,7 @@ class UnknownNameError(Exception):
 
 
 class Resolver:
-    """``lookup`` asks the system, unless a test says otherwise."""
+    """Resolves and checks host names. ``lookup`` asks the operating system unless a test replaces it."""
 
     def __init__(self, rules: TargetRules, lookup: Lookup | None = None) -> None:
         self.rules = rules
@@ -33,7 +33,7 @@ class Resolver:
         self._under_way: dict[tuple[str, int], asyncio.Task[Sequence[str]]] = {}
 
     async def permitted(self, host: str, port: int) -> list[Address]:
-        """The addresses of a host that may be connected to; there is at least one, or this raises."""
+        """Return the addresses of a host that may be connected to; raise if there is none."""
         try:
             found = [ip_address(host)]
         except ValueError:
@@ -44,8 +44,8 @@ class Resolver:
         return permitted
 
     async def fault_of(self, url: str) -> str | None:
-        """What is wrong with a URL that somebody wants to be told at. One that cannot be looked up now may be set
-        up later; each attempt checks it again."""
+        """Return what is wrong with the URL of an endpoint, or None. A name that cannot be resolved now may be set up
+        later; each attempt checks it again."""
         target = self.rules.parse(url)
         if not isinstance(target, Target):
             return target
@@ -64,13 +64,13 @@ class Resolver:
         if task is None:
             task = self._under_way[key] = asyncio.ensure_future(self.lookup(host, port))
             task.add_done_callback(lambda done: self._done(key, done))
-        # Whoever gives up waiting does not take the answer from the others.
+        # A caller that stops waiting must not cancel the lookup for the others.
         return await asyncio.shield(task)
 
     def _done(self, key: tuple[str, int], task: "asyncio.Task[Sequence[str]]") -> None:
         self._under_way.pop(key, None)
         if not task.cancelled():
-            task.exception()  # told to those who wait, if any still do
+            task.exception()  # mark it as retrieved: it is raised in the callers that still wait, if any
 
     async def _ask_system(self, host: str, port: int) -> Sequence[str]:
         if self._threads is None:
