@@ -50,7 +50,7 @@ def faulty(*faults: Fault) -> Refusal:
 
 
 async def phone_in_studio(connection: Connection, access: Access, phone: str) -> str | None:
-    """Return the number in E.164, or None if it is invalid; the studio's country is the default country code."""
+    """Return the number in E.164, or None if it is invalid; the studio's country applies where no code is given."""
     return normalize_phone(phone, await studio.country_of(connection, access))
 
 

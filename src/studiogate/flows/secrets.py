@@ -1,4 +1,4 @@
-"""The installation's secret key: that all processes have the same one, and how it is replaced."""
+"""The installation's secret key: make sure that all processes have the same one, and replace it."""
 
 from collections.abc import Callable, Sequence
 from secrets import token_bytes
@@ -22,12 +22,12 @@ from studiogate.storage.deployment import EndpointSecrets, LinkSecret, SealedAns
 
 AT_ONCE = 100
 Choose = Callable[[bytes | None], Sequence[bytes] | None]
-"""From the fingerprint of the present key to all keys, the next one last; None where the present one is the next.
-Called under the lock of the fingerprint, so that two rotations come one after the other."""
+"""Maps the fingerprint of the present key to all keys, the next one last; None if the present key is the next one.
+Called under the lock of the fingerprint, so that rotations are serialized."""
 
 
 class Rotated(NamedTuple):
-    """How many webhook secrets are sealed under the new key and how many could not be opened; how many link secrets."""
+    """Counts of webhook secrets sealed under the new key, of those that could not be opened, and of link secrets."""
 
     sealed: int
     unreadable: int
@@ -35,7 +35,7 @@ class Rotated(NamedTuple):
 
 
 async def agree(connection: Connection, key: bytes) -> bytes:
-    """The fingerprint that the database knows; this key's is written the first time."""
+    """Return the fingerprint that the database knows; the first call stores that of this key."""
     return await deployment.write_first(connection, fingerprint(key))
 
 
@@ -46,8 +46,8 @@ async def prepare(connection: Connection, choose: Choose) -> None:
 
 
 async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rotated | None:
-    """Seal every secret anew under another key, in one transaction; None where that was done already. What cannot be
-    opened stays as it is: its endpoint has to rotate its secret."""
+    """Reseal every secret under another key, in one transaction; return None if that was done already. A webhook secret
+    that cannot be opened stays as it is: its endpoint has to rotate it."""
     async with connection.transaction():
         keys = choose(await deployment.lock_fingerprint(connection))
         if keys is None:
@@ -74,8 +74,8 @@ def _endpoint(old: Sealer, new: Sealer, row: EndpointSecrets) -> EndpointSecrets
 
 
 def _link(old: Sealer, new: Sealer, row: LinkSecret, *, renew: bool) -> LinkSecret:
-    """The same secret sealed under the new key; another one where that is wanted or the present one cannot be opened:
-    links made so far stop working then."""
+    """Seal the same secret under the new key, or a new secret with ``renew`` or if the present one cannot be opened:
+    existing links then stop working."""
     try:
         secret = token_bytes(SECRET_BYTES) if renew else open_link_secret(old, row.studio_id, row.secret)
     except SealError:
@@ -84,7 +84,7 @@ def _link(old: Sealer, new: Sealer, row: LinkSecret, *, renew: bool) -> LinkSecr
 
 
 async def seal_links(database: Database, sealer: Sealer) -> int:
-    """Seal the link secrets of studios that are new since the last time, where the installation seals them."""
+    """Seal the link secrets of studios that are new since the last run, if the installation seals them."""
     async with database.connection() as connection:
         studios = await deployment.studios_with_unsealed_links(connection, AT_ONCE)
     for studio_id in studios:

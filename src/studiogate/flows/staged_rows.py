@@ -1,4 +1,4 @@
-"""The rows of a studio file on their way into the database: checked one by one, staged in batches."""
+"""Stage the rows of a studio file in the database: each row is checked, then they are written in batches."""
 
 from collections import defaultdict
 from typing import Any
@@ -14,7 +14,7 @@ from studiogate.storage.studio_file import staging
 from studiogate.storage.studio_file.tables import TABLE_BY_NAME
 
 BATCH = 2_000
-# Rows inside of rows: their table, and the column that holds the outer row's id.
+# Nested rows: their table, and the column that holds the outer row's id.
 NESTED = {SPOTS.name: ("room_spots", "room_id"), PRICES.name: ("prices", "product_id")}
 
 
@@ -39,7 +39,7 @@ class StagedRows:
             self._add_nested(section, element, values.get("id"))
 
     def fault(self, fault: Fault) -> None:
-        """One that the reading itself found; it comes where the reading stands."""
+        """Add a fault that reading the file found; it is listed at the position reached so far."""
         self._number += 1
         self._faults.add(Fault(fault.place, fault.message, self._number))
 

@@ -1,18 +1,18 @@
-"""Loading a studio file, and writing one.
+"""Import and export studio files.
 
-An import is one transaction: the file is read once from front to back into temporary tables, everything is checked
-there, and only a file without a fault is applied. What an operator has to know:
+An import is one transaction: the file is read once from beginning to end into temporary tables, everything is checked
+there, and only a file without faults is applied. Operators need to know:
 
-- Rows are matched by id within the file's studio. What the file does not name stays: nothing is deleted. The sets
-  of a product or a price (``location_ids``, ``class_type_ids``) become what the file says; spots and prices are rows
-  like any other, and one that the file leaves out stays.
-- An absent member means its default, except for what the system keeps by itself: ``created_at``, ``booking_source``,
-  a membership's credits and ``state_version`` (it rises by one with a change, and never falls).
-- A class is cancelled by ``studiogate class cancel`` only, so that its bookings, credits and events are settled; a new
-  one may come as cancelled. A class that was cancelled here stays so.
-- A booking stays in its class and with its member. Its status may follow what happened elsewhere (a seat taken, given
-  up, attended), but it never leaves ``cancelled`` and never goes back to the waitlist; one that took a credit is
-  cancelled through the interface, which settles the credit. An import takes and returns none.
+- Rows are matched by id within the file's studio. Rows that the file does not name stay: nothing is deleted. The sets
+  of a product or a price (``location_ids``, ``class_type_ids``) are replaced by those in the file; spots and prices are
+  ordinary rows, and one that the file omits stays.
+- An absent field gets its default, except for what the system maintains itself: ``created_at``, ``booking_source``, a
+  membership's credits and ``state_version`` (a change increments it by one, and it never decreases).
+- A class is cancelled only by ``studiogate class cancel``, so that its bookings, credits and events are settled; a new
+  class may be imported as cancelled. A class that was cancelled here stays cancelled.
+- A booking keeps its class and its member. Its status may follow what happened elsewhere (a seat taken, given up,
+  attended), but it never leaves ``cancelled`` and never returns to the waitlist; a booking that took a credit is
+  cancelled through the API, which settles the credit. An import neither takes nor returns credits.
 - Two studios never share the id of a row.
 """
 
@@ -39,7 +39,7 @@ from studiogate.storage.studio_file.tables import TABLES
 
 Progress = Callable[[str, int, int], None]
 OF_THE_STUDIO = ("currency", "country", "timezone")
-# Stands for a studio whose id cannot be read: its rows are looked at one by one and never checked against others.
+# Placeholder for a studio whose id cannot be read: its rows are checked one by one and never against others.
 NO_STUDIO = "00000000-0000-0000-0000-000000000000"
 MANY_ROWS = 100
 
@@ -64,20 +64,20 @@ class Outcome:
 
 
 def _silent(_step: str, _done: int, _total: int) -> None:
-    """Nobody watches."""
+    """Report no progress."""
 
 
 async def import_document(connection: Connection, document: dict[str, Any]) -> Outcome:
-    """A studio file that is in memory already."""
+    """Import a studio file that is already in memory."""
     return await import_studio_file(connection, io.BytesIO(json.dumps(document).encode()))
 
 
 async def import_studio_file(
     connection: Connection, file: BinaryIO, *, dry_run: bool = False, progress: Progress = _silent
 ) -> Outcome:
-    """Load ``file`` (seekable, at its beginning). A dry run does all of it and then takes it back.
+    """Import ``file`` (seekable, at its beginning). A dry run does everything and then rolls back.
 
-    ``progress`` hears of (step, done, total): bytes while reading, tables while applying.
+    ``progress`` is called with (step, done, total): bytes while reading, tables while writing.
     """
     transaction = connection.transaction()
     await transaction.start()
@@ -121,7 +121,7 @@ class _Import:
         return await self._apply(access, values)
 
     def _studio(self) -> tuple[dict[str, Any], Setting]:
-        """The studio decides how others are read (its country, its currency), and may stand last in the file."""
+        """Read the studio first: other rows depend on its country and currency, and it may come last in the file."""
         self._file.seek(0)
         try:
             row = read_studio(self._file.read)
@@ -138,7 +138,7 @@ class _Import:
         return values, Setting(**{name: values[name] for name in OF_THE_STUDIO if name in values})
 
     async def _stage(self, rows: StagedRows, access: Access) -> bool:
-        """Whether the file could be read to its end."""
+        """Stage all rows; return whether the file could be read to its end."""
         self._file.seek(0)
         try:
             for each in read_elements(self._file.read):
@@ -184,7 +184,7 @@ class _Import:
 
 
 async def export_studio(connection: Connection, slug: str, write: Callable[[str], object]) -> bool:
-    """Write the studio as a studio file, piece by piece, all of it as it is at one moment. False: no such studio."""
+    """Write the studio as a studio file, in pieces, from one snapshot; return False if there is no such studio."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         studio = await studios.find_studio(connection, slug)
         if studio is None:

@@ -1,4 +1,4 @@
-"""Events about people and forms, told in the transaction of their change."""
+"""Emit events about people and forms in the transaction of their change."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,8 +19,8 @@ async def tell(connection: Connection, access: Access, type_: EventType, row_id:
 async def changing(connection: Connection, access: Access, type_: EventType, *row_ids: UUID) -> AsyncIterator[None]:
     """Emit one event per row that the block changes, with exactly the fields that changed.
 
-    Must run inside a transaction that has locked the rows. What partners cannot see (a staff note) is announced by
-    nothing. See ``storage.event_changes`` for the parts.
+    Must run inside a transaction that has locked the rows. A change that partners cannot see (a staff note) emits no
+    event. See ``storage.event_changes`` for the parts.
     """
     before = await event_changes.snapshot(connection, access, type_, row_ids)
     yield

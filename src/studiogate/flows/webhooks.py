@@ -1,4 +1,4 @@
-"""Endpoints come, change and go; deliveries are asked for again."""
+"""Create, change and delete webhook endpoints; test them and repeat deliveries."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,12 +32,12 @@ class Replay:
 
 
 def purpose_of(access: Access, endpoint_id: UUID | str) -> str:
-    """What an endpoint's secret is sealed for."""
+    """Return the purpose with which an endpoint's secret is sealed."""
     return f"webhook endpoint {access.studio_id} {endpoint_id}"
 
 
 async def create(connection: Connection, access: Access, sealer: Sealer, details: Mapping[str, Any]) -> str | Refusal:
-    """The new endpoint with its secret. The caller holds the transaction."""
+    """Create an endpoint and return it with its secret. Must run inside a transaction."""
     await endpoints.lock_studio(connection, access)
     if await endpoints.count_live(connection, access) >= MAXIMUM_ENDPOINTS:
         return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAXIMUM_ENDPOINTS})
@@ -76,7 +76,7 @@ async def delete(connection: Connection, access: Access, endpoint_id: str) -> Re
 
 
 async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, endpoint_id: str) -> str | Refusal:
-    """A new secret; the one before it signs beside it for a day."""
+    """Issue a new secret and return the endpoint with it; the previous secret also signs for a day."""
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
     secret = new_secret()
@@ -88,7 +88,7 @@ async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, 
 
 
 async def test(connection: Connection, access: Access, endpoint_id: str) -> str | Refusal:
-    """Send the endpoint a message that is no event, also while it is disabled."""
+    """Send the endpoint a message that is not an event, even while it is disabled."""
     wire = await endpoints.read_endpoint(connection, access, endpoint_id)
     if wire is None:
         return NOT_FOUND
@@ -118,7 +118,7 @@ def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:
 
 
 async def replay(connection: Connection, access: Access, endpoint_id: str, wanted: Replay) -> str | Refusal:
-    """Deliver again what happened in a span of time, oldest first, up to a bound that the answer tells."""
+    """Deliver the events of a time span again, oldest first, up to a limit; the response says if there are more."""
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
     await events.lock_head(connection, access)
@@ -141,7 +141,7 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
 
 
 async def redeliver(connection: Connection, access: Access, event_id: str) -> str | Refusal:
-    """Deliver one event again, to every endpoint that wants it and that this key may manage."""
+    """Deliver one event again, to every endpoint that subscribes to it and that this key may manage."""
     if await events.read_event(connection, access, event_id) is None:
         return NOT_FOUND
     await events.lock_head(connection, access)

@@ -1,4 +1,4 @@
-"""Booking, cancelling, promoting, and what the staff do to classes and bookings.
+"""Book, cancel, promote, and the actions of staff on classes and bookings.
 
-Every flow walks the same way: lock the class row, lock the members' rows by id, look, decide in pure Python, record.
+Every flow takes the same steps: lock the class row, lock the member rows by id, read, decide in pure Python, write.
 """

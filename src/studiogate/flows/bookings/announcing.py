@@ -1,4 +1,4 @@
-"""What the booking flows tell: one event a change, in the transaction that makes it."""
+"""Emit the events of the booking flows: one event per change, in the transaction that makes it."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -16,7 +16,7 @@ Entry = WaitingEntry | LiveEntry
 
 
 def before_cancelling(booking: BookingFacts, entry: LiveEntry | None) -> dict[str, object]:
-    """What of a booking changes by its end; the statement that ends it tells."""
+    """Return the previous values of what a cancellation changes; the statement that cancels emits the event."""
     previous: dict[str, object] = {"status": booking.status.value}
     if booking.class_spot_id is not None:
         previous["class_spot_id"] = booking.class_spot_id
@@ -26,7 +26,7 @@ def before_cancelling(booking: BookingFacts, entry: LiveEntry | None) -> dict[st
 
 
 async def cancelled(connection: Connection, access: Access, entry: LiveEntry | None, purchase_id: UUID | None) -> None:
-    """What else ends or begins with it: the waitlist entry that it had, the fee that it cost."""
+    """Announce what else a cancellation changes: the booking's waitlist entry ends, a fee is charged."""
     if entry is not None:
         before: dict[str, object] = {"status": entry.status}
         if entry.position is not None:
@@ -64,8 +64,8 @@ async def moved_up(
     renumbered: Sequence[Renumbered],
     skipped: Mapping[UUID, str | None] = MappingProxyType({}),
 ) -> None:
-    """Positions far from the front are nobody's news. ``skipped`` holds the skip reasons that entries had before, where
-    they changed in this transaction."""
+    """Announce new waitlist positions, but only near the front. ``skipped`` holds the skip reasons that entries had
+    before, where they changed in this transaction."""
     near = [each for each in renumbered if each.position <= POSITIONS_TOLD]
     await emit(
         connection, access, EventType.WAITLIST_UPDATED, *[Change(each.entry_id, _moved(each, skipped)) for each in near]

@@ -1,4 +1,4 @@
-"""POST /bookings, and asking beforehand."""
+"""Book a class (POST /bookings), and validate a booking beforehand."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -33,9 +33,9 @@ class WantedBooking(NamedTuple):
 async def book(
     connection: Connection, access: Access, wanted: WantedBooking, once: Once | None = None, status: int | None = None
 ) -> str | Refusal | FirstResult:
-    """Take a seat, join the waitlist, or say every reason why not. The caller holds the transaction.
+    """Take a seat, join the waitlist, or refuse with every reason. Must run inside a transaction.
 
-    ``once`` is claimed here, and a new booking remembered under it with ``status``, the caller's word for a success.
+    ``once`` is claimed here, and a new booking is remembered under it with ``status``, the success status code.
     """
     key = None if once is None else once.key
     found = await locking.lock_class_and_member(connection, access, wanted.class_id, wanted.member_id, key)
@@ -55,7 +55,7 @@ async def book(
     if wanted.member_id not in people.members:
         return NO_MEMBER
     if people.waiting:
-        # Those who wait come first, also before a newcomer who arrives while a seat happens to be free.
+        # Waiting members come first, even if a seat happens to be free when a new request arrives.
         situation, people = await promotion.promote(connection, access, situation, people)
     decision = decide_booking(_attempt(situation, people, wanted))
     refusal = decision.refusal
@@ -82,7 +82,7 @@ def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedB
 
 
 async def validate(connection: Connection, access: Access, wanted: WantedBooking) -> dict[str, Any] | Refusal:
-    """What book would answer now, without any effect."""
+    """Return what ``book`` would decide now, without any effect."""
     situation = await locking.find_class(connection, access, wanted.class_id)
     if situation is None:
         return NO_CLASS

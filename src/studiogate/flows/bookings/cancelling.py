@@ -1,4 +1,4 @@
-"""DELETE /bookings/{id}, its preview, and the receipt."""
+"""Cancel a booking (DELETE /bookings/{id}) with a receipt, and preview a cancellation."""
 
 import json
 from uuid import UUID
@@ -38,9 +38,9 @@ async def cancel(
     status: int | None = None,
     cause: CancellationCause = CancellationCause.PARTNER,
 ) -> str | Refusal | FirstResult:
-    """Cancel by the policy frozen on the booking and promote who waits. The caller holds the transaction.
+    """Cancel by the policy frozen on the booking and promote waiting members. Must run inside a transaction.
 
-    ``once`` is claimed here, and the receipt remembered under it with ``status``, the caller's word for a success.
+    ``once`` is claimed here, and the receipt is remembered under it with ``status``, the success status code.
     """
     found = await locking.lock_booking(connection, access, booking_id, None if once is None else once.key)
     if found is None:
@@ -61,7 +61,7 @@ async def cancel(
 
 
 async def preview(connection: Connection, access: Access, booking_id: str) -> str | Refusal:
-    """The receipt that cancelling now would give, without any effect."""
+    """Return the receipt that cancelling now would produce, without any effect."""
     found = await locking.find_class_of_booking(connection, access, booking_id)
     if found is None:
         return NOT_FOUND
@@ -97,7 +97,7 @@ async def _decide(
 def _plan(
     situation: ClassSituation, people: PeopleSituation, booking: BookingFacts, cancellation: Cancellation
 ) -> list[PromotionStep]:
-    """Who gets a seat once this booking has gone."""
+    """Plan who gets a seat once this booking is cancelled."""
     freed = situation.class_._replace(booked_count=situation.class_.booked_count - cancellation.seat_freed)
     waiting = tuple(entry for entry in people.waiting if entry.booking_id != booking.id)
     spots = tuple(
@@ -152,7 +152,7 @@ async def record_cancellation(
     once: Once | None = None,
     answer_status: int | None = None,
 ) -> str:
-    """Booking, seat, credit, fee, receipt and events; returns the receipt."""
+    """Write a cancellation (booking, seat, credit, fee, receipt and events) and return the receipt."""
     booking, entry = held.booking, held.entry
     if entry is not None:
         await leaving.end_entry(connection, access, booking.class_id, entry, entry_becomes)

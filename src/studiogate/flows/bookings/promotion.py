@@ -1,4 +1,4 @@
-"""Free seats go to those who wait, inside the transaction that freed them."""
+"""Give free seats to waiting members, inside the transaction that freed them."""
 
 from datetime import datetime
 from uuid import UUID
@@ -35,11 +35,11 @@ async def look_at_people(
     seats: int,
     lock: bool = True,
 ) -> PeopleSituation:
-    """The members, and as many of those who wait as it takes to know whose the free ``seats`` are.
+    """Read the members, and as many waiting members as it takes to decide who gets the free ``seats``.
 
-    The first hundred nearly always say it. Where they leave a seat over, all who wait are looked at: a newcomer must
-    not overtake somebody further down. Their locks are then taken in two goes, out of the order; should that end in a
-    deadlock, PostgreSQL breaks it and the whole is done again.
+    The first hundred are nearly always enough. If they leave a seat free, all waiting members are read: a newcomer must
+    not overtake one further back. Locks are then taken in two steps, out of order; if that causes a deadlock,
+    PostgreSQL breaks it and the transaction is repeated.
     """
     waiting = situation.class_.waitlist_count if seats > 0 else 0
     depth = min(waiting, facts.WAITING_LOOKED_AT)
@@ -62,14 +62,14 @@ def _leaves_seats_over(situation: ClassSituation, people: PeopleSituation, seats
 async def promote(
     connection: Connection, access: Access, situation: ClassSituation, people: PeopleSituation
 ) -> tuple[ClassSituation, PeopleSituation]:
-    """Give free seats to eligible entries in join order; return what the class and its people are then."""
+    """Give free seats to eligible entries in join order; return the class and its people afterwards."""
     class_ = situation.class_
     steps = plan_promotions(class_, situation.policy, people.waiting, people.spots, people.now)
     return _after(situation, people, await record_steps(connection, access, class_, steps, people.now))
 
 
 def foresee(situation: ClassSituation, people: PeopleSituation) -> tuple[ClassSituation, PeopleSituation]:
-    """What ``promote`` would leave behind, without any effect."""
+    """Return what ``promote`` would return, without any effect."""
     steps = plan_promotions(situation.class_, situation.policy, people.waiting, people.spots, people.now)
     verdicts = ((step.entry, step.verdict) for step in steps)
     return _after(situation, people, [(entry, verdict) for entry, verdict in verdicts if isinstance(verdict, Promote)])
@@ -96,9 +96,9 @@ async def record_steps(
 async def convert(
     connection: Connection, access: Access, situation: ClassSituation, decision: BookingDecision, now: datetime
 ) -> str:
-    """Confirm the waitlisted booking of a member who takes an open seat by their own request; return it in wire form.
+    """Confirm the waitlisted booking of a member who takes an open seat at their own request; return it in wire form.
 
-    Nobody promoted them, so ``promoted_at`` stays empty on the booking and there is no promotion grace."""
+    This is not a promotion, so ``promoted_at`` stays empty on the booking and there is no promotion grace."""
     class_id = situation.class_.id
     entry = await facts.entry_of_booking(connection, access, decision.converts)
     taken = Promote(decision.membership, decision.class_spot_id, decision.credits_required)
@@ -143,7 +143,7 @@ def _paid(membership: MembershipFacts, verdict: Promote) -> MembershipFacts:
 
 
 def open_seats(situation: ClassSituation, people: PeopleSituation) -> int:
-    """Seats that a newcomer may take: the free ones that nobody eligible waits for."""
+    """Return how many seats a newcomer may take: the free ones that no eligible member waits for."""
     class_ = situation.class_
     eligible = eligible_waiting(class_, people.waiting, people.spots, people.now) if people.waiting else 0
     return seats_open_to_newcomers(class_, situation.policy, eligible, people.now)

@@ -1,4 +1,4 @@
-"""What the staff do, and partners see the effects of: cancel a class, change its capacity, check in, no-show."""
+"""Actions of staff whose effects partners see: cancel a class, change its capacity, check in, mark a no-show."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -44,7 +44,7 @@ class ChangedCapacity:
 
 
 async def cancel_class(connection: Connection, access: Access, class_id: UUID) -> CancelledClass | Refusal:
-    """Cancel a class and all its bookings, free of charge; credits return, the waitlist expires."""
+    """Cancel a class and all its bookings, free of charge; credits are returned, the waitlist expires."""
     async with connection.transaction():
         situation = await locking.lock_class(connection, access, class_id)
         if situation is None:
@@ -68,7 +68,7 @@ async def cancel_class(connection: Connection, access: Access, class_id: UUID) -
 async def cancel_with_class(
     connection: Connection, access: Access, situation: ClassSituation, booking_id: UUID, cause: CancellationCause
 ) -> int:
-    """Cancel one booking because of what happened to its class; returns the credits that came back."""
+    """Cancel one booking because its class was cancelled or has started; return the number of credits returned."""
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
     cancellation = _cancellation(situation, held, cause)
     await record_cancellation(
@@ -90,7 +90,7 @@ def _cancellation(situation: ClassSituation, held: BookingSituation, cause: Canc
 async def change_capacity(
     connection: Connection, access: Access, class_id: UUID, capacity: int
 ) -> ChangedCapacity | Refusal:
-    """Raise or lower the capacity. New seats go to those who wait; a seat that is taken cannot be taken away."""
+    """Raise or lower the capacity, but not below the seats taken. New seats go to waiting members."""
     async with connection.transaction():
         situation = await locking.lock_class(connection, access, class_id)
         if situation is None:
@@ -98,7 +98,7 @@ async def change_capacity(
         if capacity < situation.class_.booked_count:
             return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
         if capacity == situation.class_.capacity:
-            # Nothing of the class changes but what promotions move, and these have events of their own.
+            # The class changes only by promotions, which have events of their own.
             return ChangedCapacity(capacity, await fill_free_seats(connection, access, class_id))
         await class_clock.announce_first(connection, access, class_id)
         async with changing(connection, access, EventType.CLASS_UPDATED, class_id):
@@ -108,7 +108,7 @@ async def change_capacity(
 
 
 async def fill_free_seats(connection: Connection, access: Access, class_id: UUID) -> int:
-    """Promote whoever is eligible for a free seat. The caller holds the transaction."""
+    """Promote members who are eligible for a free seat; return how many. Must run inside a transaction."""
     situation = await locking.lock_class(connection, access, class_id)
     if situation is None or not situation.has_seat_and_waitlist:
         return 0
@@ -121,7 +121,7 @@ async def fill_free_seats(connection: Connection, access: Access, class_id: UUID
 async def mark(
     connection: Connection, access: Access, booking_id: UUID, status: Mark, *, undoes: Mark | None = None
 ) -> Mark | Refusal:
-    """Check in, mark as no-show, or take that back; ``undoes`` is what is taken back."""
+    """Check in, mark as no-show, or undo that; ``undoes`` is the status that is undone."""
     async with connection.transaction():
         found = await locking.lock_class_of_booking(connection, access, booking_id)
         if found is None:
@@ -139,7 +139,7 @@ async def mark(
 
 
 def _mark_refusal(current: BookingStatus, target: Mark, undoes: Mark | None) -> Refusal | None:
-    """Only who has a seat is marked: who waits becomes confirmed by promotion, which takes the seat and the credit."""
+    """Refuse to mark a booking without a seat: only promotion, which takes seat and credit, confirms a waiting one."""
     if current not in SEAT_HOLDING:
         return Refusal(Code.INVALID_TRANSITION, {"from": str(current), "to": target})
     if undoes is not None and current != undoes:

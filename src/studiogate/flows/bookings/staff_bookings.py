@@ -1,4 +1,4 @@
-"""What staff do to one booking by hand: promote a waiting member, cancel a booking free of charge."""
+"""Actions of staff on one booking: promote a waiting member, cancel a booking free of charge."""
 
 import json
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ class PromotedEntry(NamedTuple):
 
 
 async def promote_entry(connection: Connection, access: Access, entry_id: UUID) -> PromotedEntry | Refusal:
-    """Give a free seat to a waiting member that staff chose, whatever their position and the waitlist's mode.
+    """Give a free seat to a waiting member whom staff chose, regardless of position and waitlist mode.
 
     Every rule but the booking window is checked again, as for any promotion; on a refusal nothing changes.
     """
@@ -58,7 +58,7 @@ def _entry_of(people: PeopleSituation, entry_id: UUID) -> WaitingEntry:
 async def cancel_booking(
     connection: Connection, access: Access, booking_id: UUID, reason: str | None = None
 ) -> dict[str, Any] | Refusal:
-    """Cancel a booking for the studio: no fee, the credit returns, also after the start. Returns the receipt."""
+    """Cancel a booking for the studio, without a fee, and return the receipt; even after the start, credits return."""
     async with connection.transaction():
         done = await cancelling.cancel(connection, access, str(booking_id), reason, cause=CancellationCause.STUDIO)
         if isinstance(done, Refusal | FirstResult):
