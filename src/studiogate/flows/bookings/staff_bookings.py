@@ -58,7 +58,7 @@ def _entry_of(people: PeopleSituation, entry_id: UUID) -> WaitingEntry:
 async def cancel_booking(
     connection: Connection, access: Access, booking_id: UUID, reason: str | None = None
 ) -> dict[str, Any] | Refusal:
-    """Cancel a booking for the studio, without a fee, and return the receipt; even after the start, credits return."""
+    """Cancel a booking for the studio, even after the start: no fee, the credit is returned. Returns the receipt."""
     async with connection.transaction():
         done = await cancelling.cancel(connection, access, str(booking_id), reason, cause=CancellationCause.STUDIO)
         if isinstance(done, Refusal | FirstResult):

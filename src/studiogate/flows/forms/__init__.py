@@ -1,1 +1,1 @@
-"""Saving forms, and what people do with them."""
+"""Save forms, and process submissions, uploads and mails."""

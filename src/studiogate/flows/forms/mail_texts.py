@@ -1,4 +1,4 @@
-"""The texts of mails: a plain part and an HTML part, every value escaped, no header made of anything but one line."""
+"""The texts of mails: a plain part and an HTML part; every value is escaped, every header is a single line."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _TEMPLATES = Environment(
 
 
 def warm() -> None:
-    """Compile every template now: a process that gives up root may not be able to read them later."""
+    """Compile every template now: a process that drops root privileges may not be able to read them later."""
     for name in _TEMPLATES.list_templates():
         _TEMPLATES.get_template(name)
 
@@ -54,12 +54,12 @@ class MailContent:
     answers: Sequence[Answer]
     submitted_at: datetime
     timezone: str
-    # Where the recipient verifies the submission; None where it is verified.
+    # Where the recipient verifies the submission; None if it is verified.
     verify_url: str | None = None
 
 
 def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> list[Answer]:
-    """Questions and answers in the form's order. Signatures and files are told of, not sent."""
+    """Return questions and answers in the form's order. Signatures and files are mentioned, not sent."""
     ordered = sorted(fields, key=lambda field: field.get("order") or 0)
     return [
         Answer(str(field.get("label")), _shown(field, data[field["key"]])) for field in ordered if field["key"] in data
@@ -81,7 +81,7 @@ def _shown(field: Mapping[str, Any], value: Any) -> str:
 
 
 def message(content: MailContent, mail_id: UUID, sender: str, now: datetime) -> EmailMessage:
-    """Ready to be sent. The id is the same at every try, so that a mail that arrives twice is seen to be one."""
+    """Return a mail that is ready to be sent; its id is the same in every attempt, so duplicates can be recognized."""
     ascii_only = (content.recipient + content.submitter_email + sender).isascii()
     mail = EmailMessage(policy=SMTP if ascii_only else SMTPUTF8)
     mail["Subject"] = _line(_subject(content))[:MAX_SUBJECT]

@@ -1,4 +1,4 @@
-"""Which mails a submission causes, queued in its own transaction; how the worker takes and settles them."""
+"""Queue the mails of a submission in its own transaction; let the worker claim and settle them."""
 
 import json
 from collections.abc import Mapping
@@ -21,12 +21,12 @@ from studiogate.storage.mails import QueuedMail
 
 LEASE_SECONDS = 120
 VERIFICATION_LIFE = timedelta(days=7)
-# After the first try: a minute, then longer, for two days in all.
+# Delays between attempts: a minute after the first, then longer, two days in total.
 RETRY_SECONDS = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 
 
 class Links(NamedTuple):
-    """Where links in mails lead, and what opens the secrets that they are signed with."""
+    """The origin of links in mails, and the sealer that opens the secrets that they are signed with."""
 
     origin: str
     sealer: Sealer
@@ -34,7 +34,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClaimedMail:
-    """A mail that is ours to send until its lease ends."""
+    """A mail that only this worker may send until its lease ends."""
 
     studio_id: UUID
     id: UUID
@@ -45,8 +45,8 @@ class ClaimedMail:
 async def queue(
     connection: Connection, access: Access, settings: FormSettings, submission_id: UUID, submitter: str
 ) -> None:
-    """Queue the mails of a submission. An address that has had its confirmations for the hour gets no further one:
-    a form must not be a way to flood somebody's mailbox. Must run inside a transaction."""
+    """Queue the mails of a submission. Must run inside a transaction. Confirmations per address and hour are limited: a
+    form must not be a way to flood somebody's mailbox."""
     wanted = wanted_mails(settings, submitter)
     if settings.send_confirmation_email:
         sent = await mails.lock_and_count_confirmations(connection, access, submitter)
@@ -77,8 +77,8 @@ async def claim(database: Database, studio_id: UUID, at_most: int, links: Links)
 
 
 def _content(studio_id: UUID, row: Mapping[str, Any], links: Links) -> mail_texts.MailContent:
-    """What the mail says. To an address that nobody has verified it repeats nothing that was typed: otherwise a form
-    would send anybody's text to anybody."""
+    """Return the content of the mail. To an unverified address it repeats nothing that was typed: otherwise a form
+    could be used to send any text to anybody."""
     to_stranger = row["kind"] == "confirmation" and not row["verified"]
     return mail_texts.MailContent(
         row["kind"],
@@ -112,7 +112,7 @@ async def settle_sent(database: Database, mail: ClaimedMail) -> None:
 
 
 async def settle_failed(database: Database, mail: ClaimedMail, problem: str, *, for_good: bool) -> bool:
-    """Whether there is another try."""
+    """Record a failed attempt; return whether there will be another."""
     again = not for_good and mail.attempts <= len(RETRY_SECONDS)
     wait = RETRY_SECONDS[mail.attempts - 1] if again else None
     async with database.transaction() as connection:

@@ -1,4 +1,4 @@
-"""What happens to a submission after it was made: its email is verified, staff decide about it."""
+"""Verify the email of a submission, and record the decision of staff about it."""
 
 from uuid import UUID
 
@@ -16,7 +16,7 @@ NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 async def verify(connection: Connection, access: Access, form_id: UUID, submission_id: UUID) -> Refusal | None:
-    """Verify a submission whose confirmation mail was opened; a second time changes nothing.
+    """Verify a submission by its confirmation mail; a second time changes nothing.
 
     Must run inside a transaction. Form and email are locked first, as when a submission is made: of several
     submissions to a form that takes one per email, only the first that is verified counts.
@@ -36,8 +36,8 @@ async def verify(connection: Connection, access: Access, form_id: UUID, submissi
 
 
 async def _locked(connection: Connection, access: Access, submission_id: UUID) -> KeptSubmission | None:
-    """Lock a submission. The email is locked before the row, as by those who create a member and give them their
-    submissions."""
+    """Lock and return a submission. The email is locked before the row, in the same order as where a new member is
+    assigned their submissions."""
     email = await storage.email_of_submission(connection, access, submission_id)
     if email is None:
         return None
@@ -46,7 +46,7 @@ async def _locked(connection: Connection, access: Access, submission_id: UUID) -
 
 
 async def verify_from_page(database: Database, access: Access, form_id: UUID, submission_id: UUID) -> Refusal | None:
-    """The hosted page's entry: the same in a transaction of its own."""
+    """Do the same for the hosted page, in its own transaction."""
 
     async def transaction() -> Refusal | None:
         async with database.transaction() as connection:
@@ -60,7 +60,7 @@ async def decide(
 ) -> SubmissionStatus | Refusal:
     """Move a submission to the state that staff chose. Opens its own transaction.
 
-    Whoever confirms a submission vouches for it: it is verified then. Partners see the new state and a later
+    Staff who confirm a submission vouch for it, so it is verified as well. Partners see the new state and a later
     ``updated_at``; there is no event for it.
     """
     async with connection.transaction():

@@ -1,4 +1,4 @@
-"""POST /forms and PUT /forms/{id}."""
+"""Create and update forms (POST /forms and PUT /forms/{id})."""
 
 import json
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ SLUG_TAKEN = Refusal(Code.SLUG_TAKEN, param="slug")
 
 @dataclass(frozen=True, slots=True)
 class WantedForm:
-    """A form to be made; without a slug it gets one from its title."""
+    """A form to be created; without a slug it gets one from its title."""
 
     title: str
     slug: str | None = None
@@ -41,7 +41,7 @@ class WantedForm:
 
 
 async def create(connection: Connection, access: Access, wanted: WantedForm) -> str | Refusal:
-    """A new form, whose definition has been checked. The caller holds the transaction."""
+    """Create a form whose definition has been checked. Must run inside a transaction."""
     slug = wanted.slug or await _slug_from(connection, access, wanted.title)
     content = FormContent(wanted.title, slug, wanted.description, wanted.fields, wanted.settings, wanted.status)
     wire = await storage.insert_form(connection, access, _canonical(content))
@@ -84,8 +84,8 @@ def _canonical(content: FormContent) -> FormContent:
 def _steps(before: FormContent, after: FormContent) -> list[FormContent]:
     """Return the states that a change goes through, each announced by its own event.
 
-    Readers without forms:write see what a form is while it is published, so an event that they get must not hold
-    what it was before or is after that. Publishing is announced after the changes of the draft, withdrawing before.
+    Readers without forms:write see a form only while it is published, so an event that they get must not contain its
+    content before or after that. Publishing is announced after the changes of the draft, withdrawing before them.
     """
     if before.status == after.status or FormStatus.PUBLISHED not in (before.status, after.status):
         return [after]
@@ -96,7 +96,7 @@ def _steps(before: FormContent, after: FormContent) -> list[FormContent]:
 
 
 def _size_refusal(given: Mapping[str, Any], after: FormContent) -> Refusal | None:
-    """An older form that is larger can still be renamed or archived: only a given definition is measured."""
+    """Refuse a given definition that is too large; an older form that is larger can still be renamed or archived."""
     names = [name for name in ("fields", "settings") if name in given]
     if not names or definition_size(after.fields, after.settings) <= MAX_DEFINITION:
         return None

@@ -1,4 +1,4 @@
-"""POST /forms/{id}/submissions, and the same from the hosted page: one flow, one judgement."""
+"""Take submissions by POST /forms/{id}/submissions and from the hosted page: one flow, with the same checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -35,8 +35,8 @@ BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be
 
 @dataclass(frozen=True, slots=True)
 class WantedSubmission:
-    """What somebody sends. ``member_id``: the hosted page knows who it is by a signed link; ``page_token``: which
-    page it was sent from, so that a page that is sent twice makes one submission."""
+    """A submission as it was sent. ``member_id``: the member whom the hosted page knows by a signed link;
+    ``page_token``: the page it was sent from, so that a page that is sent twice makes one submission."""
 
     submitter_email: str
     submitter_name: str | None = None
@@ -48,7 +48,7 @@ class WantedSubmission:
 async def submit(
     connection: Connection, access: Access, form_id: str | UUID, wanted: WantedSubmission, *, mails: bool
 ) -> str | Refusal:
-    """Take a submission, or say everything that is wrong with it. The caller holds the transaction."""
+    """Take a submission, or refuse with everything that is wrong with it. Must run inside a transaction."""
     form = _as_seen_by(access, await storage.lock_form(connection, access, form_id))
     email = normalize_email(wanted.submitter_email)
     if form is None:
@@ -75,8 +75,8 @@ async def submit(
 
 
 async def _lock_order(connection: Connection, access: Access, form: FormSituation, email: str | None) -> None:
-    """Let submissions that decide about each other come one after the other: those of a form that takes a limited
-    number, and those of one email."""
+    """Serialize submissions that depend on each other: those to a form that takes a limited number, and those of one
+    email."""
     if form.settings.max_submissions is not None:
         await storage.lock_count(connection, access, form.id)
     if email is not None:
@@ -92,7 +92,7 @@ def _page_key(form: FormSituation, wanted: WantedSubmission, email: str) -> byte
 async def submit_from_page(
     database: Database, access: Access, form_id: UUID, wanted: WantedSubmission, *, mails: bool
 ) -> str | Refusal:
-    """The hosted page's way in: the same, in a transaction of its own."""
+    """Do the same for the hosted page, in its own transaction."""
 
     async def transaction() -> str | Refusal:
         async with database.transaction() as connection:
@@ -104,7 +104,7 @@ async def submit_from_page(
 async def reason_against(
     connection: Connection, access: Access, form: FormSituation | PageForm, email: str | None
 ) -> NotAccepting | None:
-    """Return why the form takes no submission now (from this email, where it is known).
+    """Return why the form takes no submission now (from this email, if it is known), or None if it does.
 
     Without the locks of a submission the answer is only a hint: it can change before one is made.
     """
@@ -122,7 +122,7 @@ async def reason_against(
 async def answer_faults(
     connection: Connection, access: Access, form_id: str | None, email: object, data: object
 ) -> list[Fault]:
-    """What is wrong with a submission that is no whole one, as far as its parts can be read. Nothing is kept."""
+    """Return what is wrong with an incomplete submission, as far as its parts can be read. Nothing is stored."""
     faults = [BAD_EMAIL] if isinstance(email, str) and normalize_email(email) is None else []
     if form_id is None or not isinstance(data, Mapping):
         return faults
@@ -144,14 +144,14 @@ async def _judge(connection: Connection, access: Access, form: FormSituation, an
     judgement = judge(form.fields, answers, Setting(form.country, uploads))
     if too_many is None:
         return judgement
-    # The files were not looked up, so whatever was found about them says nothing.
+    # The files were not looked up, so the faults found about them are meaningless.
     about_files = file_keys(form.fields)
     others = [fault for fault in judgement.faults if fault.loc[-1] not in about_files]
     return judgement._replace(faults=[too_many, *others])
 
 
 def _as_seen_by(access: Access, form: FormSituation | None) -> FormSituation | None:
-    """Return None for a form that does not exist for this access: not even its faults tell of its fields."""
+    """Return None for a form that does not exist for this access: not even faults may reveal its fields."""
     return form if form is not None and exists_for(access, form.status) else None
 
 
@@ -163,8 +163,8 @@ async def _with_person(
     email: str,
     judgement: Judgement,
 ) -> NewSubmission:
-    """Add whom the submission is from: a known lead, a new one where the form says so, and, where it is verified, a
-    known member. The email must be locked."""
+    """Return the submission with its sender: a known lead, a new one if the form creates leads, and, if it is verified,
+    a known member. The email must be locked."""
     verified = is_verified_by_origin(access, wanted.member_id)
     member_id, lead_id = await storage.find_person(connection, access, email)
     if member_id is None and lead_id is None and form.settings.create_lead:

@@ -1,4 +1,4 @@
-"""A file for a form's field: taken in as it arrives, judged by its content, kept with its row or not at all."""
+"""Upload a file for a form's field: read as it arrives, checked by its content, stored with its row or not at all."""
 
 import asyncio
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class FormForUpload:
 
     @property
     def largest(self) -> int:
-        """The most that any field takes: how much to read before the field is known."""
+        """The largest size that any field accepts: how much to read before the field is known."""
         return max((size_limit(each) for each in self.fields.values()), default=DEFAULT_MAX_SIZE)
 
 
@@ -47,7 +47,7 @@ def size_limit(field: Mapping[str, Any]) -> int:
 
 
 async def form_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
-    """The form, before a byte of the file is read."""
+    """Return the form, before any byte of the file is read."""
     form = await submitting.find_form(connection, access, form_id)
     if form is None or not exists_for(access, form.status):
         return NOT_FOUND
@@ -55,7 +55,7 @@ async def form_for_uploads(connection: Connection, access: Access, form_id: str 
 
 
 async def open_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
-    """The form, where it takes submissions now."""
+    """Return the form if it takes submissions now, else a refusal."""
     form = await form_for_uploads(connection, access, form_id)
     return form if isinstance(form, Refusal) or form.closed is None else not_accepting(form.closed)
 
@@ -65,7 +65,7 @@ def _file_fields(form: FormSituation) -> dict[str, Mapping[str, Any]]:
 
 
 async def judge(form: FormForUpload, field_key: str, filename: str, file: IncomingFile) -> NewUpload | Refusal:
-    """What is kept of a file that has arrived whole, or what is wrong with it."""
+    """Return the row for a file that has arrived completely, or what is wrong with the file."""
     field = form.fields.get(field_key)
     if field is None:
         return invalid(NO_SUCH_FIELD)
@@ -115,6 +115,6 @@ async def record(
 async def record_from_page(
     database: Database, access: Access, form: FormForUpload, upload: NewUpload, quota: UploadQuota
 ) -> str | Refusal:
-    """The hosted page's entry: the same in a transaction of its own."""
+    """Do the same for the hosted page, in its own transaction."""
     async with database.transaction() as connection:
         return await record(connection, access, form, upload, quota)
