@@ -1,4 +1,4 @@
-"""Who asks, and what they may see: the argument that no storage function can be called without."""
+"""The caller's identity and permissions: an argument that every storage function requires."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Scope(StrEnum):
     EVENTS_READ = "events:read"
 
 
-# What each scope grants, in the words of the OpenAPI document and `key create --help`.
+# What each scope grants, as shown in the OpenAPI document and by `key create --help`.
 SCOPE_GRANTS = {
     Scope.STUDIO_READ: "studio and locations",
     Scope.SCHEDULE_READ: "rooms, class types, instructors, classes and their spots",
@@ -61,9 +61,9 @@ class Actor(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One credential's reach: a studio, scopes, and the permitted locations (None: all of them).
+    """What a credential may access: a studio, scopes, and the permitted locations (None: all of them).
 
-    ``actor`` is written into every event of a change that is made with this access.
+    ``actor`` is recorded in the events of every change made with this access.
     """
 
     studio_id: UUID
@@ -83,17 +83,17 @@ class Access:
 
 
 def operator_access(studio_id: UUID) -> Access:
-    """The studio's own staff at the keyboard: everything in one studio."""
+    """Return the access of the studio's own staff: everything in one studio."""
     return Access(studio_id, "operator", frozenset(Scope), None, Actor.STAFF)
 
 
 def system_access(studio_id: UUID) -> Access:
-    """Return the access of what happens by itself (housekeeping, deliveries): everything in one studio."""
+    """Return the access of background jobs (housekeeping, deliveries): everything in one studio."""
     return Access(studio_id, "system", frozenset(Scope), None, Actor.SYSTEM)
 
 
 def visitor_access(studio_id: UUID) -> Access:
-    """Somebody on a hosted page: one studio's published forms, to be read and answered."""
+    """Return the access of a visitor on a hosted page: read and submit the published forms of one studio."""
     scopes = frozenset({Scope.FORMS_READ, Scope.FORM_SUBMISSIONS_WRITE})
     return Access(studio_id, "visitor", scopes, None, Actor.VISITOR)
 

@@ -17,7 +17,7 @@ def parse_id(value: object) -> str | None:
 
 
 def lower_ids(value: object) -> object:
-    """Return a value, or a list, with its ids in lower case and everything else as it is."""
+    """Return a value or a list with its ids in lower case and everything else unchanged."""
     if isinstance(value, list):
         return [parse_id(each) or each for each in value]
     return parse_id(value) or value

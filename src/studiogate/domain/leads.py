@@ -1,4 +1,4 @@
-"""Leads: how what is known about a person and what somebody sends about them become one."""
+"""Leads: how incoming data about a person is merged with what is stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ WRITABLE_STATUSES = tuple(status for status in LeadStatus if status is not LeadS
 
 @dataclass(frozen=True, slots=True)
 class LeadContact:
-    """Of a lead, what a create may fill in. An empty text, and None, say nothing."""
+    """The values of a lead that a create request may fill in. Empty strings and None count as not given."""
 
     first_name: str = ""
     last_name: str = ""
@@ -44,7 +44,7 @@ class LeadContact:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def filled_from(self, other: "LeadContact") -> "LeadContact":
-        """Only what is empty is filled; metadata merges, and what comes in wins."""
+        """Fill empty values from ``other``; metadata is merged, and that of ``other`` takes precedence."""
         return LeadContact(
             self.first_name or other.first_name,
             self.last_name or other.last_name,
@@ -55,7 +55,7 @@ class LeadContact:
 
 
 def merged(kept: Mapping[str, Any], incoming: Mapping[str, Any]) -> dict[str, Any]:
-    """Member by member, the incoming one wins. Campaign parameters of two visits are one set of parameters."""
+    """Merge metadata member by member, incoming first; the campaign parameters of both are merged in the same way."""
     both = {**kept, **incoming}
     before, after = kept.get(UTM), incoming.get(UTM)
     if isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -64,19 +64,19 @@ def merged(kept: Mapping[str, Any], incoming: Mapping[str, Any]) -> dict[str, An
 
 
 def with_campaign(metadata: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[str, Any]:
-    """``utm_*`` under ``metadata.utm``, beside what the caller put there."""
+    """Merge ``utm_*`` parameters into ``metadata.utm``, keeping what the caller put there."""
     return merged(metadata, {UTM: dict(parameters)}) if parameters else dict(metadata)
 
 
 def patched(kept: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """A shallow merge in which null deletes a key."""
+    """Return a shallow merge in which null deletes a key."""
     return {key: value for key, value in {**kept, **patch}.items() if not (key in patch and value is None)}
 
 
 def with_submission(
     metadata: Mapping[str, Any], form_id: UUID, submission_id: UUID, submitted_at: datetime
 ) -> dict[str, Any]:
-    """The newest submissions, the newest last."""
+    """Append a submission to the metadata, which keeps the newest ``SUBMISSIONS_KEPT``, newest last."""
     known = metadata.get(FORM_SUBMISSIONS)
     before = known if isinstance(known, list) else []
     entry = {
@@ -88,8 +88,8 @@ def with_submission(
 
 
 def metadata_too_large(metadata: Mapping[str, Any]) -> bool:
-    """Whether metadata would be stored with more bytes than a lead may have. The system's own submissions are not
-    counted; what a caller put in their place is."""
+    """Return whether metadata exceeds its maximum size as stored. The list of submissions that the system maintains
+    is not counted; anything else that a caller stored under its key is."""
     counted = dict(metadata)
     if _are_submissions(counted.get(FORM_SUBMISSIONS)):
         del counted[FORM_SUBMISSIONS]
@@ -108,7 +108,7 @@ def _is_submission(entry: object) -> bool:
 
 
 def with_note(notes_bytes: int, note: str) -> int:
-    """The bytes of the staff notes with another note, which begins on a line of its own."""
+    """Return the size of the staff notes in bytes after appending a note, which starts on a new line."""
     return notes_bytes + (1 if notes_bytes else 0) + len(note.encode())
 
 
@@ -119,7 +119,7 @@ def notes_refusal(notes_bytes: int, note: str | None) -> Refusal | None:
 
 
 def status_refusal(kept: str, wanted: str | None) -> Refusal | None:
-    """A lead that has become a member stays converted, whatever a partner writes."""
+    """Refuse a new status for a converted lead: one that has become a member stays converted."""
     if wanted is None or kept != LeadStatus.CONVERTED:
         return None
     return Refusal(Code.INVALID_TRANSITION, {"from": kept, "to": wanted}, "status")

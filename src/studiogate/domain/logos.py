@@ -1,4 +1,4 @@
-"""Which files can be a studio's logo, and the address that a logo is served at."""
+"""Which files are accepted as a studio's logo, and the path at which a logo is served."""
 
 import hashlib
 import io
@@ -12,7 +12,7 @@ from studiogate.domain.forms.content import examine
 PREFIX = "/logo/"
 MAX_BYTES = 512 * 1024
 MAX_SIDE = 4096
-# Pixels only: an SVG can hold scripts and references to other servers.
+# Raster formats only: an SVG can contain scripts and references to other servers.
 _SIZES: Mapping[str, Callable[[BinaryIO], images.Size | None]] = {
     "image/png": images.png_size,
     "image/jpeg": images.jpeg_size,
@@ -23,7 +23,7 @@ _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
 
 class Logo(NamedTuple):
-    """An image, and the last segment of its address. The name holds the content's hash: it never gets other content."""
+    """An image and the last segment of its path. The name contains a hash of the content, so it is immutable."""
 
     name: str
     content_type: str
@@ -31,13 +31,13 @@ class Logo(NamedTuple):
 
 
 class LogoFault(NamedTuple):
-    """Why a file cannot be a logo, as the rest of a sentence about the file."""
+    """Why a file is not accepted as a logo, worded to follow the file as its subject."""
 
     reason: str
 
 
 def read_logo(content: bytes) -> Logo | LogoFault:
-    """Judge a file by its content, never by its name."""
+    """Return the logo in a file, or why it is not accepted, judged by content and never by name."""
     if len(content) > MAX_BYTES:
         return LogoFault(f"is larger than {MAX_BYTES // 1024} KiB")
     stream = io.BytesIO(content)
@@ -58,5 +58,5 @@ def is_logo_name(text: str) -> bool:
 
 
 def logo_path(studio_slug: str, name: str) -> str:
-    """The path of a logo on this service."""
+    """Return the path of a logo on this service."""
     return f"{PREFIX}{studio_slug}/{name}"

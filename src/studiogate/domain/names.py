@@ -1,7 +1,7 @@
-"""What a name may consist of: names of people, titles of forms and classes, names of keys.
+"""Which characters a name may contain: names of people, titles of forms and classes, names of keys.
 
 A name is shown in lists, mails and logs beside other text. A control character breaks the line, a bidirectional
-control reverses what follows it, and an invisible character makes two different names look the same.
+control reverses the text that follows, and an invisible character makes two different names look the same.
 """
 
 import re
@@ -9,22 +9,22 @@ import re
 MAXIMUM_NAME = 200
 
 # Control characters and line separators; bidirectional controls (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
-# U+2069); characters that show nothing (soft hyphen, zero width space, word joiner, fillers, byte order mark, tags).
+# U+2069); invisible characters (soft hyphen, zero width space, word joiner, fillers, byte order mark, tags).
 _NEVER = (
     r"\x00-\x1f\x7f-\x9f\u2028\u2029"
     r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
     r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u2800\u3164\ufeff\uffa0"
     r"\ufff0-\ufffb\U000e0000-\U000e0fff"
 )
-# Persian and Indic names are written with the zero width (non-)joiner, emoji are joined by it: between two visible
-# characters it has a meaning, anywhere else it is only invisible.
+# Persian and Indic names use the zero width (non-)joiner, and it joins emoji: between two visible characters it has a
+# meaning, anywhere else it is merely invisible.
 _JOINER = r"[\u200c\u200d]"
 _VISIBLE = r"[^\s\u200c\u200d]"
 _REFUSED = re.compile(rf"[{_NEVER}]|(?<!{_VISIBLE}){_JOINER}|{_JOINER}(?!{_VISIBLE})")
 
 
 def name_fault(text: str, maximum: int = MAXIMUM_NAME) -> str | None:
-    """What is wrong with a name, to be put behind "must" or "should"; the length is checked before the characters."""
+    """Return what is wrong with a name, worded to follow "must" or "should". Length is checked before characters."""
     if len(text) > maximum:
         return f"have at most {maximum} characters"
     if _REFUSED.search(text):
@@ -33,5 +33,5 @@ def name_fault(text: str, maximum: int = MAXIMUM_NAME) -> str | None:
 
 
 def cleaned_name(text: str) -> str:
-    """A visitor's name with each refused character replaced by a space, cut to the length of a name."""
+    """Return a visitor's name truncated to the maximum length, with each refused character replaced by a space."""
     return _REFUSED.sub(" ", text[:MAXIMUM_NAME]).strip()

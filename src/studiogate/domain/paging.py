@@ -1,10 +1,10 @@
-"""Pages of a list: what a caller asks for and what it gets."""
+"""Pages of a list: the request for a page and the page itself."""
 
 from typing import NamedTuple
 
 DEFAULT_LIMIT = 50
 MAXIMUM_LIMIT = 200
-# A page ends early where it would grow beyond this; the envelope around the rows takes less than 256 bytes of it.
+# A page ends early rather than exceed this size; the envelope around the rows takes less than 256 bytes of it.
 MAXIMUM_PAGE_BYTES = 4 * 1024 * 1024
 MAXIMUM_ROWS_BYTES = MAXIMUM_PAGE_BYTES - 256
 

@@ -1,26 +1,29 @@
-"""People's addresses, in the one form in which they are compared and kept."""
+"""Email addresses and phone numbers, normalized to the form in which they are compared and stored."""
 
 import unicodedata
 
 import email_validator
 import phonenumbers
 
-# Characters, checked before anything looks at the text: NFKC takes quadratic time on combining marks.
+# In characters; checked before the text is processed, because NFKC takes quadratic time on combining marks.
 MAXIMUM_EMAIL = 254
 MAXIMUM_LOCAL_PART = 64
 MAXIMUM_PHONE = 50
 
-# The library refuses names reserved for tests and local use (example.test, studio.local). Whether mail arrives is
-# not ours to judge, and a partner's sandbox is full of them.
+# The library rejects domains reserved for tests and local use (example.test, studio.local). Deliverability is not
+# checked here, and partners' sandboxes use such domains heavily.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
 
 def normalize_email(text: str) -> str | None:
-    """Trim, NFKC, lower case, the domain in IDNA form; no dot or plus folding. None where it is no address."""
+    """Apply NFKC, trim, lower-case, and encode the domain with IDNA; return None if the text is not an address.
+
+    Dots and plus suffixes in the local part are kept.
+    """
     if len(text) > MAXIMUM_EMAIL:
         return None
     candidate = unicodedata.normalize("NFKC", text).strip().lower()
-    # The library normalizes the rest of the text once for each character of the local part.
+    # The library normalizes the rest of the text once per character of the local part.
     if len(candidate) > MAXIMUM_EMAIL or not 1 <= candidate.rfind("@") <= MAXIMUM_LOCAL_PART:
         return None
     try:
@@ -31,10 +34,11 @@ def normalize_email(text: str) -> str | None:
 
 
 def normalize_phone(text: str, country: str | None) -> str | None:
-    """E.164; a number without a country code is one of ``country``. None where no such number can exist.
+    """Return a phone number in E.164, or None if no such number can exist.
 
-    Possible, not valid: numbering plans grow faster than any list of valid ranges, and the ranges reserved for
-    fiction are in every sandbox. E.164 has no place for an extension, and to drop one would ring somewhere else.
+    A number without a country code belongs to ``country``. Numbers need only be possible, not valid: numbering plans
+    grow faster than any list of valid ranges, and sandboxes use the ranges reserved for fiction. A number with an
+    extension is refused: E.164 cannot represent it, and the number without it would reach somebody else.
     """
     if len(text) > MAXIMUM_PHONE:
         return None

@@ -1,7 +1,7 @@
-"""How large a JSON value is once PostgreSQL has stored it as jsonb.
+"""The size of a JSON value once PostgreSQL has stored it as jsonb.
 
-jsonb keeps numbers as decimals and writes them out in full: ``1e308`` is 5 bytes in a request and 309 in every answer
-after it. So a limit on what was sent does not bound what is stored, sent to readers and copied into events.
+jsonb stores numbers as decimals and writes them without an exponent: ``1e308`` takes 5 bytes in a request and 309 in
+every later response. A limit on the request therefore does not bound what is stored, returned and copied into events.
 """
 
 import json
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-# jsonb's own spacing, and Python's default.
+# Python's default separators, which are also those of jsonb.
 _WRITTEN = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def stored_size(value: Any, enough: int) -> int:
-    """Return the bytes of the value as PostgreSQL writes its jsonb; any number above ``enough`` where it is larger.
+    """Return the size in bytes of the value as PostgreSQL writes its jsonb, or any number above ``enough`` if larger.
 
-    What is far larger already as it was sent is not looked at further.
+    A value that is more than twice ``enough`` as sent is not examined further.
     """
     size = len(_WRITTEN(value).encode("utf-8", "surrogatepass"))
     if size > 2 * enough:
@@ -25,12 +25,12 @@ def stored_size(value: Any, enough: int) -> int:
 
 
 def _decimal_length(number: float) -> int:
-    """A decimal has no negative zero and no exponent."""
+    """Return the length of a number in jsonb, which has no negative zero and writes no exponent."""
     return len(format(Decimal(repr(number if number else 0.0)), "f"))
 
 
 def _floats(value: Any) -> Iterator[float]:
-    """All numbers with a fraction or an exponent, however deep."""
+    """Yield every number with a fraction or an exponent, at any depth."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
