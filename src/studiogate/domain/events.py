@@ -1,4 +1,4 @@
-"""What can happen, and who may hear of it."""
+"""Event types, and the scope required to read each."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from studiogate.domain.access import Scope
 
 DAYS_KEPT = 30
-# The whole table of the waitlist's positions is nobody's news: only those near the front are told.
+# Announcing every position of a waitlist helps nobody: events are emitted only for positions near the front.
 POSITIONS_TOLD = 20
 EVERYTHING = "*"
 
@@ -34,7 +34,7 @@ class EventType(StrEnum):
     WEBHOOK_ENDPOINT_DISABLED = "webhook_endpoint.disabled"
 
 
-# The scope that reads the resource; nobody without it hears of the event.
+# The scope that reads the resource; events are not delivered to credentials without it.
 READ_SCOPES: Mapping[EventType, Scope] = MappingProxyType(
     {
         EventType.BOOKING_CREATED: Scope.BOOKINGS_READ,
@@ -64,11 +64,11 @@ PATTERNS: tuple[str, ...] = (
     *dict.fromkeys(each.split(".")[0] + ".*" for each in EventType),
     *(each.value for each in EventType),
 )
-"""Everything that a subscription or a filter may name."""
+"""Every pattern that a subscription or a filter may contain."""
 
 
 def types_of(patterns: Iterable[str]) -> list[EventType]:
-    """The types that any of the patterns names."""
+    """Return the event types that match any of the patterns."""
     named = set(patterns)
     return [
         each

@@ -1,7 +1,7 @@
 """Service keys: ``sgk_live_<8-char id>_<secret><checksum>``.
 
-The secret has 256 random bits in base62; the checksum over everything before it lets a mistyped key be refused
-without asking the database. Only the secret's SHA-256 is kept.
+The secret has 256 random bits in base62. The checksum covers everything before it, so that a mistyped key is refused
+without a database query. Only the SHA-256 of the secret is stored.
 """
 
 import hashlib
@@ -41,14 +41,14 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What is kept of a credential; ``access`` is what it grants."""
+    """A stored credential; ``access`` is what it grants."""
 
     access: Access
     secrets: tuple[Secret, ...]
     expires_at: datetime | None
     revoked_at: datetime | None
     rate_limit: int | None
-    # When the secret that was presented ends; None where no rotation has replaced it.
+    # When the presented secret expires; None unless a rotation has replaced it.
     secret_expires_at: datetime | None = None
 
 
@@ -76,7 +76,7 @@ def new_key(credential_id: str, *, test: bool) -> str:
 
 
 def parse(key: str) -> PresentedKey | None:
-    """Take a key apart; None where its form or checksum is wrong."""
+    """Parse a key; return None if its format or checksum is wrong."""
     match = _KEY.fullmatch(key)
     if match is None or _checksum(key[:-CHECKSUM_LENGTH]) != match[4]:
         return None
@@ -88,7 +88,8 @@ def secret_hash(secret: str) -> bytes:
 
 
 def check(credential: Credential | None, presented: PresentedKey, now: datetime) -> Credential | Refusal:
-    """The credential, or why this key opens nothing. That it expired is told only to whoever holds a right secret."""
+    """Return the credential, or why the key is refused. Only a caller with a correct secret learns that it expired or
+    was revoked."""
     secret = credential and _matching(credential.secrets, presented.secret_hash)
     if credential is None or secret is None:
         return Refusal(Code.INVALID_API_KEY)

@@ -55,7 +55,7 @@ class LeadContact:
 
 
 def merged(kept: Mapping[str, Any], incoming: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge metadata member by member, incoming first; the campaign parameters of both are merged in the same way."""
+    """Merge metadata member by member, incoming values taking precedence; campaign parameters likewise."""
     both = {**kept, **incoming}
     before, after = kept.get(UTM), incoming.get(UTM)
     if isinstance(before, Mapping) and isinstance(after, Mapping):

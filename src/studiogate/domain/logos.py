@@ -23,7 +23,7 @@ _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
 
 class Logo(NamedTuple):
-    """An image and the last segment of its path. The name contains a hash of the content, so it is immutable."""
+    """An image and the last segment of its path. The name contains the content's hash: it never refers to other content."""
 
     name: str
     content_type: str

@@ -1,25 +1,25 @@
-"""What time and payments do to a membership: pauses, the end of its period, renewal.
+"""How time and payments change a membership: pauses, the end of a period, renewal.
 
-- A pause begins at ``pause_starts_at`` and ends at ``pause_ends_at``. A membership that is paused is neither renewed
-  nor ended by its period. Where the period of one that renews ran out during the pause, the next period begins when
-  the pause ends: nobody is billed for time that they could not use.
-- At ``cancel_at``, also while paused, and with ``cancel_at_period_end`` at ``current_period_end``, a membership is
-  ``cancelled``.
-- At ``current_period_end`` one with ``auto_renew`` is renewed: the next period follows without a gap, credits are
-  reset to ``credits_granted``, and a purchase of the price becomes pending. After an outage every period that has
-  passed since is made up for, each with its own purchase. Without ``auto_renew`` it is ``expired``.
-- The price is the one kept on the membership, else the product's default active recurring price, else its oldest
-  active recurring one; it is kept from then on. A membership without any recurring price has nothing to renew by: it
-  is ``expired``.
-- Without ``credits_granted``, and on an unlimited membership, a renewal leaves ``credits_remaining`` as it is.
+- A pause begins at ``pause_starts_at`` and ends at ``pause_ends_at``. A paused membership is neither renewed nor ended
+  by the end of its period. If the period of a renewing membership ends during the pause, the next period begins when
+  the pause ends: members are not billed for time that they could not use.
+- A membership becomes ``cancelled`` at ``cancel_at``, even while paused, and with ``cancel_at_period_end`` at
+  ``current_period_end``.
+- At ``current_period_end`` a membership with ``auto_renew`` is renewed: the next period follows without a gap, credits
+  are reset to ``credits_granted``, and a pending purchase of the price is created. After an outage every missed period
+  is renewed, each with its own purchase. Without ``auto_renew`` the membership becomes ``expired``.
+- The price is the one stored on the membership, else the product's default active recurring price, else its oldest
+  active recurring price; it is stored for later renewals. A membership without any recurring price cannot renew and
+  becomes ``expired``.
+- Without ``credits_granted``, and on an unlimited membership, a renewal leaves ``credits_remaining`` unchanged.
 - While the purchase of a renewal is ``failed`` the membership is ``past_due``: not usable, and not renewed again. A
-  cancellation, or without ``auto_renew`` the end of its period, still ends it. Once no purchase of it is failed it is
-  what it was before, and periods that have passed since are made up for.
-- Periods are counted on the calendar and the clock of the studio's timezone. A month after 31 January is the last day
-  of February, the month after that ends on 31 March: days are counted from the start of the membership where its
-  period fits that, else from its current period.
+  cancellation, or without ``auto_renew`` the end of the period, still ends it. Once none of its purchases is failed,
+  the membership returns to its previous status and the missed periods are renewed.
+- Periods follow the calendar and the clock of the studio's timezone. A month after 31 January is the last day of
+  February, and the next month ends on 31 March: periods are counted from the start of the membership if the current
+  period is a whole number of intervals after it, else from the current period.
 
-Every change raises ``state_version`` by one.
+Every change increments ``state_version``.
 """
 
 from calendar import monthrange
@@ -35,12 +35,12 @@ from studiogate.domain.refusals import Code, Refusal
 
 LIVE_STATUSES = (MembershipStatus.ACTIVE, MembershipStatus.PAUSED, MembershipStatus.PAST_DUE)
 
-# Periods that one transaction makes up for; housekeeping goes on with the rest at once.
+# Maximum number of steps per transaction; housekeeping continues with the rest immediately.
 RENEWALS_AT_ONCE = 100
 
 
 class Interval(StrEnum):
-    """How often a recurring price is due."""
+    """The billing interval of a recurring price."""
 
     DAY = "day"
     WEEK = "week"
@@ -60,7 +60,7 @@ class PurchaseStatus(StrEnum):
     REFUNDED = "refunded"
 
 
-# What staff may mark a purchase as. A payment that was returned turns a completed one into a failed one.
+# The statuses that staff may set, by current status. A returned payment turns a completed purchase into a failed one.
 PURCHASE_MARKS: Mapping[PurchaseStatus, frozenset[PurchaseStatus]] = MappingProxyType(
     {
         PurchaseStatus.PENDING: frozenset({PurchaseStatus.COMPLETED, PurchaseStatus.FAILED}),
@@ -71,7 +71,7 @@ PURCHASE_MARKS: Mapping[PurchaseStatus, frozenset[PurchaseStatus]] = MappingProx
 
 
 class MembershipState(NamedTuple):
-    """Everything of a membership that time and payments change."""
+    """The part of a membership that time and payments change."""
 
     status: MembershipStatus
     state_version: int
@@ -100,7 +100,7 @@ class RecurringPrice(NamedTuple):
 
 
 class Renewal(NamedTuple):
-    """A period that begins by itself; ``credits_change`` is None where the membership counts no credits."""
+    """An automatically started period; ``credits_change`` is None if the renewal does not reset credits."""
 
     period_start: datetime
     period_end: datetime
@@ -108,14 +108,14 @@ class Renewal(NamedTuple):
 
 
 class Advanced(NamedTuple):
-    """What a membership is after time has passed, and the renewals on the way."""
+    """The state of a membership after time has passed, and the renewals that occurred."""
 
     state: MembershipState
     renewals: tuple[Renewal, ...] = ()
 
 
 def advance(state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime) -> Advanced:
-    """Apply everything that is due by ``now``; ``interval`` is that of the price the membership renews by."""
+    """Apply every change due by ``now``, up to ``RENEWALS_AT_ONCE``; ``interval`` is that of the renewal price."""
     renewals: list[Renewal] = []
     for _ in range(RENEWALS_AT_ONCE):
         following = _next(state, interval, zone, now)
@@ -127,7 +127,7 @@ def advance(state: MembershipState, interval: Interval | None, zone: tzinfo, now
 
 
 def choose_price(kept: UUID | None, prices: Iterable[RecurringPrice]) -> RecurringPrice | None:
-    """The price to renew by: the one kept on the membership, else the product's first choice of today."""
+    """Return the renewal price: the one stored on the membership, else the product's current default or oldest."""
     found = list(prices)
     own = next((price for price in found if price.id == kept), None)
     if own is not None:
@@ -137,7 +137,7 @@ def choose_price(kept: UUID | None, prices: Iterable[RecurringPrice]) -> Recurri
 
 
 def purchase_refusal(current: str | None, target: PurchaseStatus) -> Refusal | None:
-    """Why a purchase cannot be marked so, if so. One without a status counts as pending."""
+    """Return why a purchase cannot be given this status, or None. One without a status counts as pending."""
     known = PurchaseStatus.PENDING if current is None else PurchaseStatus(current)
     if target in PURCHASE_MARKS.get(known, frozenset()):
         return None
@@ -145,7 +145,7 @@ def purchase_refusal(current: str | None, target: PurchaseStatus) -> Refusal | N
 
 
 def after_payment(state: MembershipState, *, unpaid: bool) -> MembershipState:
-    """What a membership is once one of its renewals was marked; ``unpaid``: a purchase of it is failed now."""
+    """Return the state after staff marked a renewal's purchase; ``unpaid``: one of its purchases is now failed."""
     usable = (MembershipStatus.ACTIVE, MembershipStatus.PAUSED)
     if unpaid and state.status in usable:
         return _changed(state, status=MembershipStatus.PAST_DUE)
@@ -156,7 +156,7 @@ def after_payment(state: MembershipState, *, unpaid: bool) -> MembershipState:
 
 
 def next_period_end(state: MembershipState, begins: datetime, interval: Interval, zone: tzinfo) -> datetime:
-    """When a period that begins then ends, counted from the day on which the membership's periods are anchored."""
+    """Return the end of the period that starts at ``begins``, counted from the anchor of the membership's periods."""
     anchor = _anchor(state, begins, interval, zone)
     return next(end for end in _ends(anchor, interval, zone, begins) if end > begins)
 
@@ -164,8 +164,8 @@ def next_period_end(state: MembershipState, begins: datetime, interval: Interval
 def _next(
     state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime
 ) -> tuple[MembershipState, Renewal | None] | None:
-    """The first thing that is due, or None. The order matters: a planned cancellation comes before everything else,
-    and a pause that is over ends before the period is looked at."""
+    """Return the first change that is due, or None. The order matters: a planned cancellation precedes everything
+    else, and a finished pause ends before the period is checked."""
     if state.status in LIVE_STATUSES and _reached(state.cancel_at, now):
         return _ended(state, MembershipStatus.CANCELLED, state.cancel_at), None
     if state.status == MembershipStatus.PAUSED and _reached(state.pause_ends_at, now):
@@ -241,7 +241,7 @@ def _pause_begins(state: MembershipState, now: datetime) -> bool:
 
 
 def _anchor(state: MembershipState, begins: datetime, interval: Interval, zone: tzinfo) -> datetime:
-    """The moment from which periods are counted: one from which ``begins`` is reached in whole intervals."""
+    """Return the instant from which periods are counted: ``begins`` is a whole number of intervals after it."""
     if interval in DAYS:
         return begins
     for candidate in (state.started_at, state.current_period_start):
@@ -256,7 +256,10 @@ def _leads_to(anchor: datetime, moment: datetime, interval: Interval, zone: tzin
 
 
 def _ends(anchor: datetime, interval: Interval, zone: tzinfo, near: datetime) -> Iterator[datetime]:
-    """Whole intervals after the anchor, on the calendar and the clock of the zone, from shortly before ``near`` on."""
+    """Yield the instants whole intervals after the anchor, in local time of the zone; starts shortly before ``near``.
+
+    Daily and weekly intervals start at the anchor.
+    """
     local = anchor.astimezone(zone)
     count = 0 if interval in DAYS else max(0, (near.year - local.year) * (1 if interval == Interval.YEAR else 12) - 13)
     while True:

@@ -1,8 +1,8 @@
-"""Every "no" that Studiogate can say.
+"""Every refusal that Studiogate can return.
 
-A refusal is a value, not an exception: a refused booking is a first result that must be remembered with its
-idempotency key, and an exception would roll that memory back. A door turns a refusal into its own language;
-the partners' door does so in ``api/errors.py``, the only table from code to HTTP status.
+A refusal is a value, not an exception: a refused booking is a result that must be stored under its idempotency key,
+and an exception would roll that record back. Each front end translates refusals into its own format; the partner API
+does so in ``api/errors.py``, which holds the only mapping from codes to HTTP statuses.
 
     Refusal
     ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key
@@ -158,7 +158,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong with a request: where, what kind, and in words. Never the value itself."""
+    """One error in a request: its location, its type and a message. Never includes the value itself."""
 
     loc: tuple[str | int, ...]
     type: str
@@ -167,7 +167,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One "no", with what a caller needs to act on it. A validation_error lists all its faults."""
+    """A refusal, with the details that a caller needs to act on it. A validation_error lists all its faults."""
 
     code: Code
     details: Mapping[str, Any] = field(default_factory=dict)
