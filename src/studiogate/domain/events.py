@@ -34,7 +34,7 @@ class EventType(StrEnum):
     WEBHOOK_ENDPOINT_DISABLED = "webhook_endpoint.disabled"
 
 
-# The scope that reads the resource; events are not delivered to credentials without it.
+# The scope that reads the resource. A credential without it does not see the event.
 READ_SCOPES: Mapping[EventType, Scope] = MappingProxyType(
     {
         EventType.BOOKING_CREATED: Scope.BOOKINGS_READ,

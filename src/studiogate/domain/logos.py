@@ -23,7 +23,7 @@ _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
 
 class Logo(NamedTuple):
-    """An image and the last segment of its path. The name contains the content's hash: it never refers to other content."""
+    """An image. ``name``, the last segment of its path, contains a hash: it never refers to other content."""
 
     name: str
     content_type: str

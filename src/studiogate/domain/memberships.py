@@ -35,7 +35,7 @@ from studiogate.domain.refusals import Code, Refusal
 
 LIVE_STATUSES = (MembershipStatus.ACTIVE, MembershipStatus.PAUSED, MembershipStatus.PAST_DUE)
 
-# Maximum number of steps per transaction; housekeeping continues with the rest immediately.
+# Maximum number of changes, such as missed periods, per transaction; housekeeping continues with the rest immediately.
 RENEWALS_AT_ONCE = 100
 
 

@@ -1,10 +1,10 @@
-"""The studio file: one JSON object with a studio and everything in it.
+"""The studio file: one JSON object with a studio and all of its data.
 
-    reading    a stream of bytes into elements, one at a time: a large file never is in memory as a whole
-    sections   which members the rows of each section have
-    rows       one element into checked values, or its faults
-    values     what each kind of value may be
+    reading    splits a stream of bytes into elements, one at a time, so that a large file is never in memory as a whole
+    sections   the members of the rows in each section
+    rows       converts one element into checked values, or reports its faults
+    values     the accepted values of each kind
     faults     a fault and its place
 
-No file and no database is touched here.
+Nothing here accesses files or the database.
 """

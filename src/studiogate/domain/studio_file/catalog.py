@@ -1,4 +1,4 @@
-"""Products with their prices, and what was bought of them."""
+"""The sections of the catalog: products with their prices, and purchases."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Members that several sections have."""
+"""Members shared by several sections."""
 
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.rows import optional, required

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Loc: TypeAlias = tuple[str | int, ...]
-# Whoever mends a file reads the first faults; a file of a million wrong rows must not fill the memory.
+# The first faults are enough to fix a file; a file with a million invalid rows must not exhaust memory.
 KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``place`` is a path such as ``classes[3].room_id``; ``order`` says where in the file it comes."""
+    """A fault in the file. ``place`` is a path such as ``classes[3].room_id``; ``order`` sorts faults by position."""
 
     place: str
     message: str
@@ -22,7 +22,7 @@ class Fault:
 
 
 class Faults:
-    """All faults are counted, the first ones are kept."""
+    """Counts all faults and keeps the first ``KEPT``."""
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
         self._kept: list[Fault] = []
@@ -36,7 +36,7 @@ class Faults:
             self._kept.append(fault)
 
     def add_uncounted(self, more: int) -> None:
-        """Faults that were found and counted elsewhere, but not listed."""
+        """Add to the count faults that were counted elsewhere but not listed."""
         self.count += more
 
     def listed(self) -> list[Fault]:
@@ -47,5 +47,5 @@ class Faults:
 
 
 def place_of(start: str, loc: Loc) -> str:
-    """``("policy", "late_action")`` inside ``classes[3]`` is ``classes[3].policy.late_action``."""
+    """Return a path: ``("policy", "late_action")`` in ``classes[3]`` is ``classes[3].policy.late_action``."""
     return start + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)

@@ -1,11 +1,11 @@
-"""Members, what they hold, and leads."""
+"""The sections of people: members, memberships and leads."""
 
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.columns import CREATED_AT, ID, TEXT
 from studiogate.domain.studio_file.rows import Member, Section, optional, required
 
-# A membership's credits: null means unlimited, so that "not given" needs a value of its own.
+# For a membership's credits: null means unlimited, so "not given" needs a separate value.
 NOT_GIVEN = -1
 
 MEMBERS = Section(
@@ -59,7 +59,7 @@ LEADS = Section(
         ID,
         required("email", v.email),
         optional("first_name", v.name(), ""),
-        # Absent keeps what is there: files of earlier releases have neither. Null and an empty text remove it.
+        # Absent keeps the stored value: files of earlier releases have neither. Null and an empty string remove it.
         Member("last_name", v.name(), default=None, null=""),
         Member("phone", v.phone, default=None, null=""),
         optional("source", v.name()),

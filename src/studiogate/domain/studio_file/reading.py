@@ -1,8 +1,8 @@
-"""A stream of bytes into the elements of a studio file, one at a time.
+"""Read a stream of bytes as the elements of a studio file, one at a time.
 
-The file is one JSON object. Each element is decoded by itself out of a window that moves over the text, so that
-memory holds one window and not the file. What is JSON but not allowed here (a member given twice, NaN, U+0000) is a
-fault of its element, and the reading goes on; what is no JSON ends it.
+The file is one JSON object. Each element is decoded separately from a window that moves over the text, so that only
+the window is held in memory, not the file. A value that can be parsed but is not allowed here (a duplicate member,
+NaN, U+0000) is a fault of its element, and reading continues; text that is not JSON ends it.
 """
 
 import json
@@ -19,7 +19,7 @@ __all__ = ["BrokenFileError", "Element", "read_elements", "read_studio"]
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One row: ``place`` is ``studio`` or such as ``classes[3]``."""
+    """One row. ``place`` is ``studio``, or a path such as ``classes[3]``."""
 
     section: str
     place: str
@@ -27,7 +27,7 @@ class Element:
 
 
 def read_elements(read: Callable[[int], bytes]) -> Iterator[Element | Fault]:
-    """Every element in the order of the file. Raises BrokenFileError where the text is no JSON."""
+    """Yield every element and fault in the order of the file. Raises BrokenFileError if the text is not JSON."""
     window = Window(read)
     if window.peek() != "{":
         raise window.broken("the file must be one JSON object")
@@ -43,14 +43,14 @@ def read_elements(read: Callable[[int], bytes]) -> Iterator[Element | Fault]:
 
 
 def read_studio(read: Callable[[int], bytes]) -> Any:
-    """The studio's own row, wherever in the file it stands; None where there is none."""
+    """Return the studio's own row, which may be anywhere in the file, or None if it is missing."""
     found = (each for each in read_elements(read) if isinstance(each, Element) and each.section == STUDIO.name)
     studio = next(found, None)
     return studio.value if studio else None
 
 
 def _names(window: Window) -> Iterator[str]:
-    """The object's member names; the window stands at the value when one is given, and behind it when asked again."""
+    """Yield the object's member names. The caller must consume the member's value before it asks for the next name."""
     if window.peek() == "}":
         window.take("}")
         return
@@ -82,7 +82,7 @@ def _section(window: Window, name: str) -> Iterator[Element | Fault]:
 
 
 def _items(window: Window, name: str) -> Iterator[str]:
-    """The places of an array's elements, in the same manner as ``_names``."""
+    """Yield the places of an array's elements. The caller must consume each element, as with ``_names``."""
     window.take("[")
     if window.peek() == "]":
         window.take("]")

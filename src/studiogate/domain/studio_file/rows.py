@@ -1,4 +1,4 @@
-"""One element of a section: checked values in the form in which they are kept, or its faults."""
+"""Convert one element of a section into checked values in the form in which they are stored, or report its faults."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _ABSENT: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """``default`` stands for an absent member and ``null`` for a null; a function of the setting is called."""
+    """``default`` replaces an absent member and ``null`` a null one. If callable, it is called with the setting."""
 
     name: str
     read: Reader
@@ -30,13 +30,13 @@ def required(name: str, read: Reader) -> Member:
 
 
 def optional(name: str, read: Reader, default: Any = None) -> Member:
-    """Absent and null mean the same."""
+    """Return a member for which absent and null both mean the default."""
     return Member(name, read, default, default)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """``derived``: what the interface returns beside the members of the file. It follows from the rest: passed over.
+    """``derived``: members that the API returns in addition. They are computed from the others, so they are ignored.
 
     ``nested``: members that are themselves arrays of rows, by name.
     """
@@ -53,7 +53,7 @@ class Section:
 
 
 class RowReader:
-    """Reads the rows of one section; everything that is the same for all of them is worked out once."""
+    """Reads the rows of one section; what all of them share is computed once."""
 
     def __init__(self, section: Section, setting: Setting) -> None:
         self.section = section
@@ -61,7 +61,7 @@ class RowReader:
         self._known = section.known | {"object"}
 
     def read(self, row: Any) -> tuple[Values, RowFaults]:
-        """The values of the members that could be read; the row is good only where there are no faults."""
+        """Return the values of the members that could be read, and the faults; a row with any fault is invalid."""
         if not isinstance(row, dict):
             return {}, [((), "must be an object")]
         values: Values = {}

@@ -1,4 +1,4 @@
-"""The studio, its locations and rooms, and what happens in them."""
+"""The sections of the schedule: studio, locations, rooms with their spots, class types, instructors and classes."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -115,7 +115,7 @@ CLASSES = Section(
             "status",
             v.one_of(
                 (ClassStatus.SCHEDULED, ClassStatus.CANCELLED),
-                # What the interface says of a scheduled class once the clock has reached it.
+                # The statuses that the API reports for a scheduled class from its start on.
                 also={ClassStatus.IN_PROGRESS: "scheduled", ClassStatus.COMPLETED: "scheduled"},
             ),
             "scheduled",

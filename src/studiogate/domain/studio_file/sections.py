@@ -1,8 +1,8 @@
-"""Every section of the file: the interface's own names and types, and the ones added to them.
+"""Every section of the file: the names and types of the API, with additions.
 
-An absent member and a null one mean the default. Where a row exists already, what the system keeps by itself stays
-(``created_at``, ``booking_source``, a membership's credits and ``state_version``); everything else of the row becomes
-what the file says.
+An absent member and a null one both mean the default. If a row already exists, the values that the system maintains
+are kept (``created_at``, ``booking_source``, a membership's credits and ``state_version``); everything else is
+replaced by the values in the file.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What each kind of value may be. A reader gives the value in the form in which it is kept, or raises."""
+"""The accepted values of each kind. A reader returns the value in the form in which it is stored, or raises."""
 
 import json
 import math
@@ -26,23 +26,23 @@ from studiogate.domain.studio_file.faults import Loc
 
 MAX_NAME = 2_000
 MAX_TEXT = 20_000
-# Part of an index, whose entries PostgreSQL limits to 2,700 bytes.
+# For values in an index: PostgreSQL limits index entries to 2,700 bytes.
 MAX_INDEXED = 200
 MAX_WHOLE = 2**31 - 1
 MAX_DEPTH = 100
 
-# datetime.fromisoformat() accepts far more than what the interface does.
+# datetime.fromisoformat() accepts far more than the API does.
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:]{5,8}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})")
 _SLUG = re.compile(r"[a-z0-9](-?[a-z0-9])*")
 _AMOUNT = re.compile(r"[0-9]{1,12}(?:\.([0-9]{1,4}))?")
 _EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
-# Places without a numbering plan of their own.
+# The added codes are places without their own telephone numbering plan.
 _COUNTRIES = frozenset(phonenumbers.SUPPORTED_REGIONS) | {"AQ", "BV", "GS", "HM", "PN", "TF", "UM"}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the studio's own row decides about the others."""
+    """Values of the studio's own row that the other rows depend on."""
 
     currency: str = "USD"
     country: str | None = None
@@ -53,7 +53,7 @@ Reader: TypeAlias = Callable[[Any, Setting], Any]
 
 
 class WrongValueError(Exception):
-    """Why a value cannot be taken: one or more messages, each with its place inside the value."""
+    """A value was not accepted: one or more messages, each with its place inside the value."""
 
     def __init__(self, *faults: tuple[Loc, str]) -> None:
         super().__init__(faults)
@@ -74,7 +74,7 @@ def text(most: int = MAX_NAME, least: int = 0) -> Reader:
 
 
 def name(most: int = MAX_NAME, least: int = 0) -> Reader:
-    """A text of one line that is shown as a name."""
+    """Return a reader for a single line of text that is shown as a name."""
     read_text = text(most, least)
 
     def read(value: Any, setting: Setting) -> str:
@@ -95,7 +95,7 @@ def boolean(value: Any, _setting: Setting) -> bool:
 
 def whole(least: int = 0, most: int = MAX_WHOLE) -> Reader:
     def read(value: Any, _setting: Setting) -> int:
-        # A bool is an int to Python, not to JSON.
+        # A bool is an int in Python, but not in JSON.
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise _wrong(f"must be a whole number from {least} to {most}")
         return value
@@ -113,7 +113,7 @@ def number(value: Any, _setting: Setting) -> float:
 
 
 def one_of(values: Iterable[str], also: Mapping[str, str] | None = None) -> Reader:
-    """``also``: spellings that mean one of the values."""
+    """Return a reader for one of the values; ``also`` maps accepted aliases to them."""
     allowed = {value: str(value) for value in values}
     meaning = {**allowed, **(also or {})}
 
@@ -174,7 +174,7 @@ def slug(value: Any, _setting: Setting) -> str:
 
 
 def amount(value: Any, _setting: Setting) -> Decimal:
-    """How many decimals it has is checked against the row's currency, see ``decimals_fault``."""
+    """Read an amount. Its number of decimals is checked later against the row's currency, see ``decimals_fault``."""
     if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
         raise _wrong('must be a decimal string such as "15.00"')
     return Decimal(value)
@@ -273,7 +273,7 @@ def _deeper_than(value: Any, levels: int) -> bool:
 
 
 def finite(literal: str) -> float:
-    """A JSON number with a fraction or an exponent; ``1e999`` is none that can be kept."""
+    """Parse a JSON number with a fraction or an exponent; raise ValueError if it overflows, such as ``1e999``."""
     value = float(literal)
     if not math.isfinite(value):
         raise ValueError(f"the number {literal[:20]} is too large")

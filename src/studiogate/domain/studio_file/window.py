@@ -1,4 +1,4 @@
-"""A window that moves over JSON text and decodes one value after the other."""
+"""A sliding window over JSON text that decodes one value at a time."""
 
 import codecs
 import json
@@ -9,16 +9,16 @@ from typing import Any
 from studiogate.domain.studio_file.values import finite
 
 CHUNK = 1 << 18
-# No row is that long; without a limit one missing quote would read the rest of the file into memory.
+# No row is that long. Without a limit, a missing quote would cause the rest of the file to be read into memory.
 LONGEST_VALUE = 8 << 20
-# An error this close to the end of what was read may be no error but the middle of a token.
+# An error this close to the end of the text read so far may be a token that has not been read completely.
 TOKEN = 32
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class BrokenFileError(Exception):
-    """The text is no JSON, or no UTF-8."""
+    """The file is not valid JSON or not valid UTF-8."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class BrokenFileError(Exception):
 
 
 class _RefusedError(ValueError):
-    """JSON that is not allowed here."""
+    """The value can be parsed but is not allowed here."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def _constant(literal: str) -> Any:
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=finite)
-# Finds the end of a value that the strict one refused.
+# Finds the end of a value that the strict decoder refused.
 _LENIENT = json.JSONDecoder(parse_constant=len, parse_float=len, parse_int=len)
 
 
@@ -59,7 +59,7 @@ class Window:
         self._begun = False
 
     def peek(self) -> str:
-        """The next character that is no white space; "" at the end of the file."""
+        """Return the next non-whitespace character without consuming it; "" at the end of the file."""
         while True:
             space = _SPACE.match(self._text, self._position)
             self._position = space.end() if space else self._position
@@ -74,7 +74,7 @@ class Window:
         self._begun = True
 
     def value(self) -> tuple[Any, str | None]:
-        """The next value, or why it is refused; the window then stands behind it."""
+        """Consume the next value; return it and why it is refused, or None if it is not."""
         if not self.peek():
             raise self.broken("the file ends in the middle")
         try:
@@ -84,7 +84,7 @@ class Window:
             return None, str(refused) if isinstance(refused, _RefusedError) else "has a number that is too large"
         escaped = self._text.find("\\u", self._position, end) >= 0
         self._position = end
-        # Only an escape can bring in what UTF-8 and the decoder keep out.
+        # Only an escape can produce characters that UTF-8 and the decoder exclude.
         return value, self._escaped_fault(value) if escaped else None
 
     def _escaped_fault(self, value: Any) -> str | None:
@@ -108,7 +108,7 @@ class Window:
             except RecursionError:
                 raise self.broken("a value is nested too deeply") from None
             else:
-                # A number near the end may go on in what is not read yet.
+                # A number near the end may continue in text that has not been read yet.
                 closed = self._text[self._position] in '{["'
                 if closed or self._ended or end < len(self._text) - TOKEN:
                     return value, end
@@ -120,14 +120,14 @@ class Window:
         return error.msg.startswith("Unterminated string") or error.pos > len(self._text) - TOKEN
 
     def _broken_at(self, error: json.JSONDecodeError) -> BrokenFileError:
-        # What is left over after the last chunk tells a cut file from a wrong one.
+        # An error at the end of the last chunk means a truncated file rather than an invalid one.
         if self._ended and (error.pos >= len(self._text.rstrip()) or error.msg.startswith("Unterminated string")):
             return BrokenFileError(self._line + self._text.count("\n"), "the file ends in the middle")
         line = self._line + self._text.count("\n", 0, error.pos)
         return BrokenFileError(line, f"this is no JSON: {error.msg}")
 
     def _fill(self) -> None:
-        """Drops what lies behind the window and reads on; a value that does not fit doubles the window."""
+        """Discard consumed text and read the next chunk; the window doubles when a value does not fit."""
         rest = self._text[self._position :]
         self._line += self._text.count("\n", 0, self._position)
         self._position = 0
@@ -141,7 +141,7 @@ class Window:
 
 
 def _text_fault(value: Any) -> str | None:
-    """Escapes can spell what no database keeps: U+0000 and halves of a surrogate pair."""
+    """Return a fault if a string contains what the database cannot store: U+0000 or an unpaired surrogate."""
     if isinstance(value, str):
         if "\0" in value:
             return "a string holds U+0000"
