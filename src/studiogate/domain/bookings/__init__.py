@@ -1,41 +1,42 @@
-"""The rules of booking, as pure functions over facts: no I/O, no clock, no HTTP. A flow reads the facts under the
-class's lock, asks here, and records the answer.
+"""The booking rules, as pure functions over facts: no I/O, no clock, no HTTP. A flow reads the facts while it holds
+the class's lock, calls these functions, and records the decision.
 
-    policy          what a studio may set; studio < location < class type < class; frozen on the booking
-    policy_faults   what is wrong with an override that somebody wants to load
-    facts           what the rules look at: class, member, memberships, spots, request, waiting entries
-    states          bookings, waitlist entries, classes: the states and the changes that exist
+    policy          the settings of a studio; studio < location < class type < class; frozen on the booking
+    policy_faults   validates an override of the policy before it is loaded
+    facts           the input of the rules: class, member, memberships, spots, request, waiting entries
+    states          the states of bookings, waitlist entries and classes, and their transitions
     instants        minutes before a start, the studio's calendar day, overlap
-    money           decimal strings in the currency's decimals
+    money           decimal strings with the currency's number of decimals
 
-Booking (``decide_booking``): all failing rules, in this order, else confirmed or waitlisted.
+Booking (``decide_booking``): every failing rule, in this order; if none fails, confirmed or waitlisted.
 
     the class       cancelled · not visible · started · window not open (before opens_at) · closed (from closes_at)
-    the member      already there · suspended · waiver missing
-    entitlement     an active, running membership that covers the class, still runs when it starts and has a credit:
-                    unlimited first, then the credits that end first                     (entitlement)
-    the day         max_bookings_per_day counts seats held in other classes of the studio's day; waiting counts not
+    the member      already booked or waitlisted · suspended · waiver missing
+    entitlement     an active, current membership that covers the class, is still valid at its start and has a credit:
+                    unlimited first, then the credits that expire first                  (entitlement)
+    the day         max_bookings_per_day counts seats held in other classes of the studio's day, not waitlist places
     overlap         half-open, with confirmed and checked-in bookings in other classes
-    the spot        unknown, missing or taken, where a seat is open                      (spots)
-    the seat        class_full, or for those who join: waitlist_not_allowed, waitlist_full
+    the spot        unknown, missing or taken, if a seat is open                         (spots)
+    the seat        class_full, or when joining the waitlist: waitlist_not_allowed, waitlist_full
 
-Waiting (``plan_promotions``): a free seat goes to the first in join order who passes all of that again, but for the
-booking window, in the transaction that frees it; who fails stays, with a skip_reason. A seat is promised to those who
-wait and are eligible until the promotion cutoff (``seats_open_to_newcomers``), then it is anybody's.
+Waitlist (``plan_promotions``): a free seat goes to the first waiting member in join order who passes all of these
+rules again except the booking window, in the transaction that frees the seat. An entry that fails stays on the
+waitlist, with a skip_reason. Until the promotion cutoff, free seats are reserved for eligible waiting members
+(``seats_open_to_newcomers``); after it, anybody can book them.
 
-Cancelling (``decide_cancellation``), by the frozen policy:
+Cancellation (``decide_cancellation``), by the frozen policy:
 
-    waitlisted            waitlist_left     nothing was taken
-    up to the cutoff      standard          the credit returns
+    waitlisted            waitlist_left     nothing was charged
+    up to the cutoff      standard          the credit is returned
     after it              late              late_action: fee, forfeited credit, both or neither
       just promoted, or
       free ones left      graced            as standard
     by the studio         studio, class_cancelled: as standard, at any time
     after the start       refused to partners
 
-Attendance (``attendance_refusal``): check-in from 12 hours before the start, no-show from the start; undo always.
+Attendance (``attendance_refusal``): check-in from 12 hours before the start, no-show from the start; undo at any time.
 
-The decisions behind each rule stand in the docstring of its file.
+The docstring of each file records the decisions behind its rules.
 """
 
 from studiogate.domain.bookings.cancellation import (

@@ -1,9 +1,9 @@
-"""Money is a decimal string with the currency's own number of decimals (ISO 4217)."""
+"""Money is a decimal string with the currency's number of decimals (ISO 4217)."""
 
 import re
 from decimal import ROUND_DOWN, Decimal
 
-# Every other currency has two.
+# Currencies that are in none of these sets have two decimals.
 _WITHOUT_DECIMALS = frozenset(
     {
         "BIF",
@@ -43,6 +43,6 @@ def currency_decimals(currency: str) -> int:
 
 
 def money_text(amount: Decimal, currency: str) -> str:
-    """The amount in the currency's decimals. Rounds down: nobody pays more than what was written."""
+    """Return the amount with the currency's decimals, rounded down so that nobody pays more than the stated amount."""
     unit = Decimal(1).scaleb(-currency_decimals(currency))
     return f"{amount.quantize(unit, rounding=ROUND_DOWN):f}"

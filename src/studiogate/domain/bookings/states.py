@@ -1,4 +1,4 @@
-"""The states of bookings, waitlist entries, memberships and classes, and the changes between them that exist."""
+"""The states of bookings, waitlist entries, memberships and classes, and the valid transitions."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from types import MappingProxyType
 from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
-CHECK_IN_OPENS = timedelta(hours=12)  # before the start: the evening before an early class, never days ahead
+CHECK_IN_OPENS = timedelta(hours=12)  # before the start: allows the evening before an early class, not days ahead
 
 
 class BookingStatus(StrEnum):
@@ -37,7 +37,7 @@ class MembershipStatus(StrEnum):
 
 
 class ClassStatus(StrEnum):
-    """``scheduled`` and ``cancelled`` are stored; the other two follow from the clock."""
+    """``scheduled`` and ``cancelled`` are stored; the other two are derived from the current time."""
 
     SCHEDULED = "scheduled"
     IN_PROGRESS = "in_progress"
@@ -45,17 +45,17 @@ class ClassStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-# Everything but cancelled: at most one of these per class and member.
+# Everything except cancelled: at most one such booking per class and member.
 LIVE = frozenset(BookingStatus) - {BookingStatus.CANCELLED}
 
-# What `booked_count` counts, and what counts towards `max_bookings_per_day`: a seat that was taken. Waiting for a
-# seat is not holding one; a member may wait in several classes and gets as many seats as the limit allows.
+# The bookings counted by `booked_count` and towards `max_bookings_per_day`: those that hold a seat. A waitlisted
+# booking holds none: a member may wait for several classes and gets as many seats as the limit allows.
 SEAT_HOLDING = LIVE - {BookingStatus.WAITLISTED}
 
-# What another class may overlap with: a member marked as no_show is evidently not sitting there.
+# The bookings that conflict with an overlapping class. A member marked as no_show is not attending, so it is excluded.
 OCCUPYING = SEAT_HOLDING - {BookingStatus.NO_SHOW}
 
-# None is the state before the first one.
+# None stands for a booking that does not exist yet.
 BOOKING_TRANSITIONS: Mapping[BookingStatus | None, frozenset[BookingStatus]] = MappingProxyType(
     {
         None: frozenset({BookingStatus.CONFIRMED, BookingStatus.WAITLISTED}),
@@ -67,7 +67,7 @@ BOOKING_TRANSITIONS: Mapping[BookingStatus | None, frozenset[BookingStatus]] = M
     }
 )
 
-# The contract names the states only. An offer that is not taken goes back to waiting; the other three are final.
+# The contract names only the states. An offer that is not accepted returns to waiting; the other three are final.
 WAITLIST_TRANSITIONS: Mapping[WaitlistStatus | None, frozenset[WaitlistStatus]] = MappingProxyType(
     {
         None: frozenset({WaitlistStatus.WAITING}),
@@ -104,7 +104,7 @@ def waitlist_transition_refusal(current: WaitlistStatus, target: WaitlistStatus)
 
 
 def class_status(stored: ClassStatus, start: datetime, end: datetime, now: datetime) -> ClassStatus:
-    """What a class is now: it is in progress from its start, and completed from its end."""
+    """Return the current status of a class: in progress from its start, completed from its end."""
     if stored == ClassStatus.CANCELLED:
         return ClassStatus.CANCELLED
     if now < start:
@@ -112,16 +112,16 @@ def class_status(stored: ClassStatus, start: datetime, end: datetime, now: datet
     return ClassStatus.IN_PROGRESS if now < end else ClassStatus.COMPLETED
 
 
-# The statuses that the clock gives, in their order.
+# The statuses that a class passes through over time, in order.
 BY_THE_CLOCK = (ClassStatus.SCHEDULED, ClassStatus.IN_PROGRESS, ClassStatus.COMPLETED)
 
 
 def unannounced_status(
     announced: ClassStatus, stored: ClassStatus, start: datetime, end: datetime, now: datetime
 ) -> ClassStatus | None:
-    """Return the status that the clock has given to a class since ``announced``, or None where there is no such one.
+    """Return the status that a class has reached since ``announced``, or None if it has not changed.
 
-    The clock only moves forward. A transaction that began before another one, and then waited for it, knows less.
+    Statuses only advance: a transaction that waited for a later one may see a status beyond its own ``now``.
     """
     current = class_status(stored, start, end, now)
     if current == ClassStatus.CANCELLED or BY_THE_CLOCK.index(current) <= BY_THE_CLOCK.index(announced):

@@ -1,1 +1,1 @@
-"""Webhooks: which addresses may be told, when to try again, and how secrets are kept."""
+"""Webhooks: which URLs may be called, when deliveries are retried, and how secrets are stored."""

@@ -1,4 +1,4 @@
-"""When a delivery is tried, tried again and given up."""
+"""When a delivery is attempted, retried and abandoned."""
 
 import random
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ LEASE = timedelta(seconds=ATTEMPT_SECONDS + 10)
 BOTH_SECRETS = timedelta(hours=24)
 FAILING_DISABLES = timedelta(days=5)
 LONGEST_RETRY_AFTER = timedelta(hours=24)
-MAXIMUM_ENDPOINTS = 20  # of a studio
-MAXIMUM_WAITING = 10_000  # deliveries of an endpoint
+MAXIMUM_ENDPOINTS = 20  # per studio
+MAXIMUM_WAITING = 10_000  # deliveries per endpoint
 
-# Before the first attempt, and after each one that failed.
+# The delays before the first attempt and after each failed one.
 DELAYS = (
     timedelta(0),
     timedelta(seconds=5),
@@ -27,13 +27,13 @@ DELAYS = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
-JITTER = 0.1  # up to this share later, never earlier, so that a receiver's outage does not end in one wave
+JITTER = 0.1  # extends a delay by up to this share, so that retries after an outage do not arrive all at once
 GONE = 410
 
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """What came of one attempt: a status, or the reason why there is none."""
+    """The result of one attempt: an HTTP status, or the error that prevented a response."""
 
     started_at: datetime
     duration_ms: int
@@ -48,7 +48,7 @@ class Attempted:
 
     @property
     def outcome(self) -> str:
-        """For metrics: few values."""
+        """The result as a metrics label, which must have few distinct values."""
         if self.succeeded:
             return "succeeded"
         return f"{self.status // 100}xx" if self.status is not None else self.error or "failed"
@@ -61,7 +61,7 @@ class Verdict:
 
 
 def judge(attempted: Attempted, attempts_before: int) -> Verdict:
-    """What becomes of the delivery after this attempt."""
+    """Return the status of the delivery after this attempt, and the delay until the next one."""
     if attempted.succeeded:
         return Verdict("succeeded")
     if attempted.status == GONE or attempts_before + 1 >= len(DELAYS):
@@ -72,7 +72,7 @@ def judge(attempted: Attempted, attempts_before: int) -> Verdict:
 
 
 def retry_after(value: str | None, now: datetime) -> timedelta:
-    """How long the receiver asks us to wait, in seconds or as a date; nothing that it cannot be."""
+    """Return the delay in a Retry-After header, given in seconds or as a date; zero if it is missing or invalid."""
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
         return min(timedelta(seconds=int(text[:9])), LONGEST_RETRY_AFTER)

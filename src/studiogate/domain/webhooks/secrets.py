@@ -1,4 +1,4 @@
-"""Signing secrets: made here, kept sealed, and used for Standard Webhooks signatures."""
+"""Signing secrets: generated here, stored encrypted ("sealed"), and used for Standard Webhooks signatures."""
 
 import base64
 import hmac
@@ -18,19 +18,20 @@ FINGERPRINT_BYTES = 16
 
 
 class SealError(Exception):
-    """The sealed text was not sealed with this deployment's key."""
+    """A secret cannot be sealed or opened, because this process does not have the key in use."""
 
 
 def fingerprint(key: bytes) -> bytes:
-    """Tells keys apart and nothing about them."""
+    """Return a value that identifies a key without revealing anything about it."""
     return hmac.digest(key, b"studiogate secret key", "sha256")[:FINGERPRINT_BYTES]
 
 
 class Sealer:
-    """AES-256-GCM with the deployment's key. What it is for is sealed in: one endpoint's secret opens no other.
+    """AES-256-GCM with the deployment's key. The purpose is authenticated: one endpoint's secret cannot stand in for
+    another's.
 
-    While a key is replaced there are two: either opens, and the database says which one seals (``use``). Keys are
-    loaded again when something cannot be opened, so a rotation needs no restart.
+    During a key rotation there are two keys: both open, and the database determines which one seals (``use``). Keys
+    are reloaded when something cannot be opened, so a rotation needs no restart.
     """
 
     def __init__(self, load_keys: Callable[[], Sequence[bytes]]) -> None:
@@ -39,7 +40,7 @@ class Sealer:
         self._current: bytes | None = None
 
     def use(self, wanted: bytes | None) -> None:
-        """Seal with the key of this fingerprint from now on. None: the database knows no key yet."""
+        """Seal with the key of this fingerprint from now on. None: no key is recorded in the database yet."""
         if wanted is None:
             return
         if wanted not in self._ciphers:
@@ -65,12 +66,12 @@ class Sealer:
 
     def _opened(self, sealed: bytes, purpose: str) -> bytes | None:
         for cipher in self._ciphers.values():
-            with suppress(InvalidTag, ValueError):  # the latter: it is too short to be sealed at all
+            with suppress(InvalidTag, ValueError):  # ValueError: too short to be a sealed text
                 return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], purpose.encode())
         return None
 
     def _load(self) -> bool:
-        """Whether there are keys that were not known. Those that were stay: what was read before a rotation may still
+        """Load the keys and return whether any are new. Known keys are kept: secrets read before a rotation may still
         have to be opened."""
         loaded = {fingerprint(key): key for key in self._load_keys()}
         new = {each: AESGCM(key) for each, key in loaded.items() if each not in self._ciphers}
@@ -79,17 +80,17 @@ class Sealer:
 
 
 def link_purpose(studio_id: UUID) -> str:
-    """What the secret of a studio's form links is sealed for."""
+    """Return the purpose with which the secret of a studio's form links is sealed."""
     return f"form-links:{studio_id}"
 
 
 def is_sealed_link(stored: bytes) -> bool:
-    """Whether a link secret is stored sealed. A studio has an open one until it is sealed for the first time."""
+    """Return whether a link secret is stored sealed. It is stored in plain text until it is first sealed."""
     return len(stored) != SECRET_BYTES
 
 
 def open_link_secret(sealer: Sealer, studio_id: UUID, stored: bytes) -> bytes:
-    """Return the secret that a studio's form links are signed with, from either form in which it is stored."""
+    """Return the secret that signs a studio's form links, whether it is stored sealed or in plain text."""
     return sealer.open(stored, link_purpose(studio_id)) if is_sealed_link(stored) else stored
 
 
@@ -98,7 +99,7 @@ def new_secret() -> str:
 
 
 def signed_headers(whsecs: Sequence[str], message_id: str, now: datetime, body: str) -> list[tuple[bytes, bytes]]:
-    """The three headers of Standard Webhooks, with a signature by every secret that is valid now."""
+    """Return the three headers of Standard Webhooks, with one signature per secret."""
     signatures = " ".join(Webhook(each).sign(message_id, now, body) for each in whsecs)
     return [
         (b"webhook-id", message_id.encode()),

@@ -1,5 +1,5 @@
-"""Which URLs may be called. The rules on the text are here; names are resolved elsewhere, and every address that
-comes out is asked about here again before anything connects to it.
+"""Which URLs may be called. The URL text is checked here. Names are resolved elsewhere, and every resolved address is
+checked here again before anything connects to it.
 """
 
 import re
@@ -12,13 +12,13 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 MAXIMUM_LENGTH = 2048
 
-# Spelled out, because ``ipaddress.is_global`` lets NAT64, 6to4 and multicast pass.
+# Listed explicitly, because ``ipaddress.is_global`` accepts NAT64, 6to4 and multicast.
 DENIED_NETWORKS: Final[tuple[Network, ...]] = tuple(
     ip_network(each)
     for each in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # carriers' NAT
+        "100.64.0.0/10",  # carrier-grade NAT
         "127.0.0.0/8",  # loopback
         "169.254.0.0/16",  # link-local, cloud metadata
         "172.16.0.0/12",  # private
@@ -34,7 +34,7 @@ DENIED_NETWORKS: Final[tuple[Network, ...]] = tuple(
         "203.0.113.0/24",  # documentation
         "224.0.0.0/4",  # multicast
         "240.0.0.0/4",  # reserved, broadcast
-        # Only 2000::/3 is given out: outside it are loopback, mapped and compatible IPv4, NAT64 (64:ff9b::),
+        # Only 2000::/3 is allocated: outside it are loopback, mapped and compatible IPv4, NAT64 (64:ff9b::),
         # unique-local (fc00::), link-local (fe80::), site-local (fec0::) and multicast (ff00::).
         "::/3",
         "4000::/2",
@@ -47,7 +47,7 @@ DENIED_NETWORKS: Final[tuple[Network, ...]] = tuple(
     )
 )
 
-# Names that never lead to the public internet, whatever a resolver says.
+# Names that never belong to the public internet, whatever they resolve to.
 _INNER_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "private", "onion")
 _INNER_SUFFIXES = (*_INNER_NAMES, "home.arpa", "in-addr.arpa", "ip6.arpa")
 _URL = re.compile(
@@ -60,7 +60,7 @@ _LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?", re.ASCI
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL taken apart. ``address`` is set where the host is one."""
+    """A parsed URL. ``address`` is set if the host is an IP address."""
 
     scheme: str
     host: str
@@ -69,7 +69,7 @@ class Target:
 
 
 class TargetRules:
-    """``allowed`` networks and plain http are a developer's exceptions, from the settings."""
+    """The rules for URLs. ``allowed`` networks and plain http are exceptions for development, from the settings."""
 
     def __init__(self, allowed: Iterable[str] = (), *, allow_http: bool = False) -> None:
         self._allowed = tuple(ip_network(each) for each in allowed)
@@ -78,11 +78,11 @@ class TargetRules:
     def permits(self, address: Address) -> bool:
         if _within(address, self._allowed):
             return True
-        # A scoped IPv6 address ("fe80::1%eth0") compares by its number; the zone does not hide it.
+        # A scoped IPv6 address ("fe80::1%eth0") compares by its number; the zone does not bypass the check.
         return not _within(address, DENIED_NETWORKS)
 
     def parse(self, url: str) -> Target | str:
-        """The target, or what is wrong with the URL."""
+        """Return the target, or what is wrong with the URL."""
         match = _URL.fullmatch(url) if len(url) <= MAXIMUM_LENGTH else None
         if match is None:
             return "should be an absolute https URL without user, password, fragment or unusual characters"
@@ -108,7 +108,7 @@ class TargetRules:
         if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
             return "should have a valid host name"
         inner = len(labels) == 1 or any(host.removesuffix(".").endswith("." + each) for each in _INNER_SUFFIXES)
-        # With an allowed network a developer's "localhost" may be meant; where it leads is checked like any other.
+        # With allowed networks, "localhost" may be intended; its resolved address is checked like any other.
         return "should have a public host name" if inner and not self._allowed else None
 
 
@@ -117,7 +117,7 @@ def _within(address: Address, networks: Sequence[Network]) -> bool:
 
 
 def _literal(host: str) -> Address | str | None:
-    """The address that the host is, None for a name, or what is wrong with it."""
+    """Return the host as an IP address, None if it is a name, or what is wrong with it."""
     if host.startswith("["):
         try:
             return IPv6Address(host[1:-1])
@@ -126,7 +126,7 @@ def _literal(host: str) -> Address | str | None:
     last = host.removesuffix(".").rpartition(".")[2]
     if not last.isdigit() and not re.fullmatch(r"0x[0-9a-f]*", last):
         return None
-    # A last label in numbers makes the whole an IPv4 address, of which only the plain form is taken: resolvers read
+    # A numeric last label makes the host an IPv4 address. Only the dotted decimal form is accepted: resolvers read
     # "127.1", "0x7f.1" and "2130706433" as loopback.
     try:
         return ip_address(host) if host.count(".") == 3 else "should have a plain IPv4 address or a host name"
