@@ -1,14 +1,15 @@
-"""What cancelling a booking costs, and the receipt that says so.
+"""The cost of cancelling a booking, and the receipt that states it.
 
-- Exactly at the cutoff is on time. From the start on a partner cannot cancel: ``class_started``. Staff still can.
-- A late cancel is graced while the member has free late cancels left, or was promoted at most
-  ``promotion_grace_minutes`` ago (0: no such grace). ``late`` stays true: it tells when, ``graced`` tells what follows.
-  Promotion is looked at first and uses up no free late cancel, so those graced by it do not belong in the count.
-- The studio's own cancellations, a cancelled class and leaving the waitlist are never late and never cost anything.
-- A checked-in booking (or a no-show) is not cancelled by a partner or by staff: ``invalid_transition``; the check-in
-  is taken back first. Cancelling the class walks that way for them, so it cancels every live booking.
+- Exactly at the cutoff is on time. From the start on a partner cannot cancel (``class_started``); staff still can.
+- A late cancellation is graced while the member has free late cancels left, or was promoted at most
+  ``promotion_grace_minutes`` ago (0 disables this grace). ``late`` remains true: it describes the time, ``graced`` the
+  consequence. Promotion is checked first and uses no free late cancel, so the count must exclude cancellations that
+  were graced for a promotion.
+- Cancellations by the studio, a cancelled class and leaving the waitlist are never late and never cost anything.
+- Neither a partner nor staff can cancel a checked-in or no-show booking (``invalid_transition``); the check-in has to
+  be undone first. Cancelling the class does this implicitly, so it cancels every live booking.
 - A credit is returned or forfeited only if one was taken and the membership (still) counts credits.
-- Without a fee or a credit to lose, a late cancel is still ``late``.
+- A late cancellation that costs neither a fee nor a credit is still ``late``.
 """
 
 from collections.abc import Mapping
@@ -36,7 +37,7 @@ class CancellationType(StrEnum):
 
 
 class CancellationCause(StrEnum):
-    """Who or what cancels: a partner, staff, the class's own cancellation, or a waitlist that ends at the start."""
+    """What cancels a booking: a partner, staff, the cancellation of its class, or the waitlist expiring at the start."""
 
     PARTNER = "partner"
     STUDIO = "studio"
@@ -44,7 +45,7 @@ class CancellationCause(StrEnum):
     WAITLIST_EXPIRED = "waitlist_expired"
 
 
-# The receipt's `cancelled_by`.
+# The value of `cancelled_by` on the receipt.
 CANCELLED_BY: Mapping[CancellationCause, str] = MappingProxyType(
     {
         CancellationCause.PARTNER: "partner_api",
@@ -64,8 +65,8 @@ _FORFEIT_ACTIONS = frozenset({LateAction.FORFEIT_CREDIT, LateAction.FEE_AND_FORF
 
 
 class CancellationAttempt(NamedTuple):
-    """``membership`` is the one the booking was made on; ``late_cancels`` are the member's earlier late cancels since
-    ``policy.late_cancels_since(now)``, without those graced for a promotion."""
+    """``membership`` is the one the booking was made with; ``late_cancels`` is the number of the member's earlier late
+    cancellations since ``policy.late_cancels_since(now)``, excluding those graced for a promotion."""
 
     booking: BookingFacts
     class_: ClassFacts
@@ -77,7 +78,7 @@ class CancellationAttempt(NamedTuple):
 
 
 class Cancellation(NamedTuple):
-    """``credits_remaining`` is the membership's count afterwards; ``seat_freed`` tells the waitlist."""
+    """``credits_remaining`` is the membership's count afterwards; ``seat_freed`` means the waitlist may advance."""
 
     cancellation_type: CancellationType
     cancelled_at: datetime
@@ -118,7 +119,7 @@ def decide_cancellation(attempt: CancellationAttempt) -> Cancellation | Refusal:
 
 
 def cancellation_refusal(attempt: CancellationAttempt) -> Refusal | None:
-    """Why the booking cannot be cancelled, if so. A cancelled booking has one reason, whatever else would apply."""
+    """Return why the booking cannot be cancelled, or None. For a cancelled booking, that is the only reason given."""
     booking = attempt.booking
     if booking.status == BookingStatus.CANCELLED:
         details = {"cancellation_id": _text(booking.cancellation_id)}
@@ -141,7 +142,7 @@ def receipt_json(
     purchase_id: UUID | None = None,
     promoted: bool = False,
 ) -> dict[str, Any]:
-    """The receipt, or with no ``receipt_id`` the preview of it: nothing is cancelled yet, so it has no id, no
+    """Return the receipt, or without a ``receipt_id`` a preview: nothing is cancelled yet, so it has no id, no
     ``cancelled_at`` and no purchase."""
     done = receipt_id is not None
     return {
@@ -180,7 +181,7 @@ def _type(attempt: CancellationAttempt) -> CancellationType:
 
 
 def _cutoff_at(attempt: CancellationAttempt) -> datetime:
-    """By the frozen policy, but from where the class starts now: a class that was moved moves the cutoff along."""
+    """Return the cutoff by the frozen policy and the class's current start: moving a class moves the cutoff."""
     return attempt.booking.policy.cancellation_cutoff_at(attempt.class_.start_time)
 
 
@@ -200,7 +201,7 @@ def _fee(attempt: CancellationAttempt, kind: CancellationType) -> LateFee | None
 
 
 def _credits(attempt: CancellationAttempt, kind: CancellationType) -> tuple[int, int]:
-    """Forfeited and returned."""
+    """Return the numbers of credits forfeited and returned."""
     counted = attempt.membership is not None and attempt.membership.credits_remaining is not None
     taken = attempt.booking.credits_taken if counted else 0
     forfeits = kind == CancellationType.LATE and attempt.booking.policy.late_action in _FORFEIT_ACTIONS

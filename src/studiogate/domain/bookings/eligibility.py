@@ -1,19 +1,19 @@
-"""May this member have a place in this class now? Every rule that says no, in the contract's order.
+"""Decide whether a member may book a class now, and report every rule that fails, in the contract's order.
 
-The rules are independent and all of them are reported, so one cause may show in two codes: a class that has started
-is ``class_started`` and, its window being shut as well, ``booking_window_closed``. Exceptions, because the second
-code would say nothing: the four entitlement codes, the three spot codes, ``already_booked`` and
-``already_waitlisted``, ``waitlist_not_allowed`` and ``waitlist_full`` each exclude one another.
+The rules are independent and every failing one is reported, so one cause may produce two codes: a class that has
+started is ``class_started`` and, because its window is closed too, ``booking_window_closed``. The exceptions, because
+a second code would add nothing: the four entitlement codes, the three spot codes, ``already_booked`` and
+``already_waitlisted``, and ``waitlist_not_allowed`` and ``waitlist_full`` are mutually exclusive.
 
 - Booking is possible from ``opens_at`` (inclusive) until ``closes_at`` (exclusive).
-- Joining the waitlist must pass every rule, entitlement and credits included, but for the spot rules: these are
-  applied only where a seat is open, since otherwise the answer is ``class_full`` or a place on the waitlist.
-- The POST of a waiting member is ``already_waitlisted`` while free seats are promised to the waitlist. Once they are
+- Joining the waitlist must pass every rule, including entitlement and credits, except the spot rules: these apply only
+  if a seat is open, since otherwise the result is ``class_full`` or a place on the waitlist.
+- A POST for a waiting member is ``already_waitlisted`` while free seats are reserved for the waitlist. Once they are
   not (after the promotion cutoff) and one is open, it converts the member's own entry. It is judged like any POST, by
-  the class's policy of this moment; the booking keeps its id and its frozen policy.
-- With ``require_entitlement`` false no membership is looked at and none is taken, not even a fitting one.
-- ``join_waitlist`` matters only when there is no open seat: with one, the member is confirmed.
-- ``class_full`` says ``available_count`` 0 also while a free seat is promised to the waitlist: none is open here.
+  the class's current policy; the booking keeps its id and its frozen policy.
+- If ``require_entitlement`` is false, memberships are ignored and none is charged, even if one would cover the class.
+- ``join_waitlist`` matters only if no seat is open: otherwise the member is confirmed.
+- ``class_full`` reports ``available_count`` 0 even while a free seat is reserved for the waitlist: it is not open here.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,8 +39,8 @@ class Outcome(StrEnum):
 
 
 class BookingDecision(NamedTuple):
-    """``membership`` is the one that pays, or, on the waitlist, the one that qualifies: it pays when promoted, so
-    ``credits_required`` is 0 there. ``converts`` is the waitlisted booking that becomes confirmed."""
+    """``membership`` is the one charged. On the waitlist it is only charged at promotion, so ``credits_required`` is 0
+    there. ``converts`` is the waitlisted booking that becomes confirmed."""
 
     outcome: Outcome
     reasons: tuple[Refusal, ...] = ()
@@ -59,7 +59,7 @@ class BookingDecision(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """Every rule that fails, and the membership that would pay, whatever else fails."""
+    """Every rule that fails, and the membership that would be charged, even if other rules fail."""
 
     reasons: tuple[Refusal, ...]
     membership: MembershipFacts | None
@@ -83,13 +83,13 @@ def failing_rules(attempt: Attempt) -> tuple[Refusal, ...]:
 
 
 def judge_promotion(attempt: Attempt) -> Judgement:
-    """By the rules about class and member, the booking window excepted: whoever joined in time is not shut out by it.
-    The seat and its spot are the promotion's concern."""
+    """Judge a promotion by the rules on class and member except the booking window, which applied when the member
+    joined. The promotion itself handles the seat and its spot."""
     return _judge(attempt, LIMIT_RULES, PROMOTION_RULES)
 
 
 def first_refusal(reasons: Sequence[Refusal]) -> Refusal | None:
-    """The answer to a refused request: the first reason, with the codes of all of them."""
+    """Return the response to a refused request: the first reason, with the codes of all reasons in its details."""
     if not reasons:
         return None
     first = reasons[0]
@@ -97,7 +97,7 @@ def first_refusal(reasons: Sequence[Refusal]) -> Refusal | None:
 
 
 def waitlist_fault(attempt: Attempt) -> Refusal | None:
-    """Why nobody can join the waitlist, if so."""
+    """Return why nobody can join the waitlist, or None."""
     class_, policy = attempt.class_, attempt.policy
     if not class_.allow_waitlist or policy.waitlist_mode == WaitlistMode.OFF:
         return Refusal(Code.WAITLIST_NOT_ALLOWED)
@@ -106,7 +106,7 @@ def waitlist_fault(attempt: Attempt) -> Refusal | None:
 
 
 def _judge(attempt: Attempt, further_rules: Sequence[Rule], first_rules: Sequence[Rule] | None = None) -> Judgement:
-    """The entitlement stands in the middle: it is a rule that brings something, the membership."""
+    """Apply all rules in order. Entitlement, which comes in between, also yields the membership."""
     before = _failing(FIRST_RULES if first_rules is None else first_rules, attempt)
     chosen, after = _entitlement(attempt), _failing(further_rules, attempt)
     if isinstance(chosen, Refusal):
@@ -185,7 +185,7 @@ def _spot(attempt: Attempt) -> Refusal | None:
 
 
 def _no_seat(attempt: Attempt) -> Refusal | None:
-    """Without an open seat: the waitlist's answer to those who would join it, ``class_full`` to the others."""
+    """If no seat is open, return the waitlist's refusal when joining it, else ``class_full``."""
     if attempt.seats_open > 0:
         return None
     if attempt.request.join_waitlist:

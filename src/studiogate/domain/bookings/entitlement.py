@@ -1,14 +1,14 @@
-"""Which membership pays for a booking.
+"""Which membership is charged for a booking.
 
-Usable is decided at the moment of booking: from ``started_at`` until the membership's end. A period is half-open:
-usable at ``started_at``, no longer at ``current_period_end``; an absent bound is no bound. A cancellation that is
-planned for a moment (``cancel_at``) ends it as well, whichever comes first.
+Whether a membership is usable is decided at the time of booking: it is usable from ``started_at`` until its end. The
+period is half-open: usable at ``started_at``, no longer at ``current_period_end``; an absent bound is no bound. A
+cancellation planned for an instant (``cancel_at``) ends it as well, whichever comes first.
 
-A usable membership pays only for classes that start before its end. One that renews itself and has no planned
-cancellation has no end in this sense: it pays for any class.
+A usable membership covers only classes that start before its end. One that renews automatically and has no planned
+cancellation has no end in this sense: it covers classes at any time.
 
-``paused`` is what the status says, until it says otherwise. An active membership whose scheduled pause has begun and
-not ended is paused as well, because housekeeping may be a minute behind.
+A membership is paused while its status is ``paused``. An active membership whose scheduled pause has begun and not
+ended counts as paused too, because housekeeping may be a minute behind.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,9 +26,9 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 def choose_entitlement(
     memberships: Sequence[MembershipFacts], class_: ClassFacts, now: datetime
 ) -> MembershipFacts | Refusal:
-    """Unlimited first, then the credits that end first (no end last); the id decides between equals.
+    """Return the membership to charge: unlimited first, then the credits that expire first (no end last), then by id.
 
-    The four refusals exclude one another. A paused membership is named only when there is no usable one at all.
+    The four refusals are mutually exclusive. A paused membership is reported only if there is no usable one at all.
     """
     usable = [m for m in memberships if is_usable(m, now)]
     if not usable:
@@ -57,13 +57,13 @@ def is_usable(membership: MembershipFacts, now: datetime) -> bool:
 
 
 def ends_at(membership: MembershipFacts) -> datetime | None:
-    """The end of the current period, or of the membership where a cancellation is planned before that."""
+    """Return the end of the current period, or the planned cancellation if it is earlier; None if there is neither."""
     ends = [end for end in (membership.current_period_end, membership.cancel_at) if end is not None]
     return min(ends, default=None)
 
 
 def reaches(membership: MembershipFacts, class_: ClassFacts) -> bool:
-    """Whether the membership still runs when the class starts."""
+    """Return whether the membership is still valid when the class starts."""
     end = ends_at(membership)
     return end is None or renews_itself(membership) or class_.start_time < end
 
@@ -73,8 +73,8 @@ def renews_itself(membership: MembershipFacts) -> bool:
 
 
 def covers(membership: MembershipFacts, class_: ClassFacts) -> bool:
-    """A limited product covers only classes that have one of its class types (or locations); a class without one
-    is outside every limit."""
+    """Return whether the product's limits include the class. A product limited to class types (or locations) covers
+    only classes with one of them; a class without any is not covered."""
     return _within(class_.class_type_id, membership.class_type_ids) and _within(
         class_.location_id, membership.location_ids
     )
@@ -85,7 +85,7 @@ def is_spent(membership: MembershipFacts) -> bool:
 
 
 def credits_of(membership: MembershipFacts | None) -> int:
-    """The credits that one booking takes from it: none from an unlimited membership, none from nobody's."""
+    """Return the credits that one booking takes: none with an unlimited membership or without any."""
     return 0 if membership is None or membership.credits_remaining is None else 1
 
 
@@ -94,13 +94,14 @@ def _within(value: UUID | None, limit: frozenset[UUID]) -> bool:
 
 
 def _not_valid(fitting: Sequence[MembershipFacts]) -> Refusal:
-    """Says when the longest of the fitting memberships ends, where there are any."""
+    """Return the refusal, with the latest end among the memberships that cover the class, if there are any."""
     ends = [end for m in fitting if (end := ends_at(m)) is not None]
     return Refusal(Code.MEMBERSHIP_NOT_VALID_FOR_CLASS, {"membership_ends_at": instant_text(max(ends))} if ends else {})
 
 
 def _without_usable(memberships: Iterable[MembershipFacts], class_: ClassFacts, now: datetime) -> Code:
-    """A fitting one is one that covers the class. Its period does not count: a pause usually moves the end."""
+    """Return ``membership_paused`` if a paused membership covers the class, else ``no_active_membership``. The period
+    is ignored: a pause usually moves its end."""
     paused = any(is_paused(m, now) and covers(m, class_) for m in memberships)
     return Code.MEMBERSHIP_PAUSED if paused else Code.NO_ACTIVE_MEMBERSHIP
 

@@ -1,7 +1,7 @@
-"""What the rules need to know, read under the class's lock and handed over whole. Every instant is UTC.
+"""The input of the rules, read while holding the class's lock and passed as a whole. Every instant is UTC.
 
-All of it is tuples: a dozen are made for a booking while others wait for its class, and a frozen dataclass takes many
-times as long to make.
+All types are named tuples: a dozen are created per booking while other requests wait for the class, and a frozen
+dataclass takes many times as long to create.
 """
 
 from datetime import datetime
@@ -14,14 +14,14 @@ from studiogate.domain.bookings.states import BookingStatus, ClassStatus, Member
 
 
 class SpotSelectionMode(StrEnum):
-    """None stands for a class without spots."""
+    """How spots are chosen. A class without spots has None instead."""
 
     OPTIONAL = "optional"
     REQUIRED = "required"
 
 
 class ClassFacts(NamedTuple):
-    """``status`` is the stored one (scheduled or cancelled); ``booked_count`` counts the seats that are held."""
+    """``status`` is the stored status (scheduled or cancelled); ``booked_count`` is the number of seats held."""
 
     id: UUID
     status: ClassStatus
@@ -42,7 +42,7 @@ class ClassFacts(NamedTuple):
 
 
 class MembershipFacts(NamedTuple):
-    """``credits_remaining`` None is unlimited. The two sets are the product's limits; an empty one is no limit."""
+    """``credits_remaining`` None means unlimited. The two sets are the product's limits; an empty set is no limit."""
 
     id: UUID
     status: MembershipStatus
@@ -68,10 +68,10 @@ class LiveBooking(NamedTuple):
 class MemberFacts(NamedTuple):
     """A member with respect to one class and one policy.
 
-    ``waiver_submitted``: has submitted the policy's ``waiver_form_id`` (of no matter where there is none).
-    ``bookings_that_day``: their SEAT_HOLDING bookings in OTHER classes that start within ``local_day_bounds`` of this
-    class's start in the studio's timezone. ``overlapping``: an OCCUPYING booking in ANOTHER class ``overlaps`` this
-    one. This class is left out of both: a booking in it is ``live_booking`` and has codes of its own.
+    ``waiver_submitted``: the policy's ``waiver_form_id`` has been submitted (irrelevant if the policy has none).
+    ``bookings_that_day``: the number of SEAT_HOLDING bookings in OTHER classes that start within ``local_day_bounds``
+    of this class's start in the studio's timezone. ``overlapping``: an OCCUPYING booking in ANOTHER class ``overlaps``
+    this one. Both exclude this class: a booking in it is ``live_booking`` and has its own codes.
     """
 
     id: UUID
@@ -84,7 +84,7 @@ class MemberFacts(NamedTuple):
 
 
 class SpotFacts(NamedTuple):
-    """``held``: a live booking of this class has it."""
+    """``held``: a live booking of this class holds the spot."""
 
     id: UUID
     label: str
@@ -97,10 +97,10 @@ class BookingRequest(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One try to take a place: everything the rules look at.
+    """One attempt to book: everything that the rules examine.
 
-    ``seats_open`` is ``seats_open_to_newcomers``, not the class's ``available_count``: a free seat may be promised
-    to somebody who waits.
+    ``seats_open`` is ``seats_open_to_newcomers``, not the class's ``available_count``: a free seat may be reserved
+    for a waiting member.
     """
 
     class_: ClassFacts
@@ -113,12 +113,12 @@ class Attempt(NamedTuple):
 
     @property
     def would_wait(self) -> bool:
-        """Asks for a place on the waitlist, because there is no seat."""
+        """Whether no seat is open and the request asks to join the waitlist."""
         return self.seats_open <= 0 and self.request.join_waitlist
 
     @property
     def converts(self) -> LiveBooking | None:
-        """The member's own waitlisted booking, where a seat is open and promised to nobody: it becomes confirmed."""
+        """The member's own waitlisted booking, which becomes confirmed if a seat is open and not reserved; or None."""
         live = self.member.live_booking
         if live is None or live.status != BookingStatus.WAITLISTED or self.seats_open <= 0:
             return None
@@ -126,7 +126,7 @@ class Attempt(NamedTuple):
 
 
 class WaitingEntry(NamedTuple):
-    """A ``waiting`` entry. ``policy`` is the one frozen on its booking; ``member`` is read against that policy."""
+    """A ``waiting`` entry. ``policy`` is the one frozen on its booking; ``member`` is read for that policy."""
 
     id: UUID
     booking_id: UUID
@@ -139,8 +139,8 @@ class WaitingEntry(NamedTuple):
 class BookingFacts(NamedTuple):
     """A booking about to be cancelled, with its frozen policy.
 
-    ``credits_taken`` is 1 when it took a credit, 0 on an unlimited membership, on none, and while waitlisted.
-    ``cancellation_id`` is the receipt's of a booking that is already cancelled.
+    ``credits_taken`` is 1 if it took a credit, 0 with an unlimited membership, without one, and while waitlisted.
+    ``cancellation_id`` is the id of the receipt if the booking is already cancelled.
     """
 
     id: UUID

@@ -1,4 +1,4 @@
-"""What is wrong with an override of the policy, for whoever loads one. Each mapping is judged by itself."""
+"""Validate overrides of the policy before they are loaded. Each mapping is checked on its own."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +9,7 @@ from studiogate.domain.ids import parse_id
 
 Check = Callable[[object], str | None]
 
-# Bounds far beyond any studio's need; without them start_time minus minutes would leave the calendar.
+# Far beyond what any studio needs; without bounds, start_time minus minutes would overflow the datetime range.
 MAX_MINUTES = 10 * 366 * 24 * 60
 MAX_COUNT = 1_000_000
 MAX_DAYS = 3660
@@ -18,9 +18,9 @@ _AMOUNT = re.compile(r"[0-9]{1,9}(?:\.([0-9]{1,4}))?")
 
 
 def policy_faults(override: Mapping[str, object], studio_currency: str = "USD") -> list[tuple[str, str]]:
-    """Every faulty member with a message, in the mapping's order.
+    """Return every invalid member with a message, in the mapping's order.
 
-    ``studio_currency`` gives the decimals of ``late_fee_amount`` where the mapping names no currency of its own.
+    ``studio_currency`` determines the decimals of ``late_fee_amount`` if the mapping has no ``late_fee_currency``.
     """
     checks = {**_CHECKS, "late_fee_amount": _amount_in(_currency_of(override, studio_currency))}
     found = ((member, checks.get(member, _unknown)(value)) for member, value in override.items())
@@ -37,7 +37,7 @@ def _boolean(value: object) -> str | None:
 
 def _whole(least: int, most: int) -> Check:
     def check(value: object) -> str | None:
-        # A bool is an int to Python, not to JSON.
+        # A bool is an int in Python, but not in JSON.
         fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
         return None if fits else f"must be a whole number from {least} to {most}"
 
@@ -70,7 +70,7 @@ def _uuid(value: object) -> str | None:
 
 
 def _currency_of(override: Mapping[str, object], studio_currency: str) -> str | None:
-    """The currency that the amount is in; None where the mapping's own is faulty, which is reported by itself."""
+    """Return the currency of the amount, or None if the mapping's own is invalid, which is reported separately."""
     own = override.get("late_fee_currency")
     if own is None:
         return studio_currency
@@ -99,7 +99,7 @@ _CHECKS: Mapping[str, Check] = {
     "late_action": _one_of(LateAction),
     "late_fee_currency": _or_null(_currency),
     "free_late_cancels": _count,
-    # Zero days would forget every late cancel at once and so grace all of them.
+    # With zero days no late cancel would ever count, so all of them would be graced.
     "free_late_cancels_days": _whole(1, MAX_DAYS),
     "waitlist_mode": _one_of(WaitlistMode),
     "waitlist_capacity": _or_null(_count),

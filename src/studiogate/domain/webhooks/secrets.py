@@ -99,7 +99,7 @@ def new_secret() -> str:
 
 
 def signed_headers(whsecs: Sequence[str], message_id: str, now: datetime, body: str) -> list[tuple[bytes, bytes]]:
-    """Return the three headers of Standard Webhooks, with one signature per secret."""
+    """Return the three headers of Standard Webhooks, with one signature per currently valid secret (``whsecs``)."""
     signatures = " ".join(Webhook(each).sign(message_id, now, body) for each in whsecs)
     return [
         (b"webhook-id", message_id.encode()),
