@@ -1,9 +1,9 @@
 """Decide whether a member may book a class now, and report every rule that fails, in the contract's order.
 
 The rules are independent and every failing one is reported, so one cause may produce two codes: a class that has
-started is ``class_started`` and, because its window is closed too, ``booking_window_closed``. The exceptions, because
-a second code would add nothing: the four entitlement codes, the three spot codes, ``already_booked`` and
-``already_waitlisted``, and ``waitlist_not_allowed`` and ``waitlist_full`` are mutually exclusive.
+started is ``class_started`` and, because its window is closed too, ``booking_window_closed``. In these groups a second
+code would add nothing, so the codes are mutually exclusive: the four entitlement codes; the three spot codes;
+``already_booked`` and ``already_waitlisted``; ``waitlist_not_allowed`` and ``waitlist_full``.
 
 - Booking is possible from ``opens_at`` (inclusive) until ``closes_at`` (exclusive).
 - Joining the waitlist must pass every rule, including entitlement and credits, except the spot rules: these apply only
@@ -39,8 +39,8 @@ class Outcome(StrEnum):
 
 
 class BookingDecision(NamedTuple):
-    """``membership`` is the one charged. On the waitlist it is only charged at promotion, so ``credits_required`` is 0
-    there. ``converts`` is the waitlisted booking that becomes confirmed."""
+    """``membership`` is the one charged or, on the waitlist, the one that qualifies: it is charged at promotion, so
+    ``credits_required`` is 0 there. ``converts`` is the waitlisted booking that becomes confirmed."""
 
     outcome: Outcome
     reasons: tuple[Refusal, ...] = ()

@@ -4,8 +4,8 @@ Whether a membership is usable is decided at the time of booking: it is usable f
 period is half-open: usable at ``started_at``, no longer at ``current_period_end``; an absent bound is no bound. A
 cancellation planned for an instant (``cancel_at``) ends it as well, whichever comes first.
 
-A usable membership covers only classes that start before its end. One that renews automatically and has no planned
-cancellation has no end in this sense: it covers classes at any time.
+A usable membership is charged only for classes that start before its end. One that renews automatically and has no
+planned cancellation has no end in this sense: it can be charged for any class.
 
 A membership is paused while its status is ``paused``. An active membership whose scheduled pause has begun and not
 ended counts as paused too, because housekeeping may be a minute behind.

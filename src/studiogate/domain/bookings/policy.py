@@ -1,4 +1,4 @@
-"""The booking policy: what a studio may set, how levels override each other, which instants follow from it."""
+"""The booking policy: its settings, how levels override each other, and the instants derived from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -34,9 +34,9 @@ class LateFee:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The contract's table, member by member. Resolved once, then frozen on the booking and in its receipt.
+    """The members of the contract's policy table. Resolved once, then frozen on the booking and in its receipt.
 
-    ``late_fee_currency`` None means the studio's currency; ``in_currency`` names it before a policy is frozen.
+    ``late_fee_currency`` None means the studio's currency; ``in_currency`` fills it in before a policy is frozen.
     """
 
     require_entitlement: bool = True
@@ -58,47 +58,47 @@ class Policy:
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> "Policy":
-        """Reads validated members. An absent one has its default, an unknown one is passed over, so that a policy
-        frozen by an older or a newer release still reads."""
+        """Read validated members. Absent ones get their default and unknown ones are ignored, so that a policy frozen
+        by an older or a newer release can be read."""
         return cls(**{name: _read(name, members[name]) for name in POLICY_MEMBERS if name in members})
 
     def as_json(self) -> Mapping[str, Any]:
         return _spelled_once(self)
 
     def booking_opens_at(self, start: datetime) -> datetime | None:
-        """The first moment at which booking is possible; None: always."""
+        """Return the first instant at which booking is possible, or None if it always is."""
         if self.booking_opens_minutes_before is None:
             return None
         return minutes_before(start, self.booking_opens_minutes_before)
 
     def booking_closes_at(self, start: datetime) -> datetime:
-        """The first moment at which booking is no longer possible."""
+        """Return the first instant at which booking is no longer possible."""
         return minutes_before(start, self.booking_closes_minutes_before)
 
     def cancellation_cutoff_at(self, start: datetime) -> datetime:
-        """The last moment at which cancelling is on time."""
+        """Return the last instant at which a cancellation is on time."""
         return minutes_before(start, self.cancellation_window_minutes)
 
     def promotion_cutoff_at(self, start: datetime) -> datetime:
-        """The last moment at which a waiting entry is promoted; after it a free seat is anybody's."""
+        """Return the last instant at which a waiting entry is promoted; after it anybody can book a free seat."""
         return minutes_before(start, self.promotion_cutoff_minutes)
 
     def promises_seats(self, start: datetime, now: datetime) -> bool:
-        """Whether a free seat belongs to the waitlist: up to the promotion cutoff, unless the waitlist is off."""
+        """Return whether free seats are reserved for the waitlist: up to the promotion cutoff, unless it is off."""
         return self.waitlist_mode != WaitlistMode.OFF and now <= self.promotion_cutoff_at(start)
 
     def late_cancels_since(self, now: datetime) -> datetime:
-        """Late cancels from this moment on (inclusive) use up ``free_late_cancels``."""
+        """Return the instant from which (inclusive) late cancellations count against ``free_late_cancels``."""
         return now - timedelta(days=self.free_late_cancels_days)
 
     def in_currency(self, studio_currency: str) -> "Policy":
-        """This policy with its currency named and the fee in that currency's own number of decimals."""
+        """Return this policy with its currency set and the fee in that currency's number of decimals."""
         currency = self.late_fee_currency or studio_currency
         amount = money_text(Decimal(self.late_fee_amount), currency)
         return replace(self, late_fee_amount=amount, late_fee_currency=currency)
 
     def late_fee(self, studio_currency: str) -> LateFee | None:
-        """What a late cancel costs where the late action asks for a fee; a fee of zero is no fee."""
+        """Return the fee for a late cancellation, if the late action charges one; None if the amount is zero."""
         currency = self.late_fee_currency or studio_currency
         amount = money_text(Decimal(self.late_fee_amount), currency)
         return LateFee(amount, currency) if Decimal(amount) > 0 else None
@@ -117,7 +117,7 @@ def _read(name: str, value: Any) -> Any:
 
 @lru_cache(maxsize=1000)
 def _spelled_once(policy: Policy) -> Mapping[str, Any]:
-    """Many bookings have the same policy, and each of their receipts holds it."""
+    """Return a policy as JSON members. Cached: many bookings share a policy, and each of their receipts contains it."""
     return {name: _written(getattr(policy, name)) for name in POLICY_MEMBERS}
 
 
@@ -131,8 +131,8 @@ def resolve_policy(
     class_type: Mapping[str, Any] | None = None,
     class_: Mapping[str, Any] | None = None,
 ) -> Policy:
-    """The class beats the class type, that the location, that the studio, member by member.
+    """Resolve the policy member by member: the class overrides the class type, then the location, then the studio.
 
-    A member that is present beats the outer level also with the value null: null is a setting ("no limit").
+    A member that is present overrides the outer level even if it is null: null is a setting ("no limit").
     """
     return Policy.from_json({**(studio or {}), **(location or {}), **(class_type or {}), **(class_ or {})})

@@ -1,17 +1,17 @@
-"""Who gets a seat that is free: those who wait, in join order, before anybody new.
+"""Who gets a free seat: waiting members, in join order, before anybody else.
 
 - Promotion is possible up to and including the promotion cutoff ("no promotion closer to the start than this"). After
   it a free seat is open to any POST, and nobody is promoted.
 - The class's current policy decides whether promotion happens (mode, cutoff); each entry is re-checked by the policy
-  frozen on its booking. Every rule is re-checked but the booking window: who joined in time is not shut out by it.
+  frozen on its booking. Every rule is re-checked except the booking window, which applied when the member joined.
 - An entry's own waitlisted booking is not ``already_waitlisted`` in that check.
-- ``auto`` promotes. ``manual`` promotes nobody by itself, but the seat stays promised to those who wait and are
-  eligible until the cutoff: a newcomer must not overtake them while staff decide. ``off`` promises nothing; entries
-  from before it was switched off wait on and expire at the start.
-- A class whose ``allow_waitlist`` was withdrawn takes no new entries; those who already wait keep their turn.
-- Staff may promote any entry by hand, in every mode, past the order and the cutoff, up to the start: the cutoff keeps
-  the system from surprising a member shortly before the class, and staff can ask them.
-- An entry that fails is skipped with the first failing code; those after the last free seat are not looked at.
+- ``auto`` promotes. ``manual`` promotes nobody automatically, but free seats stay reserved for eligible waiting members
+  until the cutoff: newcomers must not overtake them while staff decide. ``off`` reserves nothing; entries created
+  before it was switched off keep waiting and expire at the start.
+- A class whose ``allow_waitlist`` is switched off accepts no new entries; existing entries keep their positions.
+- Staff may promote any entry in every mode, regardless of order and cutoff, up to the start: the cutoff prevents an
+  unexpected promotion shortly before the class, and staff can ask the member.
+- An entry that fails is skipped with the first failing code; entries after the last free seat are not examined.
 - Promotion assigns a spot in both spot modes. With none left, ``optional`` promotes without one and ``required``
   skips with ``spot_required``.
 """
@@ -67,7 +67,8 @@ class PromotionStep:
 def plan_promotions(
     class_: ClassFacts, policy: Policy, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
 ) -> list[PromotionStep]:
-    """What to do with each entry that has its turn: none of them outside ``auto`` and the cutoff."""
+    """Return what to do with each entry considered for a free seat; empty unless the mode is ``auto`` and the cutoff
+    has not passed."""
     if policy.waitlist_mode != WaitlistMode.AUTO or not promotion_is_open(class_, policy, now):
         return []
     return _walk(class_, entries, spots, now)
@@ -76,13 +77,13 @@ def plan_promotions(
 def eligible_waiting(
     class_: ClassFacts, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
 ) -> int:
-    """How many free seats have an eligible taker on the waitlist, whoever may promote them."""
+    """Return the number of free seats that eligible waiting members could take, in any waitlist mode."""
     return sum(isinstance(step.verdict, Promote) for step in _walk(class_, entries, spots, now))
 
 
 def seats_open_to_newcomers(class_: ClassFacts, policy: Policy, eligible: int, now: datetime) -> int:
-    """Free seats less those promised to ``eligible`` waiting entries. After a pass of promotions in ``auto`` nobody
-    eligible is left waiting for a free seat, so ``eligible`` is 0 then."""
+    """Return the free seats minus those reserved for ``eligible`` waiting entries. In ``auto``, after promotions have
+    run, no eligible entry is left waiting for a free seat, so ``eligible`` is 0."""
     if not eligible or not policy.promises_seats(class_.start_time, now):
         return class_.available_count
     return max(0, class_.available_count - eligible)
@@ -93,12 +94,12 @@ def promotion_is_open(class_: ClassFacts, policy: Policy, now: datetime) -> bool
 
 
 def waitlist_has_expired(class_: ClassFacts, now: datetime) -> bool:
-    """At the start waiting entries expire and their bookings become cancelled."""
+    """Return whether the class has started: its waiting entries then expire and their bookings are cancelled."""
     return now >= class_.start_time
 
 
 def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFacts], now: datetime) -> Promote | Skip:
-    """The verdict on one entry, given a free seat and the free spots in their order."""
+    """Return the verdict on one entry, given a free seat and the free spots in order of assignment."""
     attempt = _attempt(class_, entry, now)
     spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
     judgement = judge_promotion(attempt)
@@ -112,7 +113,7 @@ def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFa
 def decide_staff_promotion(
     class_: ClassFacts, entry: WaitingEntry, spots: Iterable[SpotFacts], now: datetime
 ) -> Promote | Refusal:
-    """The verdict on an entry that staff chose to promote, or every reason against it."""
+    """Return the promotion of an entry that staff chose, or a refusal with every reason against it."""
     if class_.available_count == 0:
         return Refusal(Code.CLASS_FULL, {"available_count": 0, "reasons": [str(Code.CLASS_FULL)]})
     verdict = try_promotion(class_, entry, free_spots(spots), now)
@@ -122,7 +123,7 @@ def decide_staff_promotion(
 
 
 def renumber(positions: Mapping[UUID, int], leaving: Collection[UUID] = ()) -> dict[UUID, int]:
-    """The positions 1..n of those who stay, in the order they had."""
+    """Return new positions 1..n for the entries that stay, in their previous order."""
     staying = sorted((entry for entry in positions if entry not in leaving), key=lambda entry: positions[entry])
     return {entry: place for place, entry in enumerate(staying, start=1)}
 
@@ -130,7 +131,8 @@ def renumber(positions: Mapping[UUID, int], leaving: Collection[UUID] = ()) -> d
 def _walk(
     class_: ClassFacts, entries: Iterable[WaitingEntry], spots: Iterable[SpotFacts], now: datetime
 ) -> list[PromotionStep]:
-    """Members differ, so nobody's promotion changes another's credits; seats and spots are used up on the way."""
+    """Judge entries in order until no seat is free, using up seats and spots. Credits need no tracking: every entry
+    belongs to a different member."""
     steps: list[PromotionStep] = []
     seats, free = class_.available_count, free_spots(spots)
     for entry in sorted(entries, key=lambda entry: entry.position):
