@@ -37,7 +37,7 @@ class CancellationType(StrEnum):
 
 
 class CancellationCause(StrEnum):
-    """What cancels a booking: a partner, staff, the cancellation of its class, or the waitlist's expiry at the start."""
+    """What cancels a booking: a partner, staff, its class being cancelled, or the waitlist's expiry at the start."""
 
     PARTNER = "partner"
     STUDIO = "studio"

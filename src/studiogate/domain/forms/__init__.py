@@ -1,1 +1,1 @@
-"""Forms: what a definition may say, and what answers it takes."""
+"""Forms: what a definition may contain, and which answers it accepts."""

@@ -1,7 +1,7 @@
-"""What a file is, by its content and never by its name, and whether a field takes it.
+"""Detect the type of a file by its content, never by its name, and decide whether a field accepts it.
 
-Nothing is unpacked and nothing is decoded: containers are told by their first bytes and by the names that stand in
-them in the clear. A file that is two things at once (a picture with an archive behind it) is neither.
+Nothing is unpacked or decoded: containers are recognized by their first bytes and by the uncompressed names in them. A
+file with two types at once (an image followed by an archive) is refused.
 """
 
 import re
@@ -23,7 +23,7 @@ _SIZES: Mapping[str, Callable[[BinaryIO], images.Size | None]] = {
     "image/gif": images.gif_size,
     "image/webp": images.webp_size,
 }
-# (offset, bytes, type), the first that fits.
+# (offset, bytes, type); the first match applies.
 _SIGNATURES = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -51,7 +51,7 @@ _BRANDS = {
     b"qt  ": "video/quicktime",
     b"M4A ": "audio/mp4",
 }
-# What a zip holds first, in the clear, tells which document it is.
+# The first entries of a zip, whose names are not compressed, identify the type of document.
 _IN_ZIP = (
     (b"word/", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     (b"xl/", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
@@ -97,7 +97,7 @@ EXTENSIONS = {
     ".html": "text/html",
     ".svg": "image/svg+xml",
 }
-# Texts that content alone cannot tell apart.
+# Text types that content alone cannot distinguish.
 _PLAIN_TEXTS = (TEXT, "text/csv", "text/markdown", "text/tab-separated-values", "application/json")
 
 
@@ -107,7 +107,7 @@ class Content(NamedTuple):
 
 
 def examine(stream: BinaryIO, size: int) -> Content:
-    """The type of a whole file, or what is wrong with it."""
+    """Return the type of a complete file, with what is wrong with it, if anything."""
     stream.seek(0)
     head = stream.read(HEAD)
     kind = _kind(head)
@@ -145,7 +145,8 @@ def _tail(stream: BinaryIO, size: int) -> bytes:
 
 
 def _is_two_things(kind: str, head: bytes, tail: bytes) -> bool:
-    """An archive behind something else, a PDF inside it, or a page that a browser would run."""
+    """Return whether a file also contains an appended archive, a PDF, or markup that a browser would execute, or lacks
+    the end marker of its own type."""
     zipped = kind == ZIP or kind in (each for _, each in _IN_ZIP)
     if zipped:
         return _ZIP_END not in tail or b"%PDF-" in head[:1024]
@@ -157,7 +158,8 @@ def _is_two_things(kind: str, head: bytes, tail: bytes) -> bool:
 
 
 def _text_kind(stream: BinaryIO) -> str:
-    """UTF-8 throughout and without control characters is text; what a browser would run is named as that."""
+    """Return plain text for UTF-8 without control characters, but HTML or SVG for markup that a browser would execute;
+    anything else is unknown."""
     stream.seek(0)
     start = b""
     rest = b""
@@ -175,7 +177,7 @@ def _text_kind(stream: BinaryIO) -> str:
 
 
 def _whole_characters(data: bytes) -> tuple[str | None, bytes]:
-    """The characters that are complete, and the bytes of one that is not yet."""
+    """Return the complete characters and the bytes of an incomplete last one; None if the data is not UTF-8."""
     try:
         return data.decode(), b""
     except UnicodeDecodeError as error:
@@ -185,7 +187,7 @@ def _whole_characters(data: bytes) -> tuple[str | None, bytes]:
 
 
 def accepted(accept: object, kind: str) -> bool:
-    """Whether a field's ``accept`` (``image/*, .pdf``) takes this type. Absent or empty, it takes any."""
+    """Return whether a field's ``accept`` (``image/*, .pdf``) includes this type. Absent or empty, it includes all."""
     tokens = [token.strip().lower() for token in accept.split(",")] if isinstance(accept, str) else []
     tokens = [token for token in tokens if token]
     return not tokens or any(_fits(token, kind) for token in tokens)
@@ -206,7 +208,7 @@ MAX_FILENAME = 120
 
 
 def plain_filename(given: str) -> str:
-    """A name to show, never to open: the last segment of a path, without anything that means something to a system."""
+    """Return a file name for display only: the last segment of a path, without characters special to file systems."""
     name = _UNFIT.sub("", _SEPARATORS.split(given)[-1]).strip(". ")
     stem, dot, ending = name.rpartition(".")
     if len(name) > MAX_FILENAME:

@@ -1,4 +1,4 @@
-"""What each of a form's fields must be when it is saved. Extra members of a field are kept and not judged."""
+"""Validate the fields of a form when it is saved. Unknown members of a field are kept and not checked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -51,14 +51,14 @@ class RuleOp(StrEnum):
     IS_NOT_EMPTY = "is_not_empty"
 
 
-# Tuples and not sets: what is looked for in them can be anything, also something without a hash.
+# A tuple rather than a set: the value tested for membership can be anything, including unhashable values.
 WITH_OPTIONS = (FieldType.SELECT, FieldType.CHECKBOX_GROUP)
 
 
 def field_faults(fields: object) -> list[DefinitionFault]:
-    """Return every fault of a field by itself, with its place inside ``fields``, and the keys that are used twice.
+    """Return every fault of an individual field, with its place inside ``fields``, and duplicate keys.
 
-    Takes time linear in the size of ``fields``, as everything does that a partner's form or a visitor's answers reach.
+    Takes time linear in the size of ``fields``, like all code that handles a partner's form or a visitor's answers.
     """
     if not isinstance(fields, Sequence) or isinstance(fields, str):
         return [((), "must be an array of fields")]
@@ -107,7 +107,7 @@ def boolean(value: object) -> str | None:
 
 
 def _number(value: object) -> str | None:
-    # A bool is an int to Python, not to JSON.
+    # A bool is an int in Python, but not in JSON.
     if not isinstance(value, int | float) or isinstance(value, bool):
         return "must be a number"
     return None if abs(value) <= MAX_NUMBER else "must have at most 40 digits"

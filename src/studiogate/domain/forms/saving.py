@@ -11,7 +11,7 @@ from studiogate.domain.refusals import Code, Refusal
 SLUG_PATTERN = r"^[a-z0-9](-?[a-z0-9])*$"
 MAX_SLUG = 100
 MAX_SLUG_FROM_TITLE = 60
-# No title is longer. Normalizing takes time in the square of a run of combining marks.
+# No title is longer. Normalizing takes time quadratic in the length of a run of combining marks.
 MAX_TITLE = 200
 
 
@@ -29,14 +29,14 @@ ONWARD = {
 
 
 def slug_of(title: str) -> str:
-    """The title in plain letters and digits."""
+    """Return a slug made from the ASCII letters and digits of a title."""
     plain = unicodedata.normalize("NFKD", title[:MAXIMUM_NAME]).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     return words[:MAX_SLUG_FROM_TITLE].strip("-") or "form"
 
 
 def free_slug(wanted: str, taken: Collection[str]) -> str:
-    """The wanted slug, with a number behind it where another form has it."""
+    """Return the wanted slug, with a number appended if another form has it."""
     if wanted not in taken:
         return wanted
     number = 2
@@ -46,7 +46,7 @@ def free_slug(wanted: str, taken: Collection[str]) -> str:
 
 
 def transition_refusal(before: str, after: str, *, has_submissions: bool) -> Refusal | None:
-    """A published form may become a draft again only while nobody has submitted it."""
+    """Refuse an invalid change of status. A published form may become a draft again only if it has no submissions."""
     back = (before, after) == (FormStatus.PUBLISHED, FormStatus.DRAFT) and not has_submissions
     if before == after or back or ONWARD[FormStatus(before)] == after:
         return None

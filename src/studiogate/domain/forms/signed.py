@@ -1,11 +1,11 @@
-"""What hosted pages sign: links made for one member, and the token that a page's form carries.
+"""Signed values of hosted pages: links for one member, verification links, and the token in a page's form.
 
     link           member.expires.signature        opens one form for one member until it expires
     verification   submission.expires.signature    verifies one submission of one form until it expires
-    token          issued.nonce.signature          was given out with this form's page, and when
+    token          issued.nonce.signature          proves that it was issued with this form's page, and when
 
-All are bound to one form of one studio by the signature alone, so that they stay short. The key is the studio's
-secret; a purpose in front of what is signed keeps one kind from passing as the other.
+All are bound to one form of one studio by the signature alone, to keep them short. The key is the studio's secret; a
+purpose is prepended to the signed text, so that one kind cannot be used as another.
 """
 
 import base64
@@ -20,9 +20,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 _SECONDS = re.compile(r"[0-9]{1,11}", re.ASCII)
-MAX_SIGNED = 200  # characters; what we sign has less than 80
+MAX_SIGNED = 200  # characters; the values created here have fewer than 80
 _NONCE_BYTES = 12
-_SIGNATURE_BYTES = 18  # 144 bits: beyond guessing, and 24 characters without padding
+_SIGNATURE_BYTES = 18  # 144 bits: infeasible to guess, and 24 characters without padding
 
 
 class LinkProblem(StrEnum):
@@ -46,7 +46,7 @@ def make_link(secret: bytes, form_id: UUID, link: Link) -> str:
 
 
 def read_link(secret: bytes, form_id: UUID, text: str, now: datetime) -> Link | LinkProblem:
-    """Whom the link was made for. That it has expired is said only of a link that was ours."""
+    """Return the link's contents, or its problem. Only a link with a valid signature is reported as expired."""
     read = _read_signed(secret, "link", form_id, text, now)
     return read if isinstance(read, LinkProblem) else Link(*read)
 
@@ -58,7 +58,7 @@ def make_verification(secret: bytes, form_id: UUID, verification: Verification) 
 
 
 def read_verification(secret: bytes, form_id: UUID, text: str, now: datetime) -> Verification | LinkProblem:
-    """Return which submission the link in a confirmation mail verifies."""
+    """Return the submission that the link in a confirmation mail verifies, or the link's problem."""
     read = _read_signed(secret, "verify", form_id, text, now)
     return read if isinstance(read, LinkProblem) else Verification(*read)
 
@@ -77,13 +77,14 @@ def _read_signed(
 
 
 def make_token(secret: bytes, form_id: UUID, issued: datetime) -> str:
-    """The nonce tells two pages of the same second apart: a page that is sent twice is one submission."""
+    """Return a token for a page. Its nonce distinguishes pages issued in the same second, because submitting the same
+    page twice counts as one submission."""
     seconds, once = str(int(issued.timestamp())), _encoded(secrets.token_bytes(_NONCE_BYTES))
     return f"{seconds}.{once}.{_signature(secret, 'token', form_id, seconds, once)}"
 
 
 def token_age(secret: bytes, form_id: UUID, text: str, now: datetime) -> float | None:
-    """Seconds since the token was given out; None where it is none of this form's."""
+    """Return the seconds since the token was issued, or None if it is not a token of this form."""
     parts = text.split(".") if len(text) <= MAX_SIGNED else []
     if len(parts) != 3 or not _matches(parts[2], _signature(secret, "token", form_id, *parts[:2])):
         return None

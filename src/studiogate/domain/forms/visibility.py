@@ -1,8 +1,8 @@
-"""Which fields are visible for given answers: the one evaluator, for the API and for the hosted page.
+"""Which fields are visible for given answers: the only evaluator, for both the API and the hosted page.
 
-A field with a rule is visible while the rule holds for the answer it asks about. The answer of a hidden field counts
-as empty, so hiding cascades. An unticked box (checkbox, consent) is empty however it is spelled. Everything here is
-total: any answers and any rules, also ones that could never have been saved, give a result.
+A field with a rule is visible while the rule holds for the answer that it refers to. The answer to a hidden field
+counts as empty, so hiding cascades. An unticked box (checkbox, consent) is empty whether its answer is missing, blank
+or "false". Every function here is total: any answers and rules produce a result, even rules that cannot be saved.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ Field: TypeAlias = Mapping[str, Any]
 Answers: TypeAlias = Mapping[str, Any]
 Comparable: TypeAlias = str | Decimal | date
 
-# Tuples and not sets: what is looked for in them can be anything, also something without a hash.
+# Tuples rather than sets: the value tested for membership can be anything, including unhashable values.
 BOXES = (FieldType.CHECKBOX, FieldType.CONSENT)
 NUMERIC = (FieldType.NUMBER, FieldType.RATING)
 UNTICKED = "false"
@@ -27,9 +27,9 @@ MAX_SEARCHED_CHARACTERS = 10_000_000
 
 
 def visible_keys(fields: Sequence[Field], answers: Answers) -> frozenset[str]:
-    """Return the keys of the fields that a person with these answers sees. Section breaks are fields too.
+    """Return the keys of the fields that are visible with these answers. Section breaks are fields too.
 
-    Takes time linear in the size of fields and answers: an answer is read once, however many rules ask about it.
+    Takes time linear in the size of fields and answers: an answer is read once, however many rules refer to it.
     """
     by_key = {str(field.get("key")): field for field in reversed(fields)}
     state = _State(by_key, answers)
@@ -48,17 +48,17 @@ class _Given:
 
 @dataclass(slots=True)
 class _State:
-    """What has been found out so far about one form with its answers."""
+    """The state of one evaluation: a form, its answers, and the results so far."""
 
     by_key: Mapping[str, Field]
     answers: Answers
     known: dict[str, bool] = dataclass_field(default_factory=dict)
     given: dict[str, _Given] = dataclass_field(default_factory=dict)
-    # How many more characters are searched for texts; no form that can be saved uses them up.
+    # The remaining number of characters that text searches may scan; no form that can be saved exhausts it.
     searchable: int = MAX_SEARCHED_CHARACTERS
 
     def given_to(self, key: str) -> _Given:
-        """Return the values of the answer to a visible field; none of a hidden field's count."""
+        """Return the values of the answer to a field, or no values if the field is hidden."""
         if not self.known.get(key, False):
             return _NOTHING
         if key not in self.given:
@@ -72,7 +72,7 @@ _NOTHING = _Given()
 
 
 def _settle(key: str, state: _State) -> None:
-    """Walk from rule to rule until something is known, then decide on the way back. Fields on a cycle are hidden."""
+    """Follow rules until a field is known or has none, then decide in reverse order. Fields on a cycle are hidden."""
     way: list[str] = []
     place: dict[str, int] = {}
     while key in state.by_key and key not in state.known:
@@ -91,13 +91,13 @@ def _settle(key: str, state: _State) -> None:
 
 
 def asked_key(field: Field) -> str | None:
-    """The field that the rule of this one asks about; None where there is no rule."""
+    """Return the key of the field that this field's rule refers to, or None if it has no rule."""
     rule = field.get("display_when")
     return str(rule.get("field_key")) if isinstance(rule, Mapping) else None
 
 
 def _visible(field: Field, state: _State) -> bool:
-    """Return whether a field's rule holds for the answer to the field that it asks about."""
+    """Return whether a field's rule holds for the answer to the field that it refers to."""
     asked = asked_key(field)
     if asked is None:
         return True
@@ -110,7 +110,7 @@ def _visible(field: Field, state: _State) -> bool:
 
 
 def given_values(kind: object, answer: object) -> list[str]:
-    """The values in an answer; none where it is empty, blank or of a type that no answer has."""
+    """Return the values in an answer; none if it is empty, blank or not of a valid answer type."""
     values = [answer] if isinstance(answer, str) else answer if isinstance(answer, list) else []
     return _without_unticked(kind, [each for each in values if isinstance(each, str) and each.strip()])
 
@@ -120,7 +120,8 @@ def _without_unticked(kind: object, values: list[str]) -> list[str]:
 
 
 def rule_texts(value: object) -> list[str]:
-    """A rule's value as answers are spelled. The hosted page hands its script these, so that both read the same."""
+    """Return a rule's value in the notation of answers. The hosted page passes these texts to its script, so that both
+    evaluate the same values."""
     values = value if isinstance(value, list) else [value]
     return [text for text in map(_text, values) if text.strip()]
 
@@ -134,7 +135,7 @@ def _text(value: object) -> str:
 
 
 def _comparable(text: str, kind: object) -> Comparable:
-    """Numbers compare as decimals, dates as dates; what is neither stays the text it is."""
+    """Return the value to compare: a decimal for numbers, a date for dates, otherwise the text itself."""
     if kind in NUMERIC:
         return _first_of(as_decimal(text), text)
     return _first_of(as_date(text), text) if kind == FieldType.DATE else text
@@ -156,7 +157,7 @@ def _in(given: _Given, wanted: list[Comparable], _state: _State) -> bool:
 
 
 def _contains(given: _Given, wanted: list[Comparable], state: _State) -> bool:
-    """Each wanted value is one of several given ones, or a part of a single text."""
+    """Return whether each wanted value is one of the given values, or a substring of a single given text."""
     return bool(given.values and wanted) and all(_has(given, each, state) for each in wanted)
 
 
@@ -185,7 +186,7 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Test:
 
 
 def _in_order(one: Comparable, other: Comparable) -> tuple[Comparable, Comparable] | None:
-    """Both as decimals, else both as dates. Texts have no order that everybody would agree on."""
+    """Return both as decimals, else both as dates, else None: the order of texts would depend on the language."""
     for parse in (as_decimal, as_date):
         pair = [each if not isinstance(each, str) else parse(each) for each in (one, other)]
         if None not in pair and type(pair[0]) is type(pair[1]):
