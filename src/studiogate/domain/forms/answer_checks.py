@@ -1,6 +1,6 @@
-"""What an answer to each type of field must be. A check gives the fault in words, or None.
+"""Validate answers by type of field. A check returns a message, or None if the answer is valid.
 
-Each checks the length of a value first: nothing of any length is normalized, matched or converted.
+Each check tests the length of a value first: nothing of unbounded length is normalized, matched or converted.
 """
 
 import base64
@@ -33,7 +33,7 @@ _CONTROLS_IN_A_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What answers are judged by beside the form: the studio's country, and the field of each waiting upload."""
+    """What answers are checked against besides the form: the studio's country, and the field of each pending upload."""
 
     country: str | None = None
     uploads: Mapping[str, str] = field(default_factory=dict)
@@ -41,14 +41,14 @@ class Setting:
 
 Field: TypeAlias = Mapping[str, Any]
 ValueCheck: TypeAlias = Callable[[str], str | None]
-# Made once per field: what it is compared with (options, bounds) is read from the definition once.
+# Creates the check of a field, so that options and bounds are read from the definition once per field.
 AnswerCheck: TypeAlias = Callable[[Field, Setting], ValueCheck]
 
 
 def option_values(options: object) -> list[str]:
-    """The values that can be chosen: an option is a string, or an object with value and label."""
+    """Return the values that can be chosen. An option is a string, or an object with value and label."""
     listed = options if isinstance(options, Sequence) and not isinstance(options, str) else []
-    # Strings first: to ask whether something is a Mapping costs twenty times as much, and there are up to 40,000.
+    # Strings first: an isinstance check for Mapping costs twenty times as much, and there are up to 40,000 options.
     values = [each if isinstance(each, str) else _value_of(each) for each in listed]
     return [each for each in values if each is not None]
 
@@ -101,7 +101,7 @@ def _email(_field: Field, _setting: Setting) -> ValueCheck:
 
 
 def is_email(value: str) -> bool:
-    """Return whether a text is an email address; one that is too long is not even normalized."""
+    """Return whether a text is an email address. A text that is too long is refused before it is normalized."""
     return len(value) <= MAXIMUM_EMAIL and normalize_email(value) is not None
 
 
@@ -185,7 +185,8 @@ CHECKS: Mapping[str, AnswerCheck] = {
 
 
 def shape_fault(field_: Field, answer: object) -> tuple[str, str] | None:
-    """Whether an answer is a string where one is due, or an array of as many strings as the field takes."""
+    """Return a fault type and message unless an answer is a string, or an array of at most as many distinct strings as
+    the field accepts."""
     kind = field_.get("type")
     if isinstance(answer, str):
         return ("list_type", "must be an array of strings") if kind == FieldType.CHECKBOX_GROUP else None
@@ -201,7 +202,7 @@ def shape_fault(field_: Field, answer: object) -> tuple[str, str] | None:
 
 
 def _most_values(field_: Field) -> int:
-    """How many values an array may have; 0 where no array is taken."""
+    """Return how many values an array may have; 0 if the field accepts no array."""
     kind, several = field_.get("type"), field_.get("multiple") is True
     if kind == FieldType.CHECKBOX_GROUP or (kind == FieldType.SELECT and several):
         return max(1, len(option_values(field_.get("options"))))

@@ -1,4 +1,4 @@
-"""Whether a form takes given answers: every fault at once, and what is kept where there is none."""
+"""Whether a form accepts given answers: every fault at once, and the data to store if there is none."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ DATA = ("body", "data")
 
 
 class Consent(NamedTuple):
-    """What a person agreed to, by name, version and the very text shown."""
+    """What a person agreed to: the policy's slug and version, and a hash of the exact text shown."""
 
     key: str
     slug: str | None
@@ -23,7 +23,7 @@ class Consent(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """The answers of visible fields, and everything that is wrong with what was sent."""
+    """The answers to visible fields, every fault in what was sent, the consents given and the uploads referenced."""
 
     data: dict[str, Any]
     faults: list[Fault]
@@ -32,7 +32,7 @@ class Judgement(NamedTuple):
 
 
 def judge(fields: Sequence[Field], answers: Answers, setting: Setting) -> Judgement:
-    """Judge answers by the fields of the form."""
+    """Check answers against the fields of the form."""
     visible = visible_keys(fields, answers)
     by_key = {str(each.get("key")): each for each in reversed(fields)}
     faults = [fault for key in answers if (fault := _misplaced(key, by_key, visible, answers[key]))]
@@ -45,23 +45,24 @@ def judge(fields: Sequence[Field], answers: Answers, setting: Setting) -> Judgem
 
 
 def _stored(field: Field, answer: object) -> object:
-    """Return an answer as it is stored: the ids of files in lower case."""
+    """Return an answer as it is stored, with the ids of files in lower case."""
     return lower_ids(answer) if field.get("type") == FieldType.FILE_UPLOAD else answer
 
 
 def named_uploads(fields: Sequence[Field], answers: Answers) -> list[str]:
-    """The ids of files that answers name, in lower case."""
+    """Return the ids of the files that answers refer to, in lower case."""
     wanted = [each for each in fields if each.get("type") == FieldType.FILE_UPLOAD]
     return [id_.lower() for each in wanted for id_ in given_values(each["type"], answers.get(str(each.get("key"))))]
 
 
 def consent_text(field: Field) -> str:
-    """The text beside the box: what the hosted page shows, and what the evidence is a hash of."""
+    """Return the text beside the box, as shown on the hosted page; its hash is stored as evidence of consent."""
     return str(field.get("consent_label") or field.get("label") or "")
 
 
 def _misplaced(key: str, by_key: Mapping[str, Field], visible: frozenset[str], answer: object) -> Fault | None:
-    """An answer where none can be given. An empty one to a hidden field is none."""
+    """Return a fault for an answer to a field that is unknown, hidden or a section break. Unless the field is unknown,
+    an empty answer counts as none."""
     field = by_key.get(key)
     if field is None:
         return Fault((*DATA, key), "unknown_field", "This form has no such field")
@@ -85,14 +86,14 @@ def _faults_of(field: Field, answers: Answers, setting: Setting) -> list[Fault]:
         return [_missing(key, kind)]
     written = [answer] if isinstance(answer, str) else answer or []
     texts = [value for value in written if value.strip()]
-    # A check reads all options of its field: only where there is an answer to check.
+    # Creating a check reads all options of its field, so it is done only if there is an answer to check.
     check = CHECKS[kind](field, setting) if texts and kind in CHECKS else _no_check
     messages = dict.fromkeys(map(check, texts))
     return [_fault(key, "invalid_answer", message) for message in messages if message]
 
 
 def _no_check(_value: str) -> str | None:
-    """Fields of an unknown type, which an older version may have stored, take any text."""
+    """Accept any text: for fields of an unknown type, which an older version may have stored."""
     return None
 
 

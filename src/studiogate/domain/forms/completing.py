@@ -1,7 +1,6 @@
-"""The form in which definitions are kept and answered: every tabulated field present, settings in one notation.
+"""Canonical form of definitions, as stored and returned: every documented member present, settings in one notation.
 
-``completed_fields`` and ``canonical_settings`` change nothing that is complete and canonical already, so a form that
-was read can be written back without becoming another one.
+``completed_fields`` and ``canonical_settings`` are idempotent, so a form that was read can be written back unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from studiogate.domain.json_values import json_text
 MAX_DEFINITION = 256 * 1024
 DEFINITION_TOO_LARGE = f"Fields and settings must have at most {MAX_DEFINITION} bytes together, as JSON"
 
-# The fields of a FormField that need not be given, with their values when they are not. Null where there is no default.
+# The optional members of a FormField, with their defaults; null if there is no default.
 FIELD_DEFAULTS: Mapping[str, Any] = {
     "required": False,
     "placeholder": None,
@@ -40,7 +39,7 @@ INSTANTS = ("opens_at", "closes_at")
 
 
 def completed_fields(fields: Sequence[Any]) -> list[Any]:
-    """Return the fields in their own order of members, with what is missing added behind."""
+    """Return the fields with their members in the given order and missing members appended."""
     return [_completed(each) if isinstance(each, Mapping) else each for each in fields]
 
 
@@ -55,7 +54,7 @@ def _completed(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def canonical_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings that have been checked with instants in UTC and the redirect_url encoded."""
+    """Return validated settings with instants in UTC and the redirect_url encoded."""
     return {name: _canonical(name, value) if isinstance(value, str) else value for name, value in settings.items()}
 
 
@@ -67,7 +66,8 @@ def _canonical(name: str, value: str) -> str:
 
 
 def definition_size(fields: Sequence[Any], settings: Mapping[str, Any]) -> int:
-    """Return the bytes of a definition as JSON. Members with their default do not count: answers add them."""
+    """Return the size of a definition as JSON in bytes. Members equal to their default, which responses add, do not
+    count."""
     given = [_without_defaults(each) if isinstance(each, Mapping) else each for each in fields]
     return len(json_text(given).encode()) + len(json_text(settings).encode())
 

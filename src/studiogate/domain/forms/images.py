@@ -1,4 +1,4 @@
-"""Images, walked and not decoded: a picture of 30,000 pixels is a few bytes here and gigabytes in a decoder."""
+"""Read image sizes without decoding: an image 30,000 pixels wide takes a few bytes here and gigabytes in a decoder."""
 
 import struct
 import zlib
@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple
 PNG = b"\x89PNG\r\n\x1a\n"
 MAX_CHUNKS = 100_000
 MAX_CHECKED_CHUNK = 64 * 1024
-# Markers that start a JPEG frame, and so tell its size; the gaps are tables and restarts.
+# Markers that start a JPEG frame header, which contains the size; the excluded ones are not frame headers.
 _FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
@@ -17,7 +17,7 @@ class Size(NamedTuple):
 
 
 def png_size(stream: BinaryIO) -> Size | None:
-    """The size of a PNG whose chunks run from the header to the very end of the file, else None."""
+    """Return the size of a PNG whose chunks extend from the header to the end of the file, else None."""
     stream.seek(0)
     if stream.read(8) != PNG:
         return None
@@ -42,7 +42,7 @@ def png_size(stream: BinaryIO) -> Size | None:
 
 
 def _chunk(stream: BinaryIO, kind: bytes, length: int) -> bytes | None:
-    """The body of a small chunk, with its checksum right; a large one is stepped over."""
+    """Return the body of a small chunk, or None if its checksum is wrong; a large chunk is skipped unchecked."""
     if length > MAX_CHECKED_CHUNK:
         stream.seek(length + 4, 1)
         return b""
@@ -53,7 +53,7 @@ def _chunk(stream: BinaryIO, kind: bytes, length: int) -> bytes | None:
 
 
 def gif_size(stream: BinaryIO) -> Size | None:
-    """The size of a GIF whose blocks run to its trailer at the very end of the file."""
+    """Return the size of a GIF whose blocks extend to the trailer at the end of the file, else None."""
     stream.seek(0)
     head = stream.read(13)
     if len(head) < 13 or head[:6] not in (b"GIF87a", b"GIF89a"):
@@ -90,7 +90,7 @@ def _skip_blocks(stream: BinaryIO) -> bool:
 
 
 def jpeg_size(stream: BinaryIO) -> Size | None:
-    """The size in a JPEG's frame header. What follows the picture is not judged: phones append to it."""
+    """Return the size in a JPEG's frame header, or None. Trailing data is not checked: phones append to images."""
     stream.seek(0)
     if stream.read(2) != b"\xff\xd8":
         return None

@@ -1,7 +1,7 @@
-"""The address that visitors are sent to after a form: validated, and encoded the way browsers would encode it.
+"""The URL to which visitors are redirected after a form: validated, and encoded as browsers would encode it.
 
-Whatever a browser would read differently from this code is refused: it would send visitors somewhere else. The result
-is ASCII and fits into a header and, by its origin, into a content security policy.
+Anything that a browser would interpret differently from this code is refused, because it would redirect visitors
+elsewhere. The result is ASCII and can be used in a header and, as its origin, in a content security policy.
 """
 
 import re
@@ -13,18 +13,18 @@ import idna
 MAX_URL = 2000
 MAX_HOST = 253
 
-# Browsers drop tabs and line ends, read a backslash as a slash, and decode percent signs in hosts.
+# Browsers remove tabs and line breaks, treat a backslash as a slash, and percent-decode hosts.
 _UNFIT = re.compile(r'[\x00-\x20\x7f-\x9f"<>\\\ud800-\udfff]')
 _PORT = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
-# What RFC 3986 leaves unencoded in each part; "%" because what is encoded already stays as it is.
+# The characters that RFC 3986 leaves unencoded in each part, and "%", so that encoded text is not encoded again.
 _IN_PATH = "%/:@!$&'()*+,;=~"
 _IN_QUERY = _IN_PATH + "?"
 
 
 def encoded_url(text: str) -> str | None:
-    """Return an https URL with an IDNA-encoded host and everything else percent-encoded; None if it is not one."""
+    """Return an https URL with an IDNA-encoded host and everything else percent-encoded, or None if it is invalid."""
     if len(text) > MAX_URL or _UNFIT.search(text):
         return None
     try:
@@ -39,12 +39,12 @@ def encoded_url(text: str) -> str | None:
 
 
 def origin_of(url: str) -> str:
-    """Return the origin of a URL that ``encoded_url`` has returned."""
+    """Return the origin of a URL returned by ``encoded_url``."""
     return f"https://{urlsplit(url).netloc}"
 
 
 def _authority(netloc: str) -> str | None:
-    """Return host and port; None where there is userinfo, an IPv6 literal or anything that is no host."""
+    """Return host and port, or None if there is userinfo, an IPv6 literal or anything else that is not a host."""
     name, colon, port = netloc.partition(":")
     if colon and port and not (_PORT.fullmatch(port) and int(port) <= 65535):
         return None
@@ -56,7 +56,7 @@ def _host(name: str) -> str | None:
     if not name or len(name) > MAX_HOST or "%" in name:
         return None
     try:
-        # UTS 46 is what browsers map hosts by; without "transitional", as they do today.
+        # Browsers map hosts by UTS 46, currently with non-transitional processing.
         host = idna.encode(name, uts46=True).decode("ascii")
     except idna.IDNAError:
         return None
@@ -64,7 +64,8 @@ def _host(name: str) -> str | None:
 
 
 def _is_name_or_address(host: str) -> bool:
-    """Browsers read a host that ends in a number as an IPv4 address, in many notations: one is allowed."""
+    """Return whether a host is a name or a canonical IPv4 address. Browsers parse a host that ends in a number as an
+    IPv4 address, in many notations; only dotted decimal is allowed."""
     if not _NUMERIC.fullmatch(host.removesuffix(".").rpartition(".")[2]):
         return True
     try:

@@ -1,4 +1,4 @@
-"""What the rules of a form (``display_when``) must be when the form is saved, and the check of a whole definition."""
+"""Validate the rules of a form (``display_when``), and a complete definition, when the form is saved."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from studiogate.domain.forms.definition import (
 )
 
 MAX_RULE_VALUES = 200
-# Each of these is looked for in a text of up to 50,000 characters whenever answers are judged.
+# Each search scans a text of up to 50,000 characters whenever answers are checked.
 MAX_SEARCHES = 200
 
 _SEARCHING = (RuleOp.CONTAINS, RuleOp.NOT_CONTAINS)
@@ -78,7 +78,7 @@ def _values(value: object) -> list[Any]:
 
 
 def _followed(keys: Mapping[int, Any], rules: Mapping[int, Any]) -> dict[str, str]:
-    """Return the field that each field's rule asks about, by their keys."""
+    """Return, by key, the key of the field that each field's rule refers to."""
     asked = {
         keys[index]: rule.get("field_key")
         for index, rule in rules.items()
@@ -88,10 +88,10 @@ def _followed(keys: Mapping[int, Any], rules: Mapping[int, Any]) -> dict[str, st
 
 
 def _keys_on_cycles(followed: Mapping[str, str]) -> set[str]:
-    """Return the keys from which the rules lead back to themselves.
+    """Return the keys that lie on a cycle of rules.
 
-    A field asks about at most one other, so from each field there is one path. A path stops at a key that an earlier
-    one passed, so every key is passed once.
+    A field refers to at most one other, so there is one path from each field. A path stops at a key that an earlier
+    path visited, so every key is visited once.
     """
     passed: set[str] = set()
     cyclic: set[str] = set()

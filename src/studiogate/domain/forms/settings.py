@@ -1,4 +1,4 @@
-"""A form's settings: what they may be when saved, and what they mean when read. Other keys are kept and not judged."""
+"""A form's settings: validation when saved, and interpretation when read. Unknown keys are kept and not checked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +13,13 @@ from studiogate.domain.people import normalize_email
 
 MAX_NOTIFICATION_EMAILS = 20
 MAX_SUBMISSIONS = 2**31 - 1
-# The studio's own business: shown to keys that manage forms, and never part of an event.
+# Internal to the studio: shown only to keys that manage forms, and never part of an event.
 STUDIO_ONLY = ("notification_emails",)
 
 
 @dataclass(frozen=True, slots=True)
 class FormSettings:
-    """The settings that this service acts on, each with its default."""
+    """The settings that this service uses, with their defaults."""
 
     require_auth: bool = False
     notify_on_submit: bool = False
@@ -35,7 +35,7 @@ class FormSettings:
     create_lead: bool = False
 
     def open_at(self, now: datetime) -> bool:
-        """From the opening instant on, until the closing one."""
+        """Return whether the form is open: from ``opens_at`` (inclusive) until ``closes_at`` (exclusive)."""
         return (self.opens_at is None or self.opens_at <= now) and (self.closes_at is None or now < self.closes_at)
 
     def has_room_after(self, submissions: int) -> bool:
@@ -43,7 +43,7 @@ class FormSettings:
 
 
 def setting_faults(settings: object) -> list[DefinitionFault]:
-    """Every fault with its place inside ``settings``."""
+    """Return every fault with its place inside ``settings``."""
     if not isinstance(settings, Mapping):
         return [((), "must be an object")]
     faults: list[DefinitionFault] = []
@@ -55,7 +55,7 @@ def setting_faults(settings: object) -> list[DefinitionFault]:
 
 
 def read_settings(settings: Mapping[str, Any]) -> FormSettings:
-    """What was kept, as values. A member that no check would let pass (an old import's) counts as absent."""
+    """Return stored settings as values. A member that fails its check (from an old import) counts as absent."""
     given = {
         name: _READERS.get(name, _as_it_is)(settings[name])
         for name, check in _CHECKS.items()

@@ -1,4 +1,4 @@
-"""How many files, and how much of them, a submission, a form and a studio may have."""
+"""Limits on the number and total size of files per submission, form and studio."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ def file_keys(fields: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def too_many_files(fields: Sequence[Mapping[str, Any]], answers: Mapping[str, Any]) -> Fault | None:
-    """Return the fault of the field at which the answers name more files than a submission takes."""
+    """Return a fault at the field with which the answers exceed the files allowed per submission, or None."""
     count = 0
     for field in fields:
         count += len(named_uploads([field], answers))
@@ -31,7 +31,7 @@ def too_many_files(fields: Sequence[Mapping[str, Any]], answers: Mapping[str, An
 
 @dataclass(frozen=True, slots=True)
 class UploadUsage:
-    """What the files of a form, and of its studio, take up now."""
+    """The current number and size of the files of a form and of its studio."""
 
     form_files: int
     form_bytes: int
@@ -41,13 +41,13 @@ class UploadUsage:
 
 @dataclass(frozen=True, slots=True)
 class UploadQuota:
-    """The most bytes that the files of one form, and of one studio, may take up."""
+    """The maximum total size of the files of one form and of one studio."""
 
     form_bytes: int
     studio_bytes: int
 
     def refusal(self, usage: UploadUsage, size: int) -> Refusal | None:
-        """Return the first limit that a further file of ``size`` bytes would exceed."""
+        """Return a refusal for the first limit that another file of ``size`` bytes would exceed, or None."""
         for limit, after, maximum in self._limits(usage, size):
             if after > maximum:
                 return Refusal(Code.LIMIT_REACHED, {"limit": limit, "maximum": maximum}, "file")

@@ -1,16 +1,16 @@
-"""Decimals, dates and instants as people and programs spell them in answers, rules and settings."""
+"""Parse decimals, dates and instants as people and programs write them in answers, rules and settings."""
 
 import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-# Decimal() and date.fromisoformat() accept far more: underscores, exponents without end, other digits, week dates.
+# Decimal() and date.fromisoformat() accept far more: underscores, unbounded exponents, non-ASCII digits, week dates.
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 
 
-# Longer than anything below, spaces around it included: what is longer is not even trimmed.
+# Longer than any valid value, including surrounding spaces: longer text is refused before it is trimmed.
 MAX_VALUE = 200
 
 
@@ -34,7 +34,7 @@ def as_date(text: str) -> date | None:
 
 
 def as_instant(text: str) -> datetime | None:
-    """A date-time with an offset, in UTC. The database keeps microseconds; a finer fraction is cut."""
+    """Parse a date-time with an offset and return it in UTC, truncated to microseconds as the database stores it."""
     if len(text) > MAX_VALUE or not _DATE_TIME.fullmatch(text):
         return None
     try:

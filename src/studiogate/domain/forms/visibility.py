@@ -186,7 +186,7 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Test:
 
 
 def _in_order(one: Comparable, other: Comparable) -> tuple[Comparable, Comparable] | None:
-    """Return both as decimals, else both as dates, else None: the order of texts would depend on the language."""
+    """Return both as decimals, else both as dates, else None: texts have no universally accepted order."""
     for parse in (as_decimal, as_date):
         pair = [each if not isinstance(each, str) else parse(each) for each in (one, other)]
         if None not in pair and type(pair[0]) is type(pair[1]):
