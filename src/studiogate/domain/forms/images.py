@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple
 PNG = b"\x89PNG\r\n\x1a\n"
 MAX_CHUNKS = 100_000
 MAX_CHECKED_CHUNK = 64 * 1024
-# Markers that start a JPEG frame header, which contains the size; the excluded ones are not frame headers.
+# Markers that start a JPEG frame header, which contains the size; the excluded ones are tables or reserved.
 _FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
