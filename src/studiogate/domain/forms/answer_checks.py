@@ -185,7 +185,7 @@ CHECKS: Mapping[str, AnswerCheck] = {
 
 
 def shape_fault(field_: Field, answer: object) -> tuple[str, str] | None:
-    """Return a fault type and message if an answer has the wrong JSON type, too many values or duplicates; else None."""
+    """Return a fault type and message if an answer has the wrong JSON type, too many values or duplicates."""
     kind = field_.get("type")
     if isinstance(answer, str):
         return ("list_type", "must be an array of strings") if kind == FieldType.CHECKBOX_GROUP else None
