@@ -1,4 +1,4 @@
-"""What this door answers with."""
+"""Responses of the hosted pages."""
 
 import json
 from typing import Any, NamedTuple, TypeAlias

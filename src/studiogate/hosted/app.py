@@ -1,4 +1,4 @@
-"""The visitors' door as one ASGI application: addresses to answers, the headers on all of them, the log line."""
+"""The ASGI application for the hosted pages: routing, response headers and request records."""
 
 import asyncio
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ ON_EVERY_ANSWER: tuple[Header, ...] = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-# Cancelled is who was still at work when the process had drained for as long as it may.
+# CancelledError: the request was still running when the drain time of a stopping process had passed.
 UNAVAILABLE = (
     OverloadedError,
     TransactionConflictError,
@@ -59,7 +59,7 @@ log = structlog.get_logger()
 
 
 class HostedApp:
-    """Serves forms to whoever has their address."""
+    """Serves forms to anyone who has their address."""
 
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         self._runtime = runtime
@@ -131,7 +131,7 @@ class HostedApp:
     async def _open(
         self, request: VisitorRequest, studio: str, form: str, limit: Limit, *, sent: bool = False
     ) -> Opened | Answer:
-        """For writing: within the rate, and open now."""
+        """Return the form for a POST, or a notice if the rate limit is exceeded or the form is not open."""
         if self._over(request, limit):
             return self._noticed(request, Reason.TOO_MANY)
         async with self._runtime.database.connection() as connection:
@@ -151,7 +151,7 @@ class HostedApp:
             return opened
         sending = Sending(self._runtime, request, opened, lambda: not self._over(request, guard.UPLOADING))
         await sending.receive()
-        # Steps are cheap and come often; what is sent off is counted for itself.
+        # Steps are cheap and frequent; submissions have a rate limit of their own.
         if sending.posted.action == "send" and self._over(request, guard.SENDING):
             return self._noticed(request, Reason.TOO_MANY)
         return await sending.answer()
@@ -188,7 +188,7 @@ async def _send(request: VisitorRequest, answer: Answer, request_id: str, send: 
 
 
 def _route(path: str) -> str:
-    """The kind of address, never the address."""
+    """Return the route pattern of a path, never the path itself."""
     place = path.split("/")[2:]
     if path.startswith(assets.PREFIX) or path == assets.EMBED:
         return "/f/assets"

@@ -1,7 +1,7 @@
-"""Styles and scripts. Each address holds its content's hash, so browsers may keep them for good.
+"""Styles and scripts. Each address contains a hash of the content, so browsers may cache them indefinitely.
 
-A studio's colours are a stylesheet of their own, made from the six digits in its address: no inline style is needed,
-and no look into the database.
+A studio's colours are a separate stylesheet, computed from the six hex digits in its address: it needs neither inline
+styles nor a database query.
 """
 
 import gzip
@@ -34,7 +34,7 @@ class _Asset(NamedTuple):
 
 
 def address(name: str) -> str:
-    """Where a page finds the asset."""
+    """Return the address of an asset by its file name."""
     return _assets()[name].path
 
 
@@ -43,9 +43,9 @@ def theme_address(colour: str | None) -> str:
 
 
 def find(path: str, *, zipped: bool) -> Answer | None:
-    """The asset at an address; None where there is none."""
+    """Return the asset at an address, or None if there is none."""
     if path == EMBED:
-        # The one address that stands in other people's pages: it cannot hold a hash, so it is asked for again.
+        # Other sites' pages contain this address, so it cannot include a hash; browsers cache it for 5 minutes only.
         return _answer(_assets()["embed.js"], (b"cache-control", b"public, max-age=300"), zipped=zipped)
     theme = _THEME.fullmatch(path)
     if theme is not None:
@@ -55,7 +55,7 @@ def find(path: str, *, zipped: bool) -> Answer | None:
 
 
 def image(logo: Logo) -> Answer:
-    """A studio's logo. Partners may show it in pages of their own, so other origins can load it."""
+    """Return a studio's logo. Partners may show it in their own pages, so other origins can load it."""
     shared = (b"cross-origin-resource-policy", b"cross-origin")
     return Answer(200, logo.content, ((b"content-type", logo.content_type.encode()), FOREVER, shared))
 
@@ -70,7 +70,7 @@ def _answer(asset: _Asset, caching: Header, *, zipped: bool) -> Answer:
         (b"content-type", asset.kind),
         caching,
         (b"vary", b"accept-encoding"),
-        # Who embeds us from another site loads the script across origins; it holds nothing of anybody.
+        # Sites that embed a form load the script across origins; it contains no personal data.
         (b"cross-origin-resource-policy", b"cross-origin"),
     )
     if zipped:

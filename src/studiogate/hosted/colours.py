@@ -1,4 +1,4 @@
-"""A studio's one colour, made into a readable set for light and for dark screens (WCAG 2 contrast)."""
+"""Derive readable palettes for light and dark screens from a studio's colour (WCAG 2 contrast)."""
 
 import re
 from typing import NamedTuple, TypeAlias
@@ -8,15 +8,15 @@ Rgb: TypeAlias = tuple[int, int, int]
 DEFAULT = "2f5d50"
 WHITE: Rgb = (255, 255, 255)
 NIGHT: Rgb = (23, 24, 28)  # the dark card, --surface in form.css
-DEEP: Rgb = (12, 13, 15)  # what lies around the dark card
+DEEP: Rgb = (12, 13, 15)  # the background around the dark card
 INK: Rgb = (20, 22, 26)
 BLACK: Rgb = (0, 0, 0)
-TEXT_CONTRAST = 4.6  # the norm asks for 4.5; a little more survives rounding
+TEXT_CONTRAST = 4.6  # WCAG requires 4.5; the margin allows for rounding
 _HEX = re.compile(r"#?([0-9a-f]{3}|[0-9a-f]{6})", re.ASCII | re.IGNORECASE)
 
 
 class Shades(NamedTuple):
-    """A surface in the accent, text on it, the accent as text on the card, a tint on the card, and one around it."""
+    """Accent surfaces, text on them, accent-coloured text on the card, a tint on the card, and one around it."""
 
     accent: Rgb
     on_accent: Rgb
@@ -26,7 +26,7 @@ class Shades(NamedTuple):
 
 
 def hex_digits(colour: str | None) -> str:
-    """Six digits for whatever a studio wrote; our own green where it is no colour."""
+    """Return the six hex digits of a studio's colour, or the default green if it is not a colour."""
     found = _HEX.fullmatch((colour or "").strip())
     if not found:
         return DEFAULT
@@ -41,19 +41,19 @@ def light(digits: str) -> Shades:
 
 
 def dark(digits: str) -> Shades:
-    """A colour that would drown in the dark is lifted first, the surfaces in it too."""
+    """Return the shades for dark screens; an accent too dark to stand out is lightened first, for surfaces too."""
     accent = toward(_rgb(digits), WHITE, against=NIGHT, contrast=3.1)
     soft = mixed(accent, NIGHT, 0.14)
     return Shades(accent, readable_on(accent), toward(accent, WHITE, against=soft), soft, mixed(accent, DEEP, 0.05))
 
 
 def readable_on(colour: Rgb) -> Rgb:
-    """Of white and black one is always readable (4.58 at the worst); of white and a softer black not."""
+    """Return white or black. One of them always has a contrast of at least 4.58; with a softer black that fails."""
     return WHITE if ratio(WHITE, colour) >= ratio(BLACK, colour) else BLACK
 
 
 def toward(colour: Rgb, goal: Rgb, *, against: Rgb, contrast: float = TEXT_CONTRAST) -> Rgb:
-    """The colour, mixed with ``goal`` only as far as it takes to be read on ``against``."""
+    """Mix the colour with ``goal`` only as far as needed to be readable on ``against``."""
     for step in range(21):
         candidate = mixed(goal, colour, step / 20)
         if ratio(candidate, against) >= contrast:

@@ -1,9 +1,9 @@
-"""A compressed page with a gap: what differs between visitors is put in without compressing the rest again.
+"""A compressed page with a gap: text that differs between visitors is inserted without recompressing the rest.
 
 A gzip file is a sequence of deflate blocks between a header and a checksum. The blocks before and after the gap are
-made once; the text in the gap becomes a block without compression. The checksum of the whole is combined from those
-of its parts as in crc32_combine() of zlib, which Python does not offer: a checksum is shifted by the length of what
-follows (a linear function, here 32 columns of bits) and added to the checksum of that.
+compressed once; the text in the gap becomes a stored (uncompressed) block. The checksum of the whole is combined from
+those of its parts as in zlib's crc32_combine(), which Python does not expose: a checksum is shifted by the length of
+what follows (a linear function, here 32 columns of bits) and XORed with the checksum of that.
 """
 
 import struct
@@ -30,7 +30,7 @@ class CompressedPage:
 
     @property
     def size(self) -> int:
-        """Return about how many bytes of memory this takes."""
+        """Return the approximate memory use in bytes."""
         return len(self.before) + len(self.after) + 2_000
 
     def as_gzip(self, text: bytes) -> bytes:
@@ -60,7 +60,7 @@ def compress_around(before: bytes, after: bytes) -> CompressedPage:
 
 
 def _deflated(text: bytes, flush: int) -> bytes:
-    """Return deflate blocks that end at a full byte; they are the last ones after Z_FINISH only."""
+    """Return deflate blocks that end on a byte boundary; only Z_FINISH marks the last one as final."""
     deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, wbits=-15)
     return deflate.compress(text) + deflate.flush(flush)
 

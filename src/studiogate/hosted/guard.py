@@ -1,7 +1,7 @@
-"""Keeps machines out without asking people anything: a signed token with a time in it, a trap, and rates an address.
+"""Keep bots out without a challenge: a signed token with a timestamp, a honeypot field, and rate limits per address.
 
-No cookie is set and none is read, so no other site can act in a visitor's name; the token ties what is sent to a page
-that was really given out.
+No cookie is set or read, so no other site can act on behalf of a visitor; the token ties a submission to a page that
+was actually served.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ MAX_SECONDS = 24 * 3600.0
 SENDING = Limit("form-submissions", 20 / 60, 30)
 STEPPING = Limit("form-steps", 2.0, 120)
 UPLOADING = Limit("form-uploads", 30 / 60, 40)
-# Browsers keep a logo for good, so each visitor asks for it once.
+# Browsers cache a logo indefinitely, so each visitor requests it once.
 LOGOS = Limit("logos", 5.0, 200)
 
 
@@ -47,6 +47,6 @@ def token_suspicion(secret: bytes, form_id: UUID, token: str, now: datetime) -> 
 
 
 def seconds_to_wait(secret: bytes, form_id: UUID, token: str, now: datetime) -> float:
-    """Until a person could have filled the form in. The token's time is in whole seconds, rounded down."""
+    """Return the seconds until a person could have filled in the form. Token times are rounded down to seconds."""
     age = token_age(secret, form_id, token, now)
     return 0.0 if age is None else max(0.0, MIN_SECONDS + 1 - age)

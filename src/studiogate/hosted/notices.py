@@ -1,4 +1,4 @@
-"""The pages that say why there is no form, in words that help, with the status that machines want."""
+"""Pages that explain to a visitor why there is no form, with the matching HTTP status."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -38,7 +38,7 @@ class Reason(StrEnum):
 
 
 class NoticeError(Exception):
-    """The request ends here, with the page for this reason."""
+    """Ends the request with the notice page for a reason."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.value)
@@ -151,7 +151,7 @@ def _sentence(text: str) -> str:
 
 
 def _moment(moment: datetime | None, studio: PageStudio) -> str:
-    """In the studio's own time and manner."""
+    """Format a time in the studio's time zone and in the date format of its country."""
     if moment is None:
         return ""
     try:
@@ -165,5 +165,5 @@ def _moment(moment: datetime | None, studio: PageStudio) -> str:
 
 
 def reason_of(not_accepting: NotAccepting | str) -> Reason:
-    """The page for a form that takes no submission."""
+    """Return the notice reason for a form that does not accept submissions."""
     return _NOT_ACCEPTING[NotAccepting(not_accepting)]

@@ -1,4 +1,4 @@
-"""From an address to an open form, or to the notice that says why it is not open."""
+"""Find the open form at an address, or the notice that says why it is not open."""
 
 import re
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _SLUG = re.compile(r"[a-z0-9](?:-?[a-z0-9]){0,199}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A form that takes answers now, with whom it is for where a link says so."""
+    """A form that accepts answers now, and the member that a personal link names."""
 
     studio: PageStudio
     form: PageForm
@@ -38,14 +38,14 @@ class Opened:
         return f"/f/{self.studio.slug}/{self.form.slug}"
 
     def address(self, below: str = "") -> str:
-        """Of this form's pages; the link and the frame go with it."""
+        """Return the address of one of this form's pages, including the link and embed parameters."""
         query = {"link": self.link} if self.link else {}
         query |= {"embed": "1"} if self.embedded else {}
         return self.path + below + ("?" + urlencode(query) if query else "")
 
     @property
     def asks(self) -> bool:
-        """Whether the page has to ask for an email: a link's member is known by theirs, if they have one."""
+        """Whether the page must ask for an email; not if a link names a member who has one."""
         return self.member is None or not self.member.email
 
     @property
@@ -54,7 +54,7 @@ class Opened:
 
 
 class Source(NamedTuple):
-    """Where pages come from: the database, and what opens the secrets in it."""
+    """The database connection that pages are read from, and the sealer that decrypts the secrets in it."""
 
     connection: Connection
     sealer: Sealer
@@ -65,7 +65,7 @@ def is_slug(text: str) -> bool:
 
 
 async def find(source: Source, studio_slug: str, form_slug: str) -> tuple[PageStudio, PageForm, Access] | Notice:
-    """The studio and its form, open or not."""
+    """Return the studio and its form, whether or not it is open."""
     if not is_slug(studio_slug) or not is_slug(form_slug):
         return notice(Reason.UNKNOWN)
     studio = await storage.find_page_studio(source.connection, studio_slug)
@@ -80,8 +80,8 @@ async def find(source: Source, studio_slug: str, form_slug: str) -> tuple[PageSt
 async def open_form(
     source: Source, request: VisitorRequest, studio_slug: str, form_slug: str, *, sent: bool = False
 ) -> Opened | Notice:
-    """Open a form, for its member where a link says so. What was ``sent`` is counted when it is stored: a page that
-    is sent a second time must find its first submission, also where that took the last place."""
+    """Open a form, for the member that a link names. With ``sent``, submission limits are checked when it is stored:
+    a page that is sent twice must find its first submission, even if that took the last place."""
     connection, found = source.connection, await find(source, studio_slug, form_slug)
     if isinstance(found, Notice):
         return found
@@ -99,7 +99,7 @@ async def open_form(
         against = await reason_against(connection, access, form, member.email if member else None)
     if against is not None:
         return notice(reason_of(against), studio, form)
-    # A page that acts for a known member is shown in no frame: nobody can lay something else over it.
+    # A page that acts for a known member is never shown in a frame, to prevent clickjacking.
     embedded = is_embedded(request) and member is None
     return Opened(studio, form, plan(form.fields), access, member, link, embedded)
 
@@ -111,7 +111,7 @@ def is_embedded(request: VisitorRequest) -> bool:
 async def _member(
     connection: Connection, access: Access, studio: PageStudio, form: PageForm, text: str
 ) -> PageMember | Reason | None:
-    """Return whom the link was made for, whether or not the form demands one."""
+    """Return the member that the link names, whether or not the form requires a link."""
     if not text:
         return Reason.NEEDS_LINK if form.settings.require_auth else None
     link = read_link(studio.link_secret, form.id, text, form.now)

@@ -15,12 +15,12 @@ class Options:
 
     labels: Mapping[str, str] = field(default_factory=dict)
     chosen: frozenset[str] = frozenset()
-    # The lines of all options while none is chosen, by how they begin; shared by everybody who chooses among them.
+    # The lines of all options with none chosen, by line prefix; shared by all copies that with_answer() returns.
     _plain: dict[str, list[str]] = field(default_factory=dict, compare=False)
     _places: dict[str, int] = field(default_factory=dict, compare=False)
 
     def with_answer(self, answer: object) -> "Options":
-        """Return the same options with those chosen that an answer names."""
+        """Return a copy in which the options that an answer names are chosen."""
         chosen = frozenset(answer) if isinstance(answer, list) else frozenset((str(answer),))
         return replace(self, chosen=chosen & self._places.keys())
 
@@ -47,7 +47,7 @@ class Options:
 
 
 def options_of(definition: Mapping[str, Any]) -> Options:
-    """Read the options of a field. Of several with the same value the first counts."""
+    """Read the options of a field. If several have the same value, the first one counts."""
     options, labels = definition.get("options"), dict[str, str]()
     for option in options if isinstance(options, list) else ():
         if isinstance(option, str):
@@ -59,7 +59,7 @@ def options_of(definition: Mapping[str, Any]) -> Options:
 
 
 def _escaped(texts: Sequence[str]) -> list[str]:
-    """Escape all texts in one call, which takes a fraction of the time of one call each."""
+    """Escape all texts in one call, which takes a fraction of the time of one call per text."""
     pieces = str(escape(_SEPARATOR.join(texts))).split(_SEPARATOR) if texts else []
-    # A text that contains the separator falls apart.
+    # A text that contains the separator would be split, so fall back to one call per text.
     return pieces if len(pieces) == len(texts) else [str(escape(each)) for each in texts]

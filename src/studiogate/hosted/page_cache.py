@@ -1,7 +1,7 @@
-"""What pages are made of, kept in this process within a bound.
+"""Bounded in-process caches of pages and their parts.
 
-A key holds everything that its entry shows, so an entry is never out of date: another definition, setting or studio
-name is another key. Entries that nobody asks for are dropped first.
+A key contains everything that its entry shows, so an entry is never stale: a changed definition, setting or studio
+name is a different key. The least recently used entries are dropped first.
 """
 
 from collections import OrderedDict
@@ -17,14 +17,14 @@ MAX_BYTES = 16 * 1024 * 1024
 class Measured(Protocol):
     @property
     def size(self) -> int:
-        """Return about how many bytes of memory this takes."""
+        """Return the approximate memory use in bytes."""
 
 
 Entry = TypeVar("Entry", bound=Measured)
 
 
 class BoundedCache(Generic[Entry]):
-    """Keeps at most so many entries and bytes."""
+    """An LRU cache with a maximum number of entries and bytes."""
 
     def __init__(self, max_entries: int, max_bytes: int) -> None:
         self._max_entries, self._max_bytes = max_entries, max_bytes
@@ -45,7 +45,7 @@ class BoundedCache(Generic[Entry]):
         return entry
 
     def put(self, key: Hashable, entry: Entry) -> None:
-        """Keep an entry, and drop those that were not used for the longest time while there is too much."""
+        """Store an entry, and drop the least recently used ones until the cache is within its limits."""
         replaced = self._entries.pop(key, None)
         self._bytes += entry.size - (replaced.size if replaced else 0)
         self._entries[key] = entry
@@ -55,7 +55,7 @@ class BoundedCache(Generic[Entry]):
 
 
 class PageCache(BoundedCache[CompressedPage]):
-    """Pages of forms as a fresh visitor gets them."""
+    """Form pages with nothing filled in."""
 
     def __init__(self, max_pages: int = MAX_PAGES, max_bytes: int = MAX_BYTES) -> None:
         super().__init__(max_pages, max_bytes)

@@ -1,4 +1,4 @@
-"""Templates to answers, and what a browser is allowed to do with them."""
+"""Render templates to responses, with the content security policy of each page."""
 
 import gzip
 import re
@@ -16,13 +16,13 @@ from studiogate.hosted.templating import render
 from studiogate.hosted.views import FieldView
 from studiogate.storage.forms.hosted import PageStudio
 
-# An outside picture would be an outside request: only one that comes with the page, or from here, is shown.
+# A picture from another server would send it a request per visitor: only data URLs and our own paths are shown.
 _OWN_LOGO = re.compile(r"data:image/(?:png|jpeg|webp|gif|svg\+xml)[;,][^\s\"'<>]*|/(?!/)[\w./%~-]*", re.ASCII)
 _ZIPPED: Header = (b"content-encoding", b"gzip")
 
 
 def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
-    """The content security policy. Browsers hold a form's redirects against form-action, so its goal is named."""
+    """Return the content security policy. Browsers apply form-action to redirects too, so their target is listed."""
     allowed = f" {origin_of(redirect_url)}" if redirect_url else ""
     framed_by = "*" if embedded else "'none'"
     return (
@@ -32,7 +32,7 @@ def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
 
 
 def form_html(opened: Opened, values: dict[str, Any]) -> str:
-    """The page of a form. What of ``opened`` a page without a member shows is part of the key of the page cache."""
+    """Return the page of a form. The key of the page cache includes all that a page without a member shows."""
     values |= {"opened": opened, "studio": opened.studio, "form": opened.form, "embedded": opened.embedded}
     return render("form.html", values | _brand(opened.studio))
 
@@ -60,13 +60,13 @@ def done_page(request: VisitorRequest, opened: tuple[PageStudio, str, FormSettin
 
 
 def verify_page(request: VisitorRequest, studio: PageStudio, title: str, address: str) -> Answer:
-    """The page behind the link of a confirmation mail: only its button verifies, because mail scanners open links."""
+    """Return the page that a confirmation mail links to. Only its button verifies: mail scanners open links."""
     values = {"studio": studio, "title": title, "address": address, "embedded": False}
     return _page(request, "verify.html", 200, policy(embedded=False), values | _brand(studio))
 
 
 def notice_page(request: VisitorRequest, notice: Notice, *, embedded: bool = False) -> Answer:
-    """As a page; our own script gets the words."""
+    """Return a notice as a page, or as JSON for our own script."""
     if request.wants_json:
         return as_json(notice.status, {"notice": {"title": notice.title, "text": notice.text}})
     values = {"notice": notice, "studio": notice.studio, "embedded": embedded}
@@ -74,7 +74,7 @@ def notice_page(request: VisitorRequest, notice: Notice, *, embedded: bool = Fal
 
 
 def steps_in_words(steps: list[list[FieldView]]) -> list[str]:
-    """What each step is about: its first heading."""
+    """Return the first heading of each step, or an empty string if it has none."""
     headings = ([view.label for view in step if view.kind == "section_break"] for step in steps)
     return [each[0] if each else "" for each in headings]
 
@@ -88,7 +88,7 @@ def _brand(studio: PageStudio | None) -> dict[str, Any]:
 
 
 def _logo(studio: PageStudio) -> str | None:
-    """The stored logo, else what ``logo_url`` names if that is no other server."""
+    """Return the path of the stored logo, else ``logo_url`` unless it names another server."""
     if studio.logo_name is not None:
         return logo_path(studio.slug, studio.logo_name)
     return studio.logo_url if studio.logo_url and _OWN_LOGO.fullmatch(studio.logo_url) else None
@@ -112,7 +112,7 @@ def _headers(allowed: bytes, *, embedded: bool) -> tuple[Header, ...]:
 
 
 def _zips(request: VisitorRequest) -> bool:
-    # What was typed comes back in answers to POST; compressed, its length could tell about what stands beside it.
+    # Answers to POST repeat what was typed; compressed, their length could reveal the text next to it (BREACH).
     return request.takes_gzip and request.method == "GET"
 
 

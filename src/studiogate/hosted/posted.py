@@ -1,5 +1,5 @@
-"""What a page's form sent, as answers. Names are ``f.`` and the key; the key is percent-encoded, so that every key
-comes back the same from both encodings that browsers have.
+"""Read the posted inputs of a page as answers. An input's name is a prefix and the field's key, percent-encoded so
+that every key survives both form encodings of browsers.
 
     f.KEY     an answer, or one of several           a.N.KEY   the Nth line of an address
     t.KEY     a signature as typed                   u.KEY     a file, from browsers without script
@@ -23,7 +23,7 @@ Values: TypeAlias = Mapping[str, Sequence[str]]
 
 @dataclass(slots=True)
 class Posted:
-    """Everything as it was typed, also what is hidden now: it is shown again when it comes back."""
+    """Everything as it was typed, including fields that are hidden now and may become visible again."""
 
     answers: dict[str, Any] = field(default_factory=dict)
     lines: dict[str, list[str]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ def read_posted(plan: Plan, pairs: Pairs) -> Posted:
 
 
 def submitter(contact: Contact, posted: Posted) -> tuple[str, str | None]:
-    """The email and the name, from the fields that hold them or from the page's own."""
+    """Return the email and the name, from the form's fields for them or from the page's own inputs."""
     email = posted.answers.get(contact.email_key, "") if contact.email_key else posted.email
     own = " ".join(str(posted.answers.get(key, "")) for key in contact.name_keys)
     return str(email), cleaned_name(own if contact.name_keys else posted.name) or None
@@ -99,13 +99,13 @@ def _several(each: Field, values: Values, _posted: Posted) -> list[str]:
 
 
 def _choice(each: Field, values: Values, posted: Posted) -> str | list[str]:
-    # An option's value is compared as it was written, spaces included.
+    # Option values are compared exactly, including spaces.
     given = _several(each, values, posted)
     return given if each.get("multiple") is True else given[-1] if given else ""
 
 
 def _files(each: Field, values: Values, posted: Posted) -> list[str]:
-    # One more than is allowed, so that it is seen to be too many.
+    # Keep one more than allowed, so that the excess is detected.
     return [value.lower() for value in _several(each, values, posted)][: MAX_FILES_PER_SUBMISSION + 1]
 
 

@@ -1,4 +1,4 @@
-"""A visitor's request: address, query and body, read strictly and only when asked for."""
+"""A visitor's request: address, query and body, parsed strictly; the body is read on demand."""
 
 import asyncio
 from collections import deque
@@ -10,13 +10,13 @@ from studiogate import clock, urlencoded
 from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
 from studiogate.multipart import Event, MultipartError, MultipartReader, PartBegins, PartData, PartEnds, boundary_of
 
-# A few signatures of 200 kB and some long texts; files do not count, they are not kept in memory.
+# Enough for a few signatures of 200 kB and some long texts. Files do not count: they are not held in memory.
 MAX_TEXT_BODY = 2 * 1024 * 1024
 MAX_PAIRS = 2_000
-MAX_BODY = 220 * 1024 * 1024  # with files: twenty of the usual size
-SILENCE_SECONDS = 15.0  # a body whose next bytes take longer has been given up
-BODY_SECONDS = 600.0  # and so has one that takes longer as a whole
-BODY_RATE = 4096  # bytes per second that it has to keep up, beside its first SILENCE_SECONDS
+MAX_BODY = 220 * 1024 * 1024  # including files: twenty of the usual size
+SILENCE_SECONDS = 15.0  # longest wait for the next bytes of a body
+BODY_SECONDS = 600.0  # longest time for a whole body
+BODY_RATE = 4096  # minimum bytes per second, in addition to SILENCE_SECONDS at the start
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -27,7 +27,7 @@ TakeFile: TypeAlias = Callable[[Pairs, str, str, AsyncIterator[bytes]], Awaitabl
 
 
 class BodyError(Exception):
-    """A body that no page of ours sends, or that does not arrive. ``status`` is 400, 408, 413, 415 or 422."""
+    """A body that none of our pages sends, or that does not arrive. ``status`` is 400, 408, 413, 415 or 422."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -47,7 +47,7 @@ class VisitorRequest:
 
     @property
     def wants_json(self) -> bool:
-        """Our own script asks so; a browser that navigates never does."""
+        """Whether only JSON is accepted: our own script requests that, a browser that navigates never does."""
         return self.headers.get(b"accept", b"").strip().lower() == b"application/json"
 
     @property
@@ -55,7 +55,7 @@ class VisitorRequest:
         return b"gzip" in self.headers.get(b"accept-encoding", b"")
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives."""
+        """Yield the body as it arrives."""
         more, size, started = True, 0, clock.monotonic()
         while more:
             until = started + min(SILENCE_SECONDS + size / BODY_RATE, BODY_SECONDS)
@@ -76,7 +76,7 @@ class VisitorRequest:
                 yield message["body"]
 
     async def pairs(self, take_file: TakeFile) -> Pairs:
-        """Names and values of a posted form, in order. Each file is handed on while it arrives."""
+        """Return the names and values of a posted form, in order. Files are passed to ``take_file`` as they arrive."""
         content_type = self.headers.get(b"content-type", b"")
         boundary = boundary_of(content_type)
         try:
@@ -98,7 +98,7 @@ class VisitorRequest:
 
 
 class _Parts:
-    """The parts of one multipart body, one after the other."""
+    """Reads the parts of one multipart body in order."""
 
     def __init__(self, reader: MultipartReader, chunks: AsyncIterator[bytes]) -> None:
         self._reader = reader
@@ -118,11 +118,11 @@ class _Parts:
             elif event.filename:
                 self._files += 1
                 if self._files > MAX_FILES_PER_SUBMISSION:
-                    # Before anything of it is written: the rest of the body is not read.
+                    # Rejected before any of it is written; the rest of the body is not read.
                     raise BodyError(422)
                 await take_file(pairs, event.name, event.filename, content)
             async for _ in content:
-                pass  # whatever nobody wanted to read of it
+                pass  # discard what was not read
         self._reader.close()
         return pairs
 

@@ -1,7 +1,8 @@
-"""From step to step, and off. One judgement, that of the API, says what is wrong; here it is put beside the fields.
+"""Handle a POST to a form's page: move between its steps, or submit it. Answers are validated by the same rules as in
+the API; this module puts the errors beside their fields.
 
-With script the page asks for it as JSON and stays; without, each button is a round trip: what an answer has brought
-into view is shown first, and is not wrong before it has been seen.
+With JavaScript, the page requests the result as JSON and stays open. Without it, each button is a round trip: a field
+that an answer has made visible is shown first, and is not reported as an error before it has been seen.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -52,7 +53,7 @@ class Sending:
             self.posted.answers[key] = [*self.posted.answers.get(key, []), upload_id]
 
     async def _take_file(self, before: Pairs, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
-        """A file within the form, from a browser without script. The token stands before it, and is looked at first."""
+        """Store a file that a browser without script sent in the form, if the token that precedes it is valid."""
         token = dict(before).get("token", "")
         secret, form = self._opened.studio.link_secret, self._opened.form
         if guard.token_suspicion(secret, form.id, token, form.now) is None:
@@ -88,7 +89,7 @@ class Sending:
         return as_json(422, told)
 
     def _unseen(self) -> list[str]:
-        """Fields that these answers show and the page did not."""
+        """Return the fields that these answers make visible and the page did not show."""
         visible = visible_keys(self._opened.plan.fields, self.posted.answers)
         last = len(self._opened.plan.steps) if self.posted.action == "send" else self.posted.step
         return [
@@ -103,7 +104,7 @@ class Sending:
         return {name: text for name, text in errors.items() if name not in names}
 
     async def _errors(self, last_step: int) -> dict[str, str]:
-        """What is wrong up to a step."""
+        """Return the errors in all steps up to the given one, by input name."""
         opened, posted = self._opened, self.posted
         async with self._runtime.database.connection() as connection:
             kept = await showing.uploads_of(connection, opened, posted)
@@ -153,7 +154,7 @@ class Sending:
             said = wording.messages(opened.plan, refusal.faults, opened.plan.contact.email_key)
             return await self._refused(said or {"": wording.GENERIC})
         reason = reason_of(refusal.details["reason"]) if "reason" in refusal.details else Reason.CLOSED_NOW
-        # It was open when the page was shown; only the moment of sending was too late.
+        # The form was open when the request began and closed before the answers were stored.
         reason = Reason.CLOSED_NOW if reason in (Reason.ARCHIVED, Reason.CLOSED) else reason
         told = notice(reason, opened.studio, opened.form)
         return pages.notice_page(self._request, told, embedded=opened.embedded)

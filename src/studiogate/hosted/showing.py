@@ -1,4 +1,4 @@
-"""The form as a page: fresh, or as it was sent with what is still to be done."""
+"""Show the form as a page: blank, or as it was sent, with the errors to correct."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -37,14 +37,14 @@ async def show(
 
 
 def show_fresh(request: VisitorRequest, opened: Opened, cache: PageCache) -> Answer:
-    """Show the form with nothing filled in. For everybody without a link, pages differ by their token only."""
+    """Show the form with nothing filled in. Without a personal link, pages differ only in their token."""
     token = new_token(opened)
     if opened.member is not None:
         return pages.form_page(request, opened, _fresh_html(opened, token))
     key = _everything_shown(opened)
     page = cache.get(key)
     if page is None:
-        # A token itself marks its place: no text of a form can contain one that was made just now.
+        # The token itself marks the gap: no text of a form can contain a token that was created just now.
         before, after = _fresh_html(opened, token).split(token)
         page = compress_around(before.encode(), after.encode())
         cache.put(key, page)
@@ -56,7 +56,7 @@ def _fresh_html(opened: Opened, token: str) -> str:
 
 
 def _everything_shown(opened: Opened) -> Hashable:
-    """Return everything that a page without a member depends on, but for its token."""
+    """Return everything that a page without a member depends on, except its token."""
     studio, form = opened.studio, opened.form
     of_studio = (studio.studio_id, studio.slug, studio.name, studio.logo_url, studio.logo_name, studio.primary_color)
     of_form = (form.id, form.version, form.slug, form.title, form.description, form.fields_digest)
@@ -64,7 +64,7 @@ def _everything_shown(opened: Opened) -> Hashable:
 
 
 def _values(opened: Opened, known: Known) -> dict[str, Any]:
-    """Return what the template shows beside the studio, the form, the token and the message."""
+    """Return the template's values, except the studio, the form, the token and the message."""
     posted = known.posted
     visible = visible_keys(opened.plan.fields, posted.answers)
     steps = step_views(opened.plan, known, visible, opened.form.fields_digest, asks=opened.asks)
@@ -82,13 +82,13 @@ def _values(opened: Opened, known: Known) -> dict[str, Any]:
 
 
 async def uploads_of(connection: Connection, opened: Opened, posted: Posted) -> dict[str, KeptUpload]:
-    """The files that were uploaded before and wait for this submission."""
+    """Return the files that were uploaded earlier and are pending for this submission, by id."""
     named = [each for each in named_uploads(opened.plan.fields, posted.answers) if parse_id(each)]
     return await storage.kept_uploads(connection, opened.access, opened.form.id, named) if named else {}
 
 
 def _token(opened: Opened, posted: Posted) -> str:
-    """The same one again while it is good: its time goes on, and nobody waits twice."""
+    """Return the posted token while it is valid, else a new one; a new one would restart the minimum wait."""
     secret, form = opened.studio.link_secret, opened.form
     if posted.token and guard.token_suspicion(secret, form.id, posted.token, form.now) is None:
         return posted.token

@@ -1,8 +1,8 @@
-"""A form's fields in the order and the steps in which they are asked, and who is asked for beside them.
+"""A form's fields, ordered and grouped into steps, and the contact details that the page asks for in addition.
 
-Every submission needs an email. Where the form has a field for it that everybody must fill in (a required one of type
-email with a telling key and no rule), that is the one; else the page asks for it in the first step. The same goes for
-the name, which may stay empty.
+Every submission needs an email. If the form has a field for it that everybody must fill in (required, of type email,
+with a well-known key and no display rule), that field is used; otherwise the page asks for it in the first step. The
+same applies to the name, which may stay empty.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -21,7 +21,7 @@ NAME_KEYS = ("submitter_name", "full_name", "name", "first_name", "preferred_nam
 
 
 class Contact(NamedTuple):
-    """Which field's answer is the email, and which ones make the name; None and none where the page asks itself."""
+    """The keys of the fields that hold the email and the name; None and empty if the page asks for them itself."""
 
     email_key: str | None
     name_keys: Sequence[str]
@@ -38,15 +38,15 @@ class Plan(NamedTuple):
         return [field for step in self.steps for field in step]
 
     def step_of(self, key: str) -> int:
-        """The step that asks for a field; what the page asks itself it asks in the first."""
+        """Return the step of a field; the page's own inputs are in the first."""
         return self.places.get(key, 0)
 
     def visible_steps(self, answers: Answers) -> list[int]:
-        """The steps with anything to see; the first one always."""
+        """Return the first step and every step with a visible field."""
         return self.steps_with(visible_keys(self.fields, answers))
 
     def steps_with(self, visible: Set[str]) -> list[int]:
-        """The steps in which any of these fields is; the first one always."""
+        """Return the first step and every step that contains any of these fields."""
         return [
             index
             for index, step in enumerate(self.steps)
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
         ]
 
     def next_step(self, step: int, answers: Answers) -> int:
-        """The one after, or the same where it was the last."""
+        """Return the next visible step, or the same step if it is the last."""
         return next((index for index in self.visible_steps(answers) if index > step), step)
 
     def step_before(self, step: int, answers: Answers) -> int:
@@ -74,13 +74,13 @@ def plan(fields: Sequence[Field]) -> Plan:
 
 
 def answered(plan_: Plan, answers: Answers) -> dict[str, Any]:
-    """The answers that count: those of visible fields."""
+    """Return the answers of visible fields; the others do not count."""
     visible = visible_keys(plan_.fields, answers)
     return {key: answer for key, answer in answers.items() if key in visible}
 
 
 def contact_place(step: Sequence[Field]) -> int:
-    """Where the page's own questions go: behind a heading and a name that open the form."""
+    """Return the position of the page's own inputs: after the headings and names at the start of the form."""
     for place, field in enumerate(step):
         if field.get("type") != FieldType.SECTION_BREAK and field.get("key") not in NAME_KEYS:
             return place

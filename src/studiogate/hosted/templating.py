@@ -20,7 +20,7 @@ _templates.globals.update(asset=assets.address, theme=assets.theme_address)
 
 
 def warm() -> None:
-    """Read every asset and compile every template now: the first visitor waits for none."""
+    """Read every asset and compile every template, so that the first visitor does not wait for it."""
     assets.address("form.css")
     for name in _templates.list_templates():
         _templates.get_template(name)
@@ -31,7 +31,7 @@ def render(template: str, values: dict[str, Any]) -> str:
 
 
 def render_field(view: object) -> Markup:
-    """Return one field of a form as it stands on the page."""
+    """Return the HTML of one field of a form."""
     show: Any = vars(_templates.get_template("fields.html").module)["show"]
     html: Markup = show(view)
     return html

@@ -1,8 +1,8 @@
-"""A typed name as a picture, for people whose browser runs no script and so has nothing to draw on.
+"""Draw a typed name as a signature, for browsers that run no script and so cannot offer a drawing area.
 
-The picture is a small PNG made here, in letters of five by seven points, leaned over like handwriting. What the
-letters cannot show (they are ASCII; accents are dropped) is a frame; the very text stands in the file's own ``iTXt``
-chunk, so nothing of what was typed is lost.
+The result is a small PNG in a slanted 5x7 bitmap font. The font is ASCII only: accents are dropped, and characters
+that it lacks are drawn as an empty box. The text itself is stored in the file's ``iTXt`` chunk, so nothing that was
+typed is lost.
 """
 
 import base64
@@ -17,11 +17,11 @@ MAX_TYPED = 80
 SCALE = 5
 MARGIN = 4
 LETTER = 6  # five columns and a gap
-ROWS = 8  # seven and the descenders
+ROWS = 8  # seven rows and one for descenders
 INK, PAPER = 0, 1
 FRAME = bytes.fromhex("7f4141417f")
 
-# One letter is five columns, the lowest bit on top, from the space to the tilde.
+# Five columns per letter, with the lowest bit at the top, from space to tilde.
 _FONT = bytes.fromhex(
     "0000000000" "00005f0000" "0007000700" "147f147f14" "242a7f2a12" "2313086462" "3649562050" "0008070300"
     "001c224100" "0041221c00" "2a1c7f1c2a" "08083e0808" "0080703000" "0808080808" "0000606000" "2010080402"
@@ -39,7 +39,7 @@ _FONT = bytes.fromhex(
 
 
 def signature_of(typed: str) -> str | None:
-    """The signature as answers hold it, a PNG data URL; None where nothing was typed."""
+    """Return the signature as answers store it, a PNG data URL, or None if nothing was typed."""
     name = " ".join(typed.split())[:MAX_TYPED]
     if not name:
         return None
@@ -47,7 +47,7 @@ def signature_of(typed: str) -> str | None:
 
 
 def _rows(name: str) -> list[bytes]:
-    """The picture, a byte a point; each row of a letter is shifted a little further than the one below it."""
+    """Return the rows of pixels, one byte per pixel; each row of a letter is shifted further than the one below it."""
     columns = [column for letter in _letters(name) for column in (*_glyph(letter), 0)]
     width = len(columns) + 2 * MARGIN + ROWS // 2
     rows = [bytearray([PAPER]) * (width * SCALE) for _ in range((ROWS + 2 * MARGIN) * SCALE)]

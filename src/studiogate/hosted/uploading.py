@@ -1,4 +1,4 @@
-"""Files from the page, one at a time, by the same flow as the API's: judged by content, on the disk or nowhere."""
+"""Receive files from the page with the API's flow: one at a time, judged by content, stored completely or not at all."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -35,8 +35,8 @@ _WORDS = {
 
 
 class Receiver:
-    """Takes files for one form; remembers what it took and what it refused. ``may_take`` counts a file against the
-    visitor's rate."""
+    """Stores files for one form and records which were stored and which refused. ``may_take`` counts a file against
+    the visitor's rate limit."""
 
     def __init__(self, runtime: Runtime, opened: Opened, may_take: Callable[[], bool]) -> None:
         self._runtime = runtime
@@ -48,7 +48,7 @@ class Receiver:
         self.errors: dict[str, str] = {}
 
     async def take(self, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
-        """A file part of a posted form."""
+        """Store a file part of a posted form."""
         prefix, _, quoted = name.partition(".")
         key = unquote(quoted)
         if prefix != "u":
@@ -62,7 +62,7 @@ class Receiver:
             self.received.append((key, json.loads(outcome)["id"]))
 
     async def store(self, key: str, filename: str, content: AsyncIterator[bytes]) -> str | Refusal:
-        """The upload in wire form. More than the field takes is not read to its end."""
+        """Store a file and return the upload in wire form. Reading stops at the field's size limit."""
         database, access = self._runtime.database, self._opened.access
         form = await self._form_for_uploads()
         if isinstance(form, Refusal):
@@ -86,7 +86,7 @@ class Receiver:
             return wire
 
     async def _form_for_uploads(self) -> FormForUpload | Refusal:
-        """Return the form; it is read once per request, not once per file."""
+        """Return the form, which is read once per request, not once per file."""
         if self._form is None:
             async with self._runtime.database.connection() as connection:
                 self._form = await flow.open_for_uploads(connection, self._opened.access, self._opened.form.id)
@@ -94,12 +94,12 @@ class Receiver:
 
 
 async def upload(runtime: Runtime, request: VisitorRequest, opened: Opened) -> Answer:
-    """One file as the whole body: what the page's script sends, so that it can show how far it is."""
+    """Store one file, sent as the whole body. The page's script does this so that it can show progress."""
     token = request.headers.get(b"x-form-token", b"").decode("latin-1")
     if guard.token_suspicion(opened.studio.link_secret, opened.form.id, token, opened.form.now) is not None:
         return _refused(request, opened, 403, UNSEALED)
     filename = unquote(request.headers.get(b"x-file-name", b"file").decode("latin-1"), errors="replace")
-    # The rate was taken for this request, which is one file.
+    # This request, which is one file, has already been counted against the rate limit.
     receiver = Receiver(runtime, opened, lambda: True)
     outcome = await receiver.store(request.query.get("field", ""), filename, request.chunks())
     if isinstance(outcome, Refusal):
@@ -108,7 +108,7 @@ async def upload(runtime: Runtime, request: VisitorRequest, opened: Opened) -> A
 
 
 def _refused(request: VisitorRequest, opened: Opened, status: int, text: str) -> Answer:
-    """For our own script as JSON, for anybody else as a page."""
+    """Return a refusal as JSON for our own script, otherwise as a page."""
     if request.wants_json:
         return as_json(status, {"message": text})
     told = Notice(Reason.BROKEN, status, "alert", "The file was not uploaded", text, opened.studio)

@@ -14,7 +14,7 @@ from studiogate.runtime import Runtime
 
 
 async def verify(runtime: Runtime, request: VisitorRequest, studio_slug: str, form_slug: str) -> Answer:
-    """Nothing is verified by opening the link: mail scanners and previews open it too."""
+    """Serve the link. Opening it verifies nothing, because mail scanners and previews open it too."""
     async with runtime.database.connection() as connection:
         found = await find(Source(connection, runtime.sealer), studio_slug, form_slug)
     if isinstance(found, Notice):

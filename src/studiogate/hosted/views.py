@@ -1,4 +1,4 @@
-"""Fields as the templates want them: everything is decided here, the templates only write it down."""
+"""Prepare fields for the templates: all decisions are made here, the templates only render them."""
 
 import json
 from collections.abc import Mapping, Sequence, Set
@@ -21,7 +21,7 @@ from studiogate.hosted.wording import file_limits
 from studiogate.storage.forms.hosted import KeptUpload
 
 DEFAULT_MAX_FILE = 10 * 1024 * 1024
-# Label, what browsers may fill in, and how wide it is beside the others.
+# Label, autocomplete token and width of each line.
 ADDRESS_PARTS = (
     ("Street and number", "address-line1", "wide"),
     ("Apartment, floor (optional)", "address-line2", "wide"),
@@ -80,12 +80,12 @@ class FieldView:
     buttons: bool = False
     text: str = ""
     limits: str = ""
-    # Set where the field has been rendered before.
+    # Set if the field has been rendered before.
     html: Markup | None = None
 
     @property
     def size(self) -> int:
-        """Return about how many bytes of memory this takes."""
+        """Return the approximate memory use in bytes."""
         return 2 * len(self.html or "") + 100 * len(self.options.labels) + 2_000
 
     @property
@@ -94,7 +94,7 @@ class FieldView:
 
 
 class Known(NamedTuple):
-    """What the fields are shown with."""
+    """What fields are filled with: posted answers, errors by input name, and uploads by id."""
 
     posted: Posted
     errors: Mapping[str, str]
@@ -106,7 +106,7 @@ _blank_views: BoundedCache[FieldView] = BoundedCache(MAX_BLANK_VIEWS, MAX_BLANK_
 
 
 def step_views(plan: Plan, known: Known, visible: Set[str], digest: bytes, *, asks: bool) -> list[list[FieldView]]:
-    """All steps; ``digest`` is that of the form's fields, ``asks``: whether the page must find out itself who it is."""
+    """Return the fields of all steps. ``digest`` is that of the form's fields; ``asks`` adds the contact inputs."""
     numbers = count()
     steps = [
         [_view(field, known, _blank_view(field, next(numbers), visible, digest)) for field in step]
@@ -132,7 +132,7 @@ def _contact_views(plan: Plan, known: Known) -> list[FieldView]:
 
 
 def _view(field: Field, known: Known, blank: FieldView) -> FieldView:
-    """Return a field as it was answered; the very same blank one where nobody has touched it."""
+    """Return a field as it was answered, or the shared blank view if it has neither an answer nor an error."""
     posted, key = known.posted, str(blank.key)
     answer, error = posted.answers.get(key) or "", known.errors.get(blank.name, "")
     lines, typed = posted.lines.get(key, ()), posted.typed.get(key, "")
@@ -152,8 +152,8 @@ def _view(field: Field, known: Known, blank: FieldView) -> FieldView:
 
 
 def _blank_view(field: Field, number: int, visible: Set[str], digest: bytes) -> FieldView:
-    """Return a field before it is answered, with its HTML. It is made once per definition: a page that is refused
-    again and again costs what was typed into it."""
+    """Return a field before it is answered, with its HTML. It is rendered once per definition, so that a page that is
+    refused repeatedly only costs the fields that were filled in."""
     key = str(field.get("key"))
     place = (digest, key, key in visible)
     view = _blank_views.get(place)
@@ -200,7 +200,7 @@ def _text(value: object) -> str:
 
 
 def _rule(field: Field) -> str | None:
-    """The rule for the page's script, its values spelled as the evaluator spells them."""
+    """Return the display rule for the page's script, with its values formatted as in the evaluator."""
     rule = field.get("display_when")
     if not isinstance(rule, Mapping):
         return None
@@ -208,7 +208,7 @@ def _rule(field: Field) -> str | None:
 
 
 def _autocomplete(key: str, kind: str) -> str:
-    """Help browsers to fill in what is about the visitor, and only that."""
+    """Return the autocomplete token of a field about the visitor, and ``off`` for all others."""
     if any(word in key for word in _ABOUT_OTHERS):
         return "off"
     return _BY_TYPE.get(FieldType(kind), _FILLED_IN.get(key, "off")) if kind in set(FieldType) else "off"

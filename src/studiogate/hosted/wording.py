@@ -1,4 +1,4 @@
-"""Faults in words for people in front of a form."""
+"""Messages to visitors about faults in their answers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +31,7 @@ GENERIC = "Please check your answers and send the form again."
 
 
 def messages(plan: Plan, faults: Sequence[Fault], email_key: str | None) -> dict[str, str]:
-    """The first fault of each input, by its name, in the order of the form."""
+    """Return a message for the first fault of each input, by input name, in the order of the form."""
     by_key = {str(field.get("key")): field for field in plan.fields}
     found: dict[str, str] = {}
     for fault in faults:
@@ -61,7 +61,7 @@ def size_in_words(size: int) -> str:
 
 
 def file_limits(field: Field, most: int) -> str:
-    """What files a field takes, in words: "PDF, JPEG or PNG, up to 5 MB"."""
+    """Describe the files that a field accepts: "PDF, JPEG or PNG, up to 5 MB"."""
     accept = field.get("accept") if isinstance(field.get("accept"), str) else ""
     kinds = list(dict.fromkeys(_kind(each) for each in str(accept).split(",") if each.strip()))
     listed = " or ".join([", ".join(kinds[:-1]), kinds[-1]] if len(kinds) > 1 else kinds)
