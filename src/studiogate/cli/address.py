@@ -1,4 +1,4 @@
-"""Where the service on a data folder is reached: noted by whoever serves, read by commands that print links."""
+"""The address of the service on a data folder: recorded by the service, read by commands that print links."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ __all__ = ["address_of", "known_address", "noted", "shown_host"]
 
 @contextmanager
 def noted(settings: Settings, address: str) -> Iterator[None]:
-    """Kept in the data folder while we serve, where that can be written: only links depend on it. Of two that serve
-    on one folder the last one is known."""
+    """Record the address in the data folder while the block runs. A folder that is not writable is ignored: only links
+    depend on the address. If two services use one folder, the last one to start is recorded."""
     path = settings.data_dir / FILE
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The admin port: health and metrics apart from what the public can reach."""
+"""The admin port: health and metrics, separate from the public port."""
 
 from studiogate import telemetry
 from studiogate.api.errors import Answer, refused, with_absolute_doc_url
@@ -11,7 +11,7 @@ METHODS = (b"allow", b"GET, HEAD")
 
 
 class AdminApp:
-    """Probes come every few seconds, so they leave no lines in the log."""
+    """Serves health and metrics. Probes arrive every few seconds, so they are not logged."""
 
     def __init__(self, health: Health, public_url: str | None = None) -> None:
         self._pages = health.pages

@@ -47,7 +47,7 @@ def main() -> None:
 
 
 class Ending:
-    """SIGTERM drains, whenever it comes; SIGUSR1, or a second signal, ends the waiting for proxies to notice."""
+    """SIGTERM starts a drain at any time; SIGUSR1, SIGINT or a second signal ends the wait for proxies to notice."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -99,7 +99,7 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
 def _start_admin(
     app: PartnerApp, descriptor: int | None, public_url: str | None
 ) -> tuple[uvicorn.Server | None, "asyncio.Task[None] | None"]:
-    """Health answers on its own port until all requests are answered, so that the drain can be watched."""
+    """Serve health on the admin port until all requests are answered, so that the drain can be observed."""
     if descriptor is None:
         return None, None
     server = QuietServer(server_config(AdminApp(app.health, public_url), public_url))
@@ -107,7 +107,7 @@ def _start_admin(
 
 
 async def _wait_at(gate: int, ending: Ending) -> None:
-    """Until the supervisor opens the gate, or we are to end. Once open, it stays so: a later process walks through."""
+    """Wait until the supervisor opens the gate, or a signal arrives. It stays open: later processes do not wait."""
     is_open = asyncio.Event()
     asyncio.get_running_loop().add_reader(gate, is_open.set)
     while not is_open.is_set() and not ending.asked:
@@ -117,7 +117,7 @@ async def _wait_at(gate: int, ending: Ending) -> None:
 
 
 def leave_with_the_supervisor(lifeline: int) -> None:
-    """The supervisor holds the other end of this pipe; when it dies, by whatever means, we drain and go."""
+    """Drain and exit when the supervisor, which holds the other end of this pipe, dies for any reason."""
 
     def supervisor_is_gone() -> None:
         asyncio.get_running_loop().remove_reader(lifeline)
@@ -127,8 +127,8 @@ def leave_with_the_supervisor(lifeline: int) -> None:
 
 
 async def _drain(server: uvicorn.Server, runtime: Runtime, app: PartnerApp, ending: Ending) -> None:
-    """When asked to end: first say so in /readyz and serve on, so that proxies send new requests elsewhere; then close
-    the listener, and let requests that wait for an event be answered, so that all are in time."""
+    """When asked to end, first report it in /readyz and keep serving, so that proxies send new requests elsewhere; then
+    close the listener and answer the requests that wait for an event, so that all end in time."""
     while not ending.asked:  # noqa: ASYNC110  a signal handler sets a flag; it cannot set an event
         await asyncio.sleep(LOOK_SECONDS)
     app.health.draining = True
@@ -167,7 +167,7 @@ def _sample(runtime: Runtime, server: uvicorn.Server) -> None:
 
 
 async def _tell_when_ready(server: uvicorn.Server, app: PartnerApp, descriptor: int | None) -> None:
-    """The supervisor waits for this before it prints the address."""
+    """Notify the supervisor, which waits for this before it prints the address."""
     if descriptor is None:
         return
     while not server.started or await app.health.problem() is not None:  # noqa: ASYNC110  uvicorn has a flag

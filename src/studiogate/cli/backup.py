@@ -70,7 +70,7 @@ async def _back_up(dsn: str, settings: Settings, file: IO[bytes], progress: flow
 
 
 def _secrets(settings: Settings) -> dict[str, bytes]:
-    """The files of the data folder that hold keys; the deployment's key also where it is a setting."""
+    """Return the key files of the data folder; the deployment's key is included even if it is a setting."""
     files = {name: settings.data_dir / name for name in SECRETS}
     found = {name: path.read_bytes() for name, path in files.items() if path.exists()}
     if settings.secret_key is not None:
@@ -139,7 +139,7 @@ def _parts(content: Content) -> str:
 
 @contextmanager
 def _progress(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar per step on a terminal, nothing elsewhere."""
+    """Show one progress bar per step on a terminal, nothing elsewhere."""
     columns = (TextColumn("{task.description:9}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=complaints, disable=not (shown and complaints.is_terminal)) as bars:
         tasks = {step: bars.add_task(step, total=None, start=False) for step in ("files", "rows")}

@@ -1,8 +1,9 @@
-"""uvicorn's HTTP protocol with bounds on what one connection can hold, and with our errors for what is not HTTP.
+"""uvicorn's HTTP protocol with limits per connection, and with errors in our format for input that is not HTTP.
 
-uvicorn parses all that it reads, so a client that pipelines without reading makes it hold any number of requests;
-httptools keeps any number of header lines. Here the parser is fed in slices that end where a head or a body ends:
-parsing stops at ``MAXIMUM_QUEUED`` requests, and a head is measured exactly, also where it arrives in one packet.
+uvicorn parses everything it reads, so a client that pipelines requests without reading the responses makes it hold any
+number of them; httptools keeps any number of header lines. Here the parser is fed in slices that end where a head or a
+body ends: parsing stops at ``MAXIMUM_QUEUED`` requests, and a head is measured exactly, even if it arrives in one
+packet.
 """
 
 import sys
@@ -23,12 +24,12 @@ from studiogate.cli.timed_http import TimedProtocol
 from studiogate.domain.refusals import Code, Refusal
 
 MAXIMUM_HEAD = 64 * 1024  # request line, header lines and the empty line
-MAXIMUM_QUEUED = 16  # requests that wait for their turn on one connection
-MAXIMUM_AHEAD = 128 * 1024  # bytes of them
-CHUNKED_SLICE = 64  # bytes at least: chunks full of empty lines must not be parsed line by line
+MAXIMUM_QUEUED = 16  # pipelined requests that wait on one connection
+MAXIMUM_AHEAD = 128 * 1024  # bytes of such requests
+CHUNKED_SLICE = 64  # minimum bytes per slice: chunks full of empty lines must not be parsed line by line
 END_OF_HEAD = b"\r\n\r\n"
 UNKNOWN = -1
-# Of a method that the parser does not know, nobody can say what the path would take instead.
+# If the parser does not know the method, the path is not known either, so all methods are listed.
 EVERY_METHOD: Header = (b"allow", b"DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
 
 
@@ -43,11 +44,11 @@ class BoundedProtocol(TimedProtocol):
         self._in_head = True
         self._head_bytes = 0
         self._tail = b""  # the last bytes of an incomplete head
-        self._body_left: int | None = UNKNOWN  # None: it comes in chunks
+        self._body_left: int | None = UNKNOWN  # None: it is chunked
         self._body_bytes = 0
-        self._framing_bytes = 0  # of a chunked body, since the last byte of its content
+        self._framing_bytes = 0  # of a chunked body, since the last byte of its content was parsed
         self._feeds_body = False
-        self._began_in_body = False  # the slice that ended a chunked body held the beginning of this head
+        self._began_in_body = False  # the slice that ended a chunked body contained the start of this head
         self._ahead = 0
         self._last_of_drain: RequestResponseCycle | None = None
 
@@ -63,7 +64,7 @@ class BoundedProtocol(TimedProtocol):
         self.pipeline.clear()
         super().connection_lost(exc)
 
-    # Slices
+    # Slicing
 
     @property
     def may_read(self) -> bool:
@@ -82,7 +83,7 @@ class BoundedProtocol(TimedProtocol):
         self._parse()
 
     def _parse(self) -> None:
-        """Feed the parser until all is parsed or enough requests wait; in that case nothing more is read."""
+        """Feed the parser until everything is parsed or enough requests wait; in the latter case, stop reading."""
         data, self._unparsed, start = self._unparsed, b"", 0
         while start < len(data) and self._may_parse:
             end = self._end_of_slice(data, start)
@@ -100,7 +101,7 @@ class BoundedProtocol(TimedProtocol):
                 self._wait_for_next()
 
     def _end_of_slice(self, data: bytes, start: int) -> int:
-        """Where the head or the body that is being parsed ends, or all there is of it."""
+        """Return where the current head or body ends, or the end of the data if it is incomplete."""
         if self._in_head:
             if self._tail:
                 split = (self._tail + data[start : start + 3]).find(END_OF_HEAD)
@@ -145,7 +146,7 @@ class BoundedProtocol(TimedProtocol):
         if self._framing_bytes > MAXIMUM_HEAD and self._parting is None:
             self.send_400_response("The trailers are too large.")
 
-    # What the parser finds
+    # Parser callbacks
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -155,13 +156,13 @@ class BoundedProtocol(TimedProtocol):
 
     def on_headers_complete(self) -> None:
         if self._began_in_body and _size(self.url, self.headers) > MAXIMUM_HEAD:
-            raise ValueError("the headers are too large")  # the parser makes it an error of its own
+            raise ValueError("the headers are too large")  # the parser turns it into its own error
         self._in_head = False
         self._body_left, self._body_bytes, self._framing_bytes = UNKNOWN, 0, 0
         self._stop_waiting()
         scope, before = self.scope, self.cycle
         super().on_headers_complete()
-        if self.cycle is not before:  # the application has not begun: its task has only been made
+        if self.cycle is not before:  # the application has not started: its task has only been created
             extensions: Any = {IN_ONE_PIECE: InOneWrite(self.cycle)}
             scope["extensions"] = extensions
             if getattr(self.server_state, "draining", False):
@@ -178,7 +179,7 @@ class BoundedProtocol(TimedProtocol):
         self._stop_waiting()
 
     def _close_after(self, cycle: RequestResponseCycle) -> None:
-        """While the process drains, clients are sent elsewhere; but what they have pipelined is answered first."""
+        """While the process drains, close the connection, but only after the last of its pipelined requests."""
         if not cycle.keep_alive:
             return
         if self._last_of_drain is not None and not self._last_of_drain.response_started:
@@ -203,10 +204,10 @@ class BoundedProtocol(TimedProtocol):
         if not self._in_head and not self._answers_are_due:
             self._wait(timed_http.REST_SECONDS)
 
-    # What is not HTTP
+    # Input that is not HTTP
 
     def send_400_response(self, msg: str) -> None:
-        """In the shape of every other error, and after the answers to the requests before it."""
+        """Send an error in the format of every other error, after the responses to earlier requests."""
         request_id = telemetry.request_id(None)
         if isinstance(sys.exc_info()[1], httptools.HttpParserInvalidMethodError):
             answer = refused(Refusal(Code.METHOD_NOT_ALLOWED), request_id, EVERY_METHOD)
@@ -217,7 +218,7 @@ class BoundedProtocol(TimedProtocol):
         own = (*answer.headers, (b"x-request-id", request_id.encode()), length, CLOSE)
         self._parting = head(answer.status, own, ON_EVERY_BODY) + b"\r\n" + answer.body
         if not self._in_head and not self._answers_are_due:
-            self._parting = b""  # the rest of a body that has its answer already
+            self._parting = b""  # the rest of a body whose request has been answered
         if not self._in_head and self.pipeline:
             self.pipeline.popleft()  # its body cannot be read
         elif not (self._in_head and self._answers_are_due):
@@ -225,7 +226,7 @@ class BoundedProtocol(TimedProtocol):
 
 
 def protocol_below(public_url: str | None) -> type[BoundedProtocol]:
-    """Return the protocol whose own errors name pages below this address. uvicorn takes a class and no options."""
+    """Return a protocol class whose errors link to pages below this address; uvicorn passes no options to it."""
 
     class PublicProtocol(BoundedProtocol):
         pass
@@ -235,7 +236,7 @@ def protocol_below(public_url: str | None) -> type[BoundedProtocol]:
 
 
 class _BoundedFlow(FlowControl):
-    """Reads on only where the protocol has room for more: applications ask for it without knowing."""
+    """Resumes reading only if the protocol has room: applications request it without knowing about that."""
 
     def __init__(self, transport: Transport, protocol: BoundedProtocol) -> None:
         super().__init__(transport)
@@ -247,7 +248,7 @@ class _BoundedFlow(FlowControl):
 
 
 def _length_of_body(headers: list[Header]) -> int | None:
-    """By headers that the parser has accepted; None where the body comes in chunks."""
+    """Return the body's length according to headers that the parser has accepted, or None if it is chunked."""
     for name, value in headers:
         if name == b"content-length":
             return int(value)

@@ -1,4 +1,4 @@
-"""What commands share: finding the database, and saying what is wrong in one line."""
+"""What commands share: access to the database, errors of one line, and output."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ complaints = Console(stderr=True, highlight=False)
 
 
 class CommandError(Exception):
-    """What is wrong and the command that mends it, for exit status 1."""
+    """What is wrong and the command that fixes it, for exit status 1."""
 
 
 def no_studio(slug: str) -> CommandError:
@@ -46,9 +46,9 @@ def no_such(kind: str, row_id: UUID) -> CommandError:
 
 @contextmanager
 def database_of(settings: Settings) -> Iterator[str]:
-    """Return the address of the database: the configured server, else the embedded one, started for as long as needed.
+    """Yield the address of the database: the configured server, else the embedded one, started for as long as needed.
 
-    SIGINT and SIGTERM raise StopRequestedError inside, between steps; then the embedded server is stopped as usual.
+    SIGINT and SIGTERM raise StopRequestedError inside, between steps; the embedded server is then stopped as usual.
     """
     signals = of_this_process()
     with signals.held():
@@ -67,7 +67,7 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 def on_database(
     data: Path | None, work: Callable[[Connection], Coroutine[Any, Any, Result]], *, migrated: bool = True
 ) -> Result:
-    """Run one command's work on a connection; where ``migrated``, only on an up-to-date schema."""
+    """Run one command's work on a connection; with ``migrated``, only on an up-to-date schema."""
     with database_of(configuration.load(data_dir=data)) as dsn:
         return run(_connected(dsn, work, migrated))
 
@@ -89,18 +89,18 @@ async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, 
 
 
 def write(text: str) -> None:
-    """Write to standard output while the database is in use. A signal ends the wait for a reader that has stopped."""
+    """Write to standard output while the database is in use. A signal ends the wait for a stalled reader."""
     of_this_process().write(sys.stdout.fileno(), text.encode())
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 booking``, ``2 bookings``, ``1,200 entries``."""
+    """Return a number with its noun: ``1 booking``, ``2 bookings``, ``1,200 entries``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
 def print_json(value: object) -> None:
-    """Instants are spelled as the interface spells them."""
+    """Print a value as JSON, with instants formatted as in the API."""
     typer.echo(json.dumps(value, indent=2, default=_spelled, ensure_ascii=False))
 
 
@@ -109,7 +109,7 @@ def _spelled(value: object) -> str:
 
 
 def duration(text: str) -> timedelta:
-    """30m, 24h, 7d."""
+    """Parse a duration such as 30m, 24h or 7d."""
     amount, unit = text[:-1], DURATION_UNITS.get(text[-1:])
     if unit is None or not (amount.isascii() and amount.isdecimal()) or len(text) > 6:
         raise typer.BadParameter(f"{text!r} is not a duration: write 30m, 24h or 7d.")

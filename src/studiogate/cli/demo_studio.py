@@ -35,7 +35,7 @@ async def _load(connection: Connection, folder: Path) -> str:
 
 
 async def ensure(connection: Connection, folder: Path) -> str | None:
-    """Load the demo studio into an empty database; return a working key where there is a demo studio."""
+    """Load the demo studio into an empty database; return a working key if there is a demo studio."""
     if not await studios.any_studio(connection):
         await _import(connection)
     if await studios.find_studio(connection, demo.SLUG) is None:
@@ -45,7 +45,7 @@ async def ensure(connection: Connection, folder: Path) -> str | None:
 
 async def _import(connection: Connection) -> None:
     if await studios.find_studio(connection, demo.SLUG) is not None:
-        # People may have booked in it since: the file of today would contradict them.
+        # It may have new bookings since, which today's file would contradict.
         raise CommandError("The demo studio is loaded already. For a fresh one use another --data folder.")
     outcome = await studio_file.import_document(connection, demo.demo_studio_file(clock.now()))
     if outcome.faults:
@@ -61,7 +61,7 @@ async def _store_logo(connection: Connection) -> None:
 
 
 async def _demo_key(connection: Connection, folder: Path) -> str:
-    """The key is kept beside the embedded database, so that every start can print the same one."""
+    """Return the demo key. It is stored in the data folder, so that every start can print the same one."""
     file = folder / KEY_FILE
     kept = file.read_text().strip() if file.exists() else ""
     if kept and await _still_works(connection, kept):

@@ -1,4 +1,4 @@
-"""Both front ends behind one address: hosted pages below ``/f/`` and ``/logo/``, the partner API everywhere else."""
+"""Both front ends at one address: hosted pages below ``/f/`` and ``/logo/``, the partner API everywhere else."""
 
 from studiogate.api.app import PartnerApp
 from studiogate.api.requests import Receive, Scope, Send

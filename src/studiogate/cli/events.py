@@ -1,4 +1,4 @@
-"""studiogate events tail | trigger: the log in a terminal, and something to see in it."""
+"""studiogate events tail | trigger: follow the event log, or add a sample event to it."""
 
 import asyncio
 import contextlib
@@ -83,7 +83,7 @@ def _line(wire: str) -> str:
 
 
 class Forwarder:
-    """A developer's own server: any address will do, and the secret is told once."""
+    """Forwards events to a developer's own server. Any address is allowed, and the secret is printed once."""
 
     def __init__(self, url: str) -> None:
         resolver = Resolver(TargetRules(["0.0.0.0/0", "::/0"], allow_http=True))

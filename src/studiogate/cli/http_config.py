@@ -1,4 +1,4 @@
-"""uvicorn as every process of ours runs it."""
+"""The uvicorn configuration that all our processes use."""
 
 import contextlib
 from collections.abc import Generator
@@ -13,7 +13,7 @@ KEEP_ALIVE_SECONDS = 75  # longer than proxies usually keep idle connections, so
 
 
 class QuietServer(uvicorn.Server):
-    """Leaves the signals to us: uvicorn would raise them again after draining and end with an error status."""
+    """Installs no signal handlers: uvicorn's raise the signal again after draining and exit with an error status."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -1,4 +1,4 @@
-"""studiogate studio list, class list, member find, …: every list in which a person finds an id."""
+"""studiogate studio list, class list, member find, …: lists for looking up ids."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -70,7 +70,7 @@ def day(value: datetime | None) -> date | None:
 
 
 def group(kind: str, text: str) -> typer.Typer:
-    """The application of a kind whose only command is its list."""
+    """Return the application of a kind whose only command is its list."""
     app = typer.Typer(help=text, no_args_is_help=True)
     app.callback()(_one_of_several)
 

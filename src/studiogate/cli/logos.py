@@ -50,7 +50,7 @@ def logo(
 
 
 def _content(file: Path) -> bytes:
-    """Read a file, and of one that is too large only as much as shows it."""
+    """Read a file; if it is too large, read only enough to detect that."""
     try:
         with file.open("rb") as opened:
             return opened.read(MAX_BYTES + 1)

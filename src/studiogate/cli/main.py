@@ -1,4 +1,4 @@
-"""The keyboard: every command, and the one place where an error becomes a line and an exit status."""
+"""The CLI: every command, and the one place where an error becomes a message and an exit status."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from studiogate.storage.embedded import EmbeddedPostgresError
 from studiogate.storage.migrate import MigrationError
 from studiogate.storage.service_account import AccountError
 
-# Where each command is: a function, or an application of several.
+# The location of each command: a function, or an application with several commands.
 COMMANDS = {
     "up": "serve:up",
     "serve": "serve:serve",
@@ -49,7 +49,7 @@ COMMANDS = {
     "secrets": "secrets:app",
 }
 
-# What a person at the keyboard can mend; anything else is a fault of ours and shows its traceback.
+# Errors that the user can fix; anything else is a bug of ours and shows its traceback.
 EXPECTED = (
     CommandError,
     SettingsError,
@@ -69,8 +69,8 @@ def _print_version(asked: bool) -> None:
 
 
 def commands(arguments: Sequence[str] = ()) -> typer.Typer:
-    """The command that is asked for, or all of them. The modules of the others are not imported: that would make up
-    half of the time in which `up` starts."""
+    """Return an application with the requested command, or with all of them. The modules of the others are not
+    imported: that would take half of the start-up time of `up`."""
     app = typer.Typer(
         name="studiogate",
         help="The partner interface of a fitness studio.",
@@ -102,7 +102,7 @@ def _add(app: typer.Typer, name: str) -> None:
 
 
 def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
-    """What it is given, it calls when the command that is asked for is imported."""
+    """Run the requested command; ``all_is_imported`` is called once that is imported."""
     app = commands(sys.argv[1:])
     all_is_imported()
     try:
@@ -112,7 +112,7 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
             f"Stopped by {stopped}. What the command was doing may have been done: check, then repeat it.",
             soft_wrap=True,
         )
-        sys.exit(128 + stopped.number)  # as shells report a process that died of the signal
+        sys.exit(128 + stopped.number)  # as shells report a process killed by the signal
     except EXPECTED as error:
         complaints.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)

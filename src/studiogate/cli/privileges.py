@@ -1,7 +1,7 @@
-"""Giving up root in the processes that serve and work.
+"""Drop root privileges in the API and worker processes.
 
-They start as root, because the interpreter and this package may lie where only root can read (/root), and become the
-account of the data folder once everything is imported. What would be imported at its first use is imported here.
+They start as root, because the interpreter and this package may be where only root can read (/root), and switch to the
+account of the data folder once everything is imported. Modules that load on first use are imported here.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from studiogate.storage import migrate
 from studiogate.storage.service_account import Account, become, hand_over, let_into, make_private, service_account
 from studiogate.storage.uploads import FOLDER
 
-# Imported by libraries only when they need them.
+# Modules that libraries import on first use.
 USED_LATER = (
     *("importlib.readers", "importlib.resources.readers", "importlib.metadata"),
     *("encodings.idna", "encodings.ascii", "encodings.latin_1", "encodings.unicode_escape", "stringprep"),
@@ -39,9 +39,9 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def enter_data_folder(settings: Settings, option: str | None) -> Settings:
-    """Work in the data folder, if an account is given, and return the settings by which it is found from there.
+    """Change to the data folder, if an account is given, and return settings with a path relative to it.
 
-    The way to the folder may be closed to the account. From inside it needs no way.
+    The account may not be allowed to traverse the folder's parents; from inside, it does not need to.
     """
     if option is None:
         return settings
@@ -50,7 +50,7 @@ def enter_data_folder(settings: Settings, option: str | None) -> Settings:
 
 
 def drop(option: str | None, *packages: str) -> None:
-    """Become the account, if one is given, with all modules of the packages imported."""
+    """Switch to the account, if one is given, after importing all modules of the packages."""
     if option is None:
         return
     for package in packages:
@@ -72,7 +72,7 @@ def _import_all(package: str) -> None:
 
 
 def prepared_account(settings: Settings) -> Account | None:
-    """The account to become, with all that it needs in the data folder handed to it. None for an ordinary user."""
+    """Give the service account what it needs in the data folder, and return it; None for an ordinary user."""
     account = service_account(settings.data_dir)
     if account is None:
         return None

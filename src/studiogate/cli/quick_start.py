@@ -1,9 +1,9 @@
-"""Starts a process with the garbage collector at rest while it imports: the keyboard's, or that of a module.
+"""Start the CLI, or the process of a module, with the garbage collector disabled during imports.
 
     python -m studiogate.cli.quick_start MODULE OPTION …
 
-What is imported is no garbage; finding that out again and again takes a fifth of the time in which a process starts.
-The process says when it is done; what exists by then is never looked at again.
+Imported modules are not garbage; checking them repeatedly takes a fifth of the start-up time of a process. The process
+calls ``all_is_imported`` when it is done; objects that exist by then are never scanned again.
 """
 
 import gc
@@ -14,10 +14,10 @@ from importlib import import_module
 
 
 def keyboard() -> None:
-    """What `studiogate` on the command line calls."""
+    """Run the `studiogate` command; this is its entry point."""
     gc.disable()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Nothing has been started: Ctrl-C ends the process without a traceback, and no import can swallow it.
+        # Nothing has been started: Ctrl-C ends the process without a traceback, and no import can suppress it.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_module("studiogate.cli.main").main(all_is_imported)
 

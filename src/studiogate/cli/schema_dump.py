@@ -1,4 +1,4 @@
-"""Writes storage/schema.sql: the schema as a whole, for readers and for the test that compares it (`make schema`)."""
+"""Write storage/schema.sql, the complete schema for readers and for the test that compares it (`make schema`)."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ async def _migrate(dsn: str) -> None:
 
 
 def _readable(dump: str) -> str:
-    """Without psql's commands, session settings and comments."""
+    """Return the dump without psql's commands, session settings and comments."""
     kept = [line for line in dump.splitlines() if not line.startswith(("--", "SET ", "\\", "SELECT pg_catalog"))]
     return HEADER + re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip() + "\n"
 
@@ -37,7 +37,7 @@ def main() -> None:
     ):
         signals.run(_migrate(postgres.dsn()))
         command = [str(postgres.bin("pg_dump")), "--schema-only", "--no-owner", "--dbname", postgres.dsn()]
-        # The wheel's own program on a cluster of our own.
+        # The wheel's own program, on a cluster that was created here.
         dump = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 # nosec B603
         TARGET.write_text(_readable(dump.stdout))
 

@@ -1,4 +1,4 @@
-"""The check that a process has the installation's secret key, at every start."""
+"""Check at every start that a process has the installation's secret key."""
 
 from studiogate import settings as configuration
 from studiogate.cli.context import CommandError
@@ -16,7 +16,7 @@ OTHER_KEY = (
 
 
 async def key_problem(connection: Connection, settings: Settings) -> str | None:
-    """Why this process must not work with this database, or None. No key is made beside one that is known."""
+    """Return why this process must not use this database, or None. A key is created only if none is known yet."""
     known = await deployment.key_fingerprint(connection)
     if known is None:
         known = await flow.agree(connection, configuration.secret_keys(settings)[0])

@@ -1,4 +1,4 @@
-"""studiogate secrets rotate: another secret key, with everything sealed anew under it."""
+"""studiogate secrets rotate: replace the secret key, and seal everything again under the new one."""
 
 import secrets
 from typing import Annotated
@@ -57,8 +57,8 @@ def rotate(
 
 
 def _with_the_next(settings: Settings, known: bytes | None, *, lost: bool) -> list[bytes] | None:
-    """All keys, the next one last; None where the database has it already. Both are readable until everything is
-    sealed anew, so that a crash at any moment leaves a key that opens what is stored."""
+    """Return all keys, the next one last, or None if the database uses it already. Both are kept until everything is
+    sealed again, so that a crash at any moment leaves a key that opens what is stored."""
     keys = configuration.secret_keys(settings)
     if known is None or known not in map(fingerprint, keys):
         if not lost:
@@ -74,7 +74,7 @@ def _with_the_next(settings: Settings, known: bytes | None, *, lost: bool) -> li
 
 
 def _written(settings: Settings) -> None:
-    """Only now, after the commit, the key before is forgotten."""
+    """Delete the previous key. Must run after the commit."""
     if settings.secret_key is None:
         configuration.write_secret_keys(settings, configuration.secret_keys(settings)[-1:])
 

@@ -1,4 +1,4 @@
-"""An exchange without ASGI's messages: the body at once where it has arrived, the answer in one write
+"""Bypass ASGI's messages: read a body that has arrived without waiting, and send the response in a single write
 (docs/decisions/0010)."""
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
@@ -10,10 +10,10 @@ CLOSE: Header = (b"connection", b"close")
 
 
 class InOneWrite:
-    """The request's body without a wait and a message, where all of it is there by the time it is asked for: nearly
-    always. And the answer's head and body in one write, where uvicorn's ``send`` would take two messages, look at every
-    header and write twice. That leaves the exchange as uvicorn leaves it after the last message, and lets go of it: the
-    exchange holds the scope, which holds this.
+    """Returns the request's body without a wait or a message if all of it has arrived by then, which is nearly always
+    the case. Writes the response's head and body at once, where uvicorn's ``send`` would take two messages, check every
+    header and write twice. Sending leaves the cycle as uvicorn leaves it after the last message, and drops the
+    reference to it: the cycle holds the scope, which holds this object.
     """
 
     __slots__ = ("_cycle",)
