@@ -23,7 +23,7 @@ from studiogate.storage.database import Connection
 from studiogate.storage.embedded import EmbeddedPostgres, EmbeddedPostgresError
 
 READY_SECONDS = 30.0
-AGAIN_SECONDS = 5.0  # before the next try to start a database that would not start
+AGAIN_SECONDS = 5.0  # before the next attempt to start a database that failed to start
 Host = Annotated[str | None, typer.Option(help="Address to listen on (STUDIOGATE_HOST).")]
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on (STUDIOGATE_PORT).")]
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave housekeeping to `studiogate worker`.")]
@@ -63,7 +63,7 @@ def serve(
 
 @contextmanager
 def stoppable(settings: Settings) -> Iterator[StopSignals]:
-    """A command that runs until a signal: whenever it comes, what has been started is stopped, and that is no error."""
+    """Run a command until a signal. At whatever point it arrives, what was started is stopped; it is not an error."""
     signals = of_this_process().install()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
@@ -73,7 +73,7 @@ def stoppable(settings: Settings) -> Iterator[StopSignals]:
 
 
 def say(settings: Settings, event: str, text: str, **facts: object) -> None:
-    """To a person at a terminal, or as a line of the log where that is JSON."""
+    """Print a text to the terminal, or write the event to the log if its format is JSON."""
     if settings.log_format == "json":
         log.info(event, **facts)
     else:
@@ -89,14 +89,14 @@ def listening(host: str, port: int, option: str) -> socket.socket:
 
 
 def admin_socket(settings: Settings) -> socket.socket | None:
-    """Listening where the settings ask for an admin port."""
+    """Return a listening socket if the settings have an admin port."""
     port = settings.admin_port
     return None if port is None else listening(settings.host, port, "STUDIOGATE_ADMIN_PORT")
 
 
 @contextmanager
 def _service(settings: Settings, signals: StopSignals, *, no_worker: bool) -> Iterator[tuple[str, Supervisor]]:
-    """The database, started, and the processes that ``_run`` lets go."""
+    """Yield the address of the started database, and a supervisor whose processes wait for ``_run``."""
     with ExitStack() as stack:
         public = stack.enter_context(listening(settings.host, settings.port, "--port"))
         admin = admin_socket(settings)
@@ -119,9 +119,9 @@ def _service(settings: Settings, signals: StopSignals, *, no_worker: bool) -> It
 def database_for(
     settings: Settings, meanwhile: Callable[[str, Callable[[], None]], Result], check: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[str, Result]]:
-    """The database's address, and what ``meanwhile`` made of it while PostgreSQL started. It is given the address, and
-    what keeps the database alive: an embedded PostgreSQL that dies is started again. ``check`` may raise while a start
-    is waited for; what has been started is stopped then."""
+    """Yield the database's address and the result of ``meanwhile``, which can start processes that get ready while
+    PostgreSQL starts. It is called with the address and a function that keeps the database alive: an embedded PostgreSQL
+    that dies is restarted. ``check`` may raise during the wait for a start; what has been started is then stopped."""
     if settings.database_url is not None:
         yield settings.database_url, meanwhile(settings.database_url, lambda: None)
         return
@@ -137,8 +137,8 @@ def database_for(
 
 
 class KeepAlive:
-    """Looks after the embedded PostgreSQL, once a second. One that cannot be started now (a full disk, say) is no
-    reason to end the service: it answers 503 and is whole again as soon as the server is."""
+    """Checks the embedded PostgreSQL once per second. If it cannot be restarted now (because of a full disk, for
+    example), the service does not end: it answers 503 and recovers as soon as the server does."""
 
     def __init__(self, ensure_running: Callable[[], object]) -> None:
         self._ensure_running = ensure_running
@@ -167,13 +167,13 @@ async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
 
 
 async def _ensure_demo(connection: Connection, folder: Path) -> str | None:
-    # Imported only here: it is much, and meanwhile the first API process is at its own imports.
+    # Imported only here: it is large, and by now the first API process runs its own imports in parallel.
     ensure: Callable[[Connection, Path], Awaitable[str | None]] = import_module("studiogate.cli.demo_studio").ensure
     return await ensure(connection, folder)
 
 
 async def check_database(settings: Settings, dsn: str) -> None:
-    """Refuse to start on a database that is not migrated, or whose secrets this process could not open."""
+    """Refuse to start on a database that is not migrated, or whose secrets this process cannot decrypt."""
     connection = await database.connect(dsn)
     try:
         if await migrate.pending(connection):
@@ -200,7 +200,7 @@ def _run(settings: Settings, supervisor: Supervisor, signals: StopSignals, demo_
 
 
 def _announce(settings: Settings, url: str, demo_key: str | None) -> None:
-    """Print where it is, in one piece: the processes write their lines to the same place."""
+    """Print the addresses in a single write: the processes write their log lines to the same terminal."""
     base, docs = f"{url}/partner/v1", f"{url}/docs"
     lines = [f"\nStudiogate is up: {base}", f"Documentation:    {docs}\n"]
     facts = {"base_url": base, "docs_url": docs}

@@ -1,12 +1,12 @@
 """SIGINT and SIGTERM as values, never as exceptions.
 
-An exception out of a signal handler (KeyboardInterrupt is one) can appear between any two instructions: inside a
-``finally`` that stops PostgreSQL, between starting a process and noting it, while a lock is being taken or released,
-or where Python ignores exceptions. So a start could leave processes behind or wait for ever. Here a handler only notes
-the signal. The code that starts things asks between its steps, and what it waits for can be cancelled.
+An exception raised by a signal handler (such as KeyboardInterrupt) can appear between any two instructions: inside a
+``finally`` that stops PostgreSQL, between starting a process and recording it, while a lock is acquired or released,
+or where Python ignores exceptions. So a start could leave processes behind or wait forever. Here a handler only records
+the signal. Code that starts things checks for it between its steps, and what it waits for can be cancelled.
 
-`up`, `serve` and `worker` install the handlers for good. Every other command holds them for as long as it uses a
-database (`held`): before and after it has nothing to clean up, and a signal ends it at once.
+`up`, `serve` and `worker` install the handlers permanently. Every other command installs them while it uses a database
+(`held`): before and after that it has nothing to clean up, and a signal ends it at once.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class StopRequestedError(Exception):
 
 
 class StopSignals:
-    """Which of the two signals came first, if any. A ``listener`` is called with every one from then on."""
+    """Records which of the two signals came first, if any. A ``listener`` is called for every signal."""
 
     def __init__(self) -> None:
         self.first: int | None = None
@@ -42,15 +42,15 @@ class StopSignals:
         os.set_blocking(self._writing, False)
 
     def install(self) -> "StopSignals":
-        """For good: what is being stopped must not be interrupted by the next signal either."""
+        """Install the handlers permanently: a second signal must not interrupt the clean-up either."""
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, self._note)
         return self
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Install the handlers for as long as the block runs. A signal that came before stops it at once. In another
-        than the main thread a command has no handlers: they are those of the program that started the thread."""
+        """Install the handlers while the block runs. A signal that came earlier stops it at once. Outside the main
+        thread no handlers are installed: they are up to the program that started the thread."""
         self.check()
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -71,7 +71,7 @@ class StopSignals:
             self._listener(number)
 
     def tell(self, listener: Callable[[int], None]) -> None:
-        """From here on, and at once where a signal has come already."""
+        """Call the listener for every signal from now on, and at once if one has already arrived."""
         self._listener = listener
         if self.first is not None:
             listener(self.first)
@@ -81,18 +81,18 @@ class StopSignals:
             raise StopRequestedError(self.first)
 
     def fileno(self) -> int:
-        """Readable once a signal has come."""
+        """Return a descriptor that becomes readable when a signal arrives."""
         return self._reading
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """As ``asyncio.run`` does, but a signal cancels the work."""
+        """Run the work as ``asyncio.run`` does, but cancel it on a signal."""
         return asyncio.run(self._until_asked(work))
 
     async def _until_asked(self, work: Coroutine[Any, Any, Result]) -> Result:
         loop, task = asyncio.get_running_loop(), asyncio.create_task(work)
 
         def cancel() -> None:
-            # Once, not in every iteration while the pipe is readable: cleaning up has to wait for things, too.
+            # Once, not in every iteration while the pipe is readable: the clean-up has to wait for things, too.
             loop.remove_reader(self)
             task.cancel()
             loop.call_later(CANCEL_AGAIN_SECONDS, cancel)
@@ -107,7 +107,7 @@ class StopSignals:
             loop.remove_reader(self)
 
     def write(self, descriptor: int, content: bytes) -> None:
-        """Write all of it. Raises where a signal comes while nobody reads: a blocked ``os.write`` would go on."""
+        """Write everything, or raise if a signal arrives while nobody reads: a blocked ``os.write`` would go on."""
         while content:
             select.select([self], [descriptor], [])
             self.check()
@@ -116,5 +116,5 @@ class StopSignals:
 
 @cache
 def of_this_process() -> StopSignals:
-    """Return the one object that knows which signals this process has got."""
+    """Return the one object that records the signals of this process."""
     return StopSignals()

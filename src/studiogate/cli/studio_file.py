@@ -64,7 +64,7 @@ def export(studio: StudioSlug, output: Output = None, data: DataFolder = None) -
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, or a copy of standard input: it is read twice where the studio does not come first."""
+    """Yield the file, or a copy of standard input: it is read twice if the studio does not come first."""
     if str(path) == "-":
         with tempfile.TemporaryFile() as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
@@ -82,13 +82,13 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _progress(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on a terminal, nothing elsewhere."""
+    """Show one progress bar per step on a terminal, nothing elsewhere."""
     columns = (TextColumn("{task.description:9}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=complaints, disable=not (shown and complaints.is_terminal)) as bars:
         tasks = {step: bars.add_task(step, total=None, start=False) for step in ("reading", "checking", "writing")}
 
         def report(step: str, done: int, total: int) -> None:
-            of_this_process().check()  # reading a large file goes on for seconds without waiting for anything
+            of_this_process().check()  # reading a large file takes seconds and waits for nothing
             bars.start_task(tasks[step])
             bars.update(tasks[step], completed=done, total=total)
 
@@ -97,7 +97,7 @@ def _progress(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def _written(output: Path | None) -> Iterator[Callable[[str], object]]:
-    """Where to write; a file appears under its name only when it is complete."""
+    """Yield a function that writes the output; a file appears under its name only when it is complete."""
     if output is None:
         yield write
         return

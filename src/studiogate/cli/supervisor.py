@@ -1,4 +1,4 @@
-"""Starts the processes of a service, starts them again when they die, and ends them together."""
+"""Start the processes of a service, restart them when they die, and stop them together."""
 
 import os
 import select
@@ -22,7 +22,7 @@ from studiogate.limits import Buckets
 from studiogate.settings import Settings
 from studiogate.storage.service_account import Account, hand_over, reaches
 
-DRAIN_SECONDS = 20.0  # beside the setting of that name: for requests that are being answered, and to end
+DRAIN_SECONDS = 20.0  # in addition to the setting of that name: to finish requests in progress, and to exit
 LOOK_SECONDS = 0.2
 END_SECONDS = 0.02
 LONGEST_PAUSE = 5.0
@@ -31,13 +31,13 @@ QUICKLY = ("-m", "studiogate.cli.quick_start")
 log = structlog.get_logger()
 
 
-# The kernel would take megabytes of answers for a client that does not read them, and pipelined requests are executed
-# for as long as it does. This bounds what it takes beyond what is on its way; connections inherit it.
+# By default the kernel buffers megabytes of responses for a client that does not read them, and pipelined requests are
+# executed for as long as it does. This limits what it buffers beyond data in flight; connections inherit it.
 UNSENT_BYTES = 128 * 1024
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The listening socket, shared by all API processes. A port in use is told at once."""
+    """Return a listening socket, shared by all API processes. A port in use raises an error at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -54,7 +54,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _run_folder(account: Account | None) -> "tempfile.TemporaryDirectory[str]":
-    """What the processes share while they run, where the account can walk to it."""
+    """Create the folder that the processes share while they run, where the account can reach it."""
     place = tempfile.gettempdir()
     reachable = reaches(account, Path(place, "any"))
     return tempfile.TemporaryDirectory(prefix="studiogate-", dir=place if reachable else "/tmp")  # noqa: S108 # nosec B108
@@ -62,21 +62,21 @@ def _run_folder(account: Account | None) -> "tempfile.TemporaryDirectory[str]":
 
 @dataclass
 class Child:
-    """One process that must run; after a death it pauses longer and longer before it starts again."""
+    """One process that must run; the pause before a restart grows with each death."""
 
     name: str
     command: Sequence[str]
-    drains: bool = False  # it waits for proxies to notice, unless SIGUSR1 tells it not to
+    drains: bool = False  # it waits for proxies to notice that it ends, unless it gets SIGUSR1
     process: subprocess.Popen[bytes] | None = None
     pause: float = 0.0
     start_at: float = field(default_factory=time.monotonic)
 
 
 class Supervisor:
-    """``tick`` is called now and then while the service runs (to look after the embedded PostgreSQL).
+    """Runs the processes. ``tick`` is called periodically (to keep the embedded PostgreSQL running).
 
-    API processes wait at a gate until ``run`` opens it: they can be started, and have everything imported, before
-    there is a database to speak to. The gate is a pipe; open is when nobody holds its other end any more.
+    API processes wait at a gate until ``run`` opens it: they can be started, and import everything, before there is a
+    database to connect to. The gate is a pipe, which is open once its other end is closed.
     """
 
     def __init__(self, settings: Settings, dsn: str, tick: Callable[[], None] = lambda: None) -> None:
@@ -109,7 +109,7 @@ class Supervisor:
         }
 
     def add_api(self, listening: socket.socket, workers: int, admin: socket.socket | None = None) -> None:
-        """All of them accept from the same sockets; whichever answers on ``admin`` adds up everybody's metrics."""
+        """Add API processes that accept from the same sockets; any of them serves the metrics of all on ``admin``."""
         buckets = str(Path(self._run_folder.name) / "buckets")
         for number in range(workers):
             options = ["--socket", str(listening.fileno()), "--buckets", buckets, "--gate", str(self._gate[0])]
@@ -121,7 +121,7 @@ class Supervisor:
         self._share(listening, admin)
 
     def add_worker(self, admin: socket.socket | None = None) -> None:
-        """With ``admin`` it answers for its own health: where no API process does."""
+        """Add the worker. With ``admin`` it serves its own health, for services without API processes."""
         options = [*self._shared_options(), *([] if admin is None else ["--admin", str(admin.fileno())])]
         self._children.append(Child("worker", [*QUICKLY, "studiogate.cli.worker_process", *options]))
         self._share(admin)
@@ -140,7 +140,7 @@ class Supervisor:
         return int(self._sockets[0].getsockname()[1]) if self._sockets else 0
 
     def start_the_first(self) -> None:
-        """Beforehand and with a head start: several would take each other's time, and one is enough to answer."""
+        """Start the first process ahead of the others: they would compete for CPU time, and one is enough to answer."""
         self._start(self._children[0])
         for other in self._children[1:]:
             other.start_at = time.monotonic() + HEAD_START
@@ -152,20 +152,20 @@ class Supervisor:
         self._end_all()
 
     def stop(self, number: int = signal.SIGTERM) -> None:
-        """Also from a signal, so without a lock that ``run`` might be holding at that moment: no threading.Event.
-        SIGTERM drains; SIGINT, or a second signal, does not wait for a proxy to notice."""
+        """Stop the service. Signal handlers call this, so it takes no lock that ``run`` may hold: no threading.Event.
+        SIGTERM drains; SIGINT, or a second signal, does not wait for proxies to notice."""
         self._hurry = self._stopping or number == signal.SIGINT
         if not self._stopping:
             self._stopping = True
             os.write(self._alarm[1], b"!")
 
     def wait_until_ready(self, seconds: float) -> bool | None:
-        """Whether an API process can serve within this time; None where the service is to stop before."""
+        """Return whether an API process is ready within this time, or None if the service is stopped first."""
         ready = select.select([self._ready[0], self._alarm[0]], [], [], seconds)[0]
         return None if self._stopping else bool(ready)
 
     def run(self, ready: Callable[[], None] = lambda: None, signals: StopSignals | None = None) -> None:
-        """Until SIGINT or SIGTERM: then all processes drain and end, and this returns."""
+        """Run until SIGINT or SIGTERM; then let all processes drain and exit, and return."""
         (signals or StopSignals().install()).tell(self.stop)
         self._open_gate()
         announcing = threading.Thread(target=ready, daemon=True)
@@ -180,7 +180,7 @@ class Supervisor:
             if not self._stopping:
                 self.stop()
             self._end_all()
-            announcing.join()  # a thread that prints while the interpreter ends can abort it
+            announcing.join()  # a thread that prints while the interpreter exits can abort it
 
     def _open_gate(self) -> None:
         if not self._gate_is_open:
@@ -202,7 +202,7 @@ class Supervisor:
 
     def _start(self, child: Child) -> None:
         child.start_at = time.monotonic()
-        # A session of its own: Ctrl-C in the terminal reaches us alone, and we let the others drain.
+        # In its own session: Ctrl-C in the terminal reaches only the supervisor, which lets the processes drain.
         child.process = subprocess.Popen(  # noqa: S603 # nosec B603 # our own interpreter and module
             [sys.executable, *child.command],
             env=self._environment,
@@ -217,7 +217,7 @@ class Supervisor:
         self._ended = True
         self._open_gate()
         for each in self._sockets:
-            # While anybody holds one open, the kernel takes in connections that nobody will serve any more.
+            # While any process has one open, the kernel accepts connections that will never be served.
             each.close()
         running = [child for child in self._children if child.process is not None]
         self._signal(running, signal.SIGTERM)

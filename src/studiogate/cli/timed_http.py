@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol with a timer on every state in which a connection waits for its client.
 
-head            from its first byte (or from the connection's) to its end   ``HEAD_SECONDS``
-body            the application reads it, with timers of its own            ``studiogate.api.requests``
+head            from its first byte (or the connection's start) to its end  ``HEAD_SECONDS``
+body            the application reads it, with its own timers               ``studiogate.api.requests``
 rest of a body  that is still arriving after its answer                     ``REST_SECONDS``
 idle            between requests                                            uvicorn's ``timeout_keep_alive``
 blocked write   answers that the client does not read                       ``WRITE_SECONDS``
@@ -19,8 +19,8 @@ WRITE_PROGRESS = 8 * 1024  # bytes that a client has to read in that time
 
 
 class TimedProtocol(HttpToolsProtocol):
-    """Closes connections that make no progress. ``_parting`` is what is still to be sent after the answers that are
-    due, before the end; None while the connection is to stay open."""
+    """Closes connections that make no progress. ``_parting`` is what to send after the pending responses, before the
+    connection is closed; None while it is to stay open."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -32,7 +32,7 @@ class TimedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         self._stop_watching()
-        self._unset_keepalive_if_required()  # uvicorn does so only where nothing went wrong
+        self._unset_keepalive_if_required()  # uvicorn does so only if there was no error
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -47,7 +47,7 @@ class TimedProtocol(HttpToolsProtocol):
     # What the client sends
 
     def _wait(self, seconds: float) -> None:
-        """For the rest of what the client has begun to send."""
+        """Start the timer for the rest of what the client has begun to send."""
         if self._patience is None:
             self._patience = self.loop.call_later(seconds, self._out_of_patience, seconds)
 
@@ -58,7 +58,7 @@ class TimedProtocol(HttpToolsProtocol):
 
     def _out_of_patience(self, seconds: float) -> None:
         self._patience = None
-        if self.flow.read_paused:  # it may have been sent: we did not read it
+        if self.flow.read_paused:  # the client may have sent it: it has not been read
             self._wait(seconds)
         elif not self._answers_are_due:
             self._close()
@@ -66,7 +66,7 @@ class TimedProtocol(HttpToolsProtocol):
             self._parting = b""
 
     def _wait_for_next(self) -> None:
-        """For the next request, where uvicorn does not: after the rest of a body."""
+        """Start the timer for the next request where uvicorn does not: after the rest of a body."""
         if self.timeout_keep_alive_task is None:
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
@@ -88,7 +88,7 @@ class TimedProtocol(HttpToolsProtocol):
             self._stop_watching()
 
     def _watch_writes(self) -> None:
-        """Until what is buffered has been sent. A connection that is being closed waits for that too, without end."""
+        """Check progress until the write buffer is empty; a closing connection would otherwise wait for it forever."""
         self._stop_watching()
         self._unsent = self.transport.get_write_buffer_size()
         if self._unsent:
@@ -105,7 +105,7 @@ class TimedProtocol(HttpToolsProtocol):
         else:
             self._watch_writes()
 
-    # The end
+    # Closing
 
     def _part(self) -> None:
         if self._parting:

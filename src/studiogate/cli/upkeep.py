@@ -50,7 +50,7 @@ def doctor(as_json: AsJson = False, data: DataFolder = None) -> None:
 
 
 def print_findings(findings: list[Finding]) -> None:
-    """One line per finding, in columns, then a line that counts them."""
+    """Print one line per finding, in columns, then a line that counts them."""
     width = max(len(finding.subject) for finding in findings)
     for finding in findings:
         line = Text.assemble(

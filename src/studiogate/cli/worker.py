@@ -1,4 +1,4 @@
-"""studiogate worker. Apart from `up` and `serve`, which need none of what it imports."""
+"""studiogate worker. Separate from `up` and `serve`, which need none of its imports."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The background worker as a process of its own."""
+"""The background worker process."""
 
 import argparse
 import asyncio
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 class JobEndedError(Exception):
-    """A job of the worker ended by itself; the log says why. The process ends, so that it is started again."""
+    """A job of the worker ended by itself; the log says why. The process exits, so that it is restarted."""
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     signals = StopSignals().install()
     settings = privileges.enter_data_folder(configuration.load(), options.account)
     mail_texts.warm()
-    # What these read or import at their first use may be closed to the account.
+    # The account may not be able to read what these load on first use.
     metrics.studiogate_version()
     server_config(_no_application).load()
     privileges.drop(options.account, "studiogate.worker")
@@ -55,11 +55,11 @@ def main() -> None:
 
 
 async def _no_application(_scope: object, _receive: object, _send: object) -> None:
-    """For a configuration that is only loaded."""
+    """Do nothing; a placeholder for a configuration that is only loaded."""
 
 
 async def work(settings: Settings, signals: StopSignals, admin: socket.socket | None, lifeline: int) -> None:
-    """Until SIGTERM or SIGINT, or until the supervisor at the other end of the lifeline is gone."""
+    """Run the jobs until SIGTERM or SIGINT, or until the supervisor at the other end of the lifeline is gone."""
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(telemetry.tell_loop_failure)
     stop = asyncio.Event()
@@ -78,7 +78,7 @@ async def work(settings: Settings, signals: StopSignals, admin: socket.socket | 
 
 @asynccontextmanager
 async def _health_on(admin: socket.socket | None, health: Health, public_url: str | None) -> AsyncIterator[None]:
-    """Health and metrics on the admin port, where there is one, for as long as the block runs."""
+    """Serve health and metrics on the admin port, if there is one, while the block runs."""
     if admin is None:
         yield
         return
