@@ -1,3 +1,3 @@
-"""The partners' door."""
+"""The partner API."""
 
 PREFIX = "/partner/v1"

@@ -1,4 +1,4 @@
-"""Who is at the door: from the X-Service-Key header to an Access."""
+"""Authenticate callers by the X-Service-Key header."""
 
 import hashlib
 from datetime import datetime
@@ -10,11 +10,11 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.storage import keys as kept_keys
 from studiogate.storage.database import Database
 
-# Revocation and narrowing must be felt within 5 s on every process; the rest is for a slow lookup.
+# Revoking or narrowing a key must take effect within 5 s in every process; the difference allows for a slow lookup.
 CACHE_SECONDS = 3.0
 CACHE_SIZE = 10_000
-# A key that was refused is not looked up again for so long. A new or rotated key works within that time also where
-# somebody tries wrong secrets of the same credential all the while; otherwise at once.
+# A key that was refused is not looked up again for this long. A new or rotated key works within that time even if
+# somebody keeps trying wrong secrets of the same credential; otherwise it works at once.
 REFUSED_SECONDS = 2.0
 NOT_CACHED: tuple[float, None] = (float("-inf"), None)
 
@@ -38,7 +38,7 @@ class Authenticator:
         now = clock.now()
         verdict = keys.check(self._cached(presented.credential_id), presented, now)
         if _is_invalid(verdict) and not self._was_refused(presented.credential_id):
-            # A secret that a rotation made a moment ago works at once, also where its credential is cached.
+            # A secret that a rotation has just created works at once, even if its credential is cached.
             started = clock.monotonic()
             verdict = keys.check(await self._look_up(presented.credential_id), presented, now)
             if _is_invalid(verdict):
@@ -48,7 +48,7 @@ class Authenticator:
         return verdict
 
     def _parse(self, key: bytes) -> PresentedKey | None:
-        """Taken apart once. What is remembered is a digest: whole keys do not stay in memory."""
+        """Parse a key, once. Results are cached by its digest, so that whole keys do not stay in memory."""
         digest = hashlib.sha256(key).digest()
         presented = self._parsed.get(digest)
         if presented is None:
@@ -64,7 +64,7 @@ class Authenticator:
         return credential if clock.monotonic() - looked_up < CACHE_SECONDS else None
 
     def _was_refused(self, credential_id: str) -> bool:
-        """Whether the database was asked a moment ago: wrong keys must not cost a statement each."""
+        """Return whether it was refused a moment ago: wrong keys must not cost one database statement each."""
         looked_up = self._refused.get(credential_id)
         return looked_up is not None and clock.monotonic() - looked_up < REFUSED_SECONDS
 
@@ -83,12 +83,12 @@ class Authenticator:
             return None
         if len(self._cache) >= CACHE_SIZE:
             self._cache.clear()
-        # Dated before the lookup: what the statement saw may be as old as that.
+        # The time from before the lookup: the statement's snapshot may be that old.
         self._cache[credential_id] = (now, credential)
         return credential
 
     async def flush_last_use(self) -> None:
-        """Write the last uses gathered since the last time: one statement, not one a request."""
+        """Write the last uses collected since the previous call: one statement, not one per request."""
         used, self._used = self._used, {}
         if used:
             async with self._database.connection() as connection:

@@ -1,4 +1,4 @@
-"""The answers of reads: one resource with its ETag, or a page of a list."""
+"""Responses to reads: one resource with its ETag, or a page of a list."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ from studiogate.domain.refusals import Code, Refusal
 
 
 def found(caller: Caller, wire: str | None) -> Answer:
-    """The resource, 304 where the caller already has it, or not_found."""
+    """Return the resource, 304 if the caller already has it, or not_found."""
     if wire is None:
         return caller.refuse(Refusal(Code.NOT_FOUND))
     body = wire.encode()
@@ -27,7 +27,7 @@ def listed(caller: Caller, page: Page | Refusal) -> Answer:
 
 
 def _matches(known: bytes, etag: bytes) -> bool:
-    """Weak comparison, as If-None-Match asks for."""
+    """Compare weakly, as If-None-Match requires."""
     if known.strip() == b"*":
         return True
     opaque = etag.removeprefix(b"W/")

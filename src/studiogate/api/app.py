@@ -1,7 +1,7 @@
-"""The partners' door as one ASGI application.
+"""The partner API as one ASGI application.
 
-The order in which a request is judged is fixed: key (401), rate (429), scope (403), media type and syntax (415/400),
-values (422), then what the endpoint finds (404, 409). Only overload (503) is told before all of it.
+The order in which a request is checked is fixed: key (401), rate limit (429), scope (403), media type and syntax
+(415/400), values (422), then the endpoint's own checks (404, 409). Only overload (503) is reported before all of them.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ WORDS = (
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
 KEY_EXPIRES = b"x-service-key-expires"
-# By what was answered with 503 although the database is there.
+# Metric labels of the errors that are answered with 503 although the database is available.
 OVERLOADS: Mapping[type[BaseException], str] = {
     OverloadedError: "overloaded",
     TransactionConflictError: "conflict",
@@ -81,7 +81,7 @@ class _Exchange:
 
 
 class PartnerApp:
-    """Serves the interface, its description and its health."""
+    """Serves the API, its documentation and its health."""
 
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         self._runtime = runtime
@@ -101,7 +101,7 @@ class PartnerApp:
         try:
             answer = await self._answer(exchange)
         except (OverloadedError, TransactionConflictError, asyncio.CancelledError) as error:
-            # Cancelled: the process drains and has waited for us as long as it may. Nobody else cancels a request.
+            # Cancelled: the process drains and its time limit has passed. Nothing else cancels a request.
             metrics.OVERLOADS.labels(OVERLOADS.get(type(error), "overloaded")).inc()
             answer = refused(Refusal(Code.OVERLOADED), exchange.request_id)
         except DatabaseUnavailableError as error:
@@ -120,7 +120,7 @@ class PartnerApp:
         request = exchange.request
         if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
             return await self._public(exchange)
-        # Before any work is spent on it: under overload most of the work would be refusing.
+        # Before any other work: under overload, refusing requests would be most of the work.
         self._runtime.database.refuse_in_vain(self._runtime.turnstile.waiting)
         match = self._tree.match(request.path)
         if match is not None:
@@ -133,7 +133,7 @@ class PartnerApp:
         return await self._route(exchange, match, credential)
 
     async def _public(self, exchange: _Exchange) -> Answer:
-        """Health, metrics and documentation need no key."""
+        """Serve health, metrics and documentation, which need no key."""
         page = self._pages.find(exchange.request)
         if page is None:
             return refused(Refusal(Code.NOT_FOUND), exchange.request_id)
@@ -155,14 +155,14 @@ class PartnerApp:
         if route.limit is not None and self._default_limit:
             verdict = self._buckets.take(f"{route.limit.name}:{credential.access.credential_id}", route.limit)
             if not verdict.allowed:
-                exchange.headers.clear()  # the limit of this operation stands in for that of all requests
+                exchange.headers.clear()  # report the limit of this operation instead of that of all requests
                 _tell_limit(exchange, route.limit, verdict)
                 return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, (b"retry-after", verdict.retry_after))
         caller = Caller(credential.access, self._runtime, request, exchange.request_id)
         return await route.execute(caller, match.values)
 
     async def _authenticated(self, exchange: _Exchange) -> Credential | Answer:
-        """The key's credential within its rate, or the answer that says why not."""
+        """Return the key's credential if it is within its rate limit, else the response that says why not."""
         credential = await self.authenticator.authenticate(exchange.request.headers.get(b"x-service-key"))
         if isinstance(credential, Refusal):
             return self._unauthenticated(exchange, credential)
@@ -179,7 +179,7 @@ class PartnerApp:
         return credential
 
     def _unauthenticated(self, exchange: _Exchange, refusal: Refusal) -> Answer:
-        """Whoever guesses keys is slowed down; good keys from the same address still work."""
+        """Refuse a request, with a rate limit against guessing; valid keys from the same address still work."""
         telemetry.REFUSED_AUTHENTICATIONS.labels(refusal.code.value).inc()
         if self._default_limit:
             verdict = self._buckets.take("address:" + owner_of(exchange.request.address), FAILED_AUTHENTICATION)
@@ -195,7 +195,7 @@ def _tell_limit(exchange: _Exchange, limit: Limit, verdict: Verdict) -> None:
 
 
 def _record(exchange: _Exchange, answer: Answer) -> None:
-    """One line and one observation a request: the key's id, never the key; no path, no query, no personal data."""
+    """Record one log line and one observation per request: the key's id, but no key, path, query or personal data."""
     seconds, access = clock.monotonic() - exchange.started, exchange.access
     method = exchange.request.method if exchange.request.method in _METHODS else "other"
     record = telemetry.RequestRecord(

@@ -1,4 +1,4 @@
-"""From a path to its routes: a tree of segments, walked once a request."""
+"""Find the routes of a path in a tree of segments, which is walked once per request."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -53,7 +53,7 @@ class RouteTree:
             node.by_method[method] = route
 
     def match(self, path: str) -> Match | None:
-        """The routes of a path below the prefix. A trailing slash is another path."""
+        """Return the routes of a path below the prefix. With a trailing slash it is a different path."""
         node, values = self._root, []
         for segment in path.split("/")[self._depth :]:
             below = node.by_segment.get(segment)

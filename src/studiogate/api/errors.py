@@ -1,4 +1,4 @@
-"""From a refusal to an answer: the only table from code to HTTP status."""
+"""Turn refusals into responses, with the only table that maps codes to HTTP statuses."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ Header = tuple[bytes, bytes]
 
 
 class OpenFile(NamedTuple):
-    """A file that is sent as the body, piece by piece."""
+    """A file that is streamed as the body."""
 
     stream: BinaryIO
     size: int
 
 
 class Answer(NamedTuple):
-    """What goes out, but for the headers that every answer carries."""
+    """A response, without the headers that every response has."""
 
     status: int
     body: bytes
@@ -87,12 +87,12 @@ RETRYABLE = {
 }
 AUTHENTICATE: Header = (b"www-authenticate", b'ApiKey realm="partner"')
 RETRY_AFTER_SECONDS = 1
-MAXIMUM_FAULTS = 1000  # a megabyte of them would hold up everybody else while it is written down
+MAXIMUM_FAULTS = 1000  # serializing a megabyte of them would delay all other requests
 LONGEST_NAME = 200
 
 
 def error_object(refusal: Refusal, request_id: str) -> dict[str, Any]:
-    """The error member; the same on every answer that is not a success."""
+    """Return the ``error`` member, which has the same shape in every response that is not a success."""
     return {
         "type": STATUS[refusal.code][0].value,
         "code": refusal.code.value,
@@ -117,8 +117,8 @@ def refused(refusal: Refusal, request_id: str, *headers: Header) -> Answer:
 
 
 def with_absolute_doc_url(answer: Answer, public_url: str | None) -> Answer:
-    """Put the ``doc_url`` of an error below the service's public address, where one is set; a quote inside a JSON text
-    is escaped, so nothing else can match."""
+    """Make the ``doc_url`` of an error absolute if the service's public address is set; quotes inside JSON strings are
+    escaped, so nothing else can match."""
     if answer.status < 400 or public_url is None:
         return answer
     start = f'"doc_url":"{public_url.rstrip("/")}/'.encode()
@@ -126,7 +126,7 @@ def with_absolute_doc_url(answer: Answer, public_url: str | None) -> Answer:
 
 
 def _around_the_id(refusal: Refusal) -> tuple[bytes, bytes]:
-    """A refusal that says nothing of its own is spelled once: under overload most answers are one of these."""
+    """Serialize a refusal without details once per code: under overload, most responses are one of these."""
     spelled = _SPELLED.get(refusal.code)
     if spelled is None:
         before, _, after = _json({"error": error_object(refusal, _ID)}).partition(_ID.encode())
@@ -139,7 +139,7 @@ _SPELLED: dict[Code, tuple[bytes, bytes]] = {}
 
 
 def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:
-    """All faults at once, without the input: it holds people's emails and phones."""
+    """Return all faults at once, without the input: it contains people's emails and phone numbers."""
     if len(faults) > MAXIMUM_FAULTS:
         faults = too_many_faults(str(faults[0]["loc"][0]))
     detail = [{"loc": _brief(fault["loc"]), "msg": worded(fault), "type": fault["type"]} for fault in faults]
@@ -149,17 +149,17 @@ def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:
 
 
 def _parameter(loc: Sequence[str | int]) -> str | None:
-    """The parameter or field at fault; a place in an array is none."""
+    """Return the parameter or field at fault; an array index is neither."""
     return next((each for each in reversed(loc) if isinstance(each, str)), None)
 
 
 def too_many_faults(part: str = "body") -> list[dict[str, Any]]:
-    """The one fault that stands for more than can be listed; ``part`` is the part of the request."""
+    """Return one fault in place of more than can be listed; ``part`` is the part of the request."""
     return [{"type": "too_many_faults", "loc": (part,), "msg": f"Input has more than {MAXIMUM_FAULTS} faults"}]
 
 
 def _brief(loc: Sequence[str | int]) -> list[str | int]:
-    """The name of an unknown member is the caller's own text and can be as long as the body."""
+    """Truncate names: that of an unknown member is the caller's own text and can be as long as the body."""
     return [each[:LONGEST_NAME] if isinstance(each, str) else each for each in loc]
 
 

@@ -1,7 +1,7 @@
-"""FastAPI declares, this executes.
+"""Execute routes that are declared with FastAPI.
 
-A route is declared the FastAPI way: its signature names path, query and body values, and the scope it demands. That
-declaration makes the OpenAPI document and the validators. FastAPI's own per-request work (dependency solving, exit
+A route is declared the FastAPI way: its signature names path, query and body values, and the scope it requires. The
+OpenAPI document and the validators are derived from that. FastAPI's own per-request work (dependency solving, exit
 stacks, response models) costs more than the database does, so here the validators compiled from the signature are
 called directly: access first, then parameters, then the endpoint.
 """
@@ -38,12 +38,12 @@ SERVICE_KEY = APIKeyHeader(
 
 
 def needs(scope: Scope) -> Any:
-    """Asking for the scope in the signature is the check."""
+    """Require a scope: naming it in the signature is the check."""
     return Security(SERVICE_KEY, scopes=[scope.value])
 
 
 def needs_any_key() -> Any:
-    """For the few operations that every valid key may use."""
+    """Require a key without a scope, for the few operations that every valid key may use."""
     return Security(SERVICE_KEY, scopes=[])
 
 
@@ -54,17 +54,17 @@ class Caller(NamedTuple):
     runtime: Runtime
     request: Request
     request_id: str
-    # The name of the path's only parameter, which is at fault where nothing is found.
+    # The name of the path's only parameter, which a 404 reports as the one at fault.
     path_parameter: str | None = None
 
     def refuse(self, refusal: Refusal) -> Answer:
-        """The answer to a refusal; a 404 names the parameter whose resource was not found."""
+        """Return the response to a refusal; a 404 names the parameter whose resource was not found."""
         if refusal.code is Code.NOT_FOUND and refusal.param is None and self.path_parameter is not None:
             refusal = replace(refusal, param=self.path_parameter)
         return refused(refusal, self.request_id)
 
     async def read(self, function: Callable[..., Awaitable[Result]], *arguments: Any) -> Result:
-        """Read through a storage function, on a connection of its own."""
+        """Call a storage function that reads, on its own connection."""
         async with self.runtime.database.connection() as connection:
             return await function(connection, self.access, *arguments)
 
@@ -76,7 +76,7 @@ class Judged(BaseModel):
 
     @classmethod
     def own_faults(cls, body: Any) -> list[Fault]:
-        """``body`` is what was sent, whatever it is."""
+        """Return the faults; ``body`` is the JSON value that was sent, of any type."""
         raise NotImplementedError
 
 
@@ -95,7 +95,7 @@ class JudgedByStudio(BaseModel):
 
 
 def also_needs(scope: Scope, asked: Callable[[Request], bool]) -> Callable[[Endpoint], Endpoint]:
-    """A second scope, where the request asks for more; checked where the first one is."""
+    """Require a second scope if ``asked`` is true for the request; it is checked together with the first one."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
         endpoint.also_needs = (scope, asked)  # type: ignore[attr-defined]
@@ -105,7 +105,7 @@ def also_needs(scope: Scope, asked: Callable[[Request], bool]) -> Callable[[Endp
 
 
 def limited(limit: Limit) -> Callable[[Endpoint], Endpoint]:
-    """A rate of its own for an operation, counted per key beside the rate of all requests."""
+    """Give an operation its own rate limit per key, in addition to the limit for all requests."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
         endpoint.limit = limit  # type: ignore[attr-defined]
@@ -115,7 +115,7 @@ def limited(limit: Limit) -> Callable[[Endpoint], Endpoint]:
 
 
 def faults_between(judge: Callable[[Mapping[str, Any]], list[Fault]]) -> Callable[[Endpoint], Endpoint]:
-    """Faults of parameters that contradict each other, listed with those of each; ``judge`` gets the sound ones."""
+    """Report parameters that contradict each other together with invalid ones; ``judge`` gets the valid ones."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
         endpoint.faults_between = judge  # type: ignore[attr-defined]
@@ -143,7 +143,7 @@ class _Parameter:
         try:
             values[self.name] = self.validate(value)
         except ValidationError:
-            values.pop(self.name, None)  # a default is no answer to what was given
+            values.pop(self.name, None)  # the default must not replace an invalid value
             faults += self.field.validate(value, loc=(self.location, self.alias))[1]
 
     def missing(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class _Parameter:
 
 
 class LeanRoute(APIRoute):
-    """A declared route with its execution plan. One without a scope in its signature does not come to be."""
+    """A declared route with its execution plan. One without a scope in its signature is rejected at import."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
@@ -159,10 +159,10 @@ class LeanRoute(APIRoute):
         scopes = [scope for each in plan.dependencies for scope in each.own_oauth_scopes or []]
         if len(plan.dependencies) != 1 or len(scopes) > 1:
             raise TypeError(f"{endpoint.__name__} must name exactly one scope in its signature, or any key")
-        # None: every valid key may.
+        # None: every valid key may call it.
         self.scope = Scope(scopes[0]) if scopes else None
         self._caller_name = plan.dependencies[0].name or "caller"
-        # By their place in the path, whatever their order in the signature.
+        # In the order of the path, whatever their order in the signature.
         in_path = sorted(plan.path_params, key=lambda field: self.path_format.index("{" + field.alias + "}"))
         self._path_parameters = [_Parameter(field, "path") for field in in_path]
         self._query_parameters = [_Parameter(field, "query") for field in plan.query_params]
@@ -186,7 +186,7 @@ class LeanRoute(APIRoute):
         )
 
     async def execute(self, caller: Caller, path_values: Sequence[str]) -> Answer:
-        """Scope, body, parameters, endpoint, in the contract's order."""
+        """Check scope, body and parameters in the contract's order, then call the endpoint."""
         caller = caller._replace(path_parameter=self._path_parameter)
         refusal = self._scope_refusal(caller) or _unsupported_version(caller.request)
         if refusal is not None:
@@ -239,7 +239,7 @@ class LeanRoute(APIRoute):
         if isinstance(parsed, Refusal):
             return parsed
         if self._known_fields and isinstance(parsed, dict) and len(parsed) - len(self._known_fields) > MAXIMUM_FAULTS:
-            # Bodies take no unknown fields, so each is a fault: listing them all would cost more than reading them.
+            # Each unknown field is a fault, and listing so many would cost more than reading them.
             faults += too_many_faults()
             return None
         try:

@@ -1,11 +1,11 @@
-"""What a 422 says about each fault: our words for pydantic's, and the nearest known name for an unknown one."""
+"""Messages for the faults in a 422: our wording for pydantic's, and the nearest known name for an unknown one."""
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 UNKNOWN = "extra_forbidden"
-# Comparing costs more than linear time in the length, and the name is the caller's own text.
+# Comparing takes more than linear time in the length, and the name is the caller's own text.
 LONGEST_COMPARED = 40
 MOST_COMPARED = 20
 NEAR_ENOUGH = 0.5
@@ -33,14 +33,14 @@ def _length(kind: str, fault: Mapping[str, Any]) -> str:
 
 
 def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> list[dict[str, Any]]:
-    """One fault per query parameter that the operation does not know."""
+    """Return one fault per query parameter that the operation does not know."""
     strangers = [name for name in given if name not in known]
     faults = [{"type": UNKNOWN, "loc": ("query", name), "msg": ""} for name in strangers]
     return with_nearest(faults, "parameter", known)
 
 
 def with_nearest(faults: Iterable[dict[str, Any]], noun: str, known: Collection[str]) -> list[dict[str, Any]]:
-    """The faults, those about an unknown name with the known one that comes nearest; for the first few of them."""
+    """Return the faults, with the nearest known name added to the first few about an unknown one."""
     named, result = 0, []
     for fault in faults:
         if fault["type"] == UNKNOWN and len(fault["loc"]) == 2:
@@ -59,7 +59,7 @@ def _hint(name: str, known: Collection[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like this one, whatever its case, hyphens and underscores; None where none is."""
+    """Return the most similar known name, ignoring case, hyphens and underscores, or None if none is similar."""
     wanted = _folded(name[:LONGEST_COMPARED])
     likeness = {each: difflib.SequenceMatcher(None, wanted, _folded(each), autojunk=False).ratio() for each in known}
     best = max(likeness, key=likeness.__getitem__, default=None)

@@ -1,4 +1,4 @@
-"""GET /: what this is, for whoever opens the address in a browser, with the way to the documentation."""
+"""GET /: a page for browsers that says what this is and links to the documentation."""
 
 from studiogate import clock
 from studiogate.api.docs import rendering
@@ -8,17 +8,17 @@ from studiogate.storage.forms import hosted
 from studiogate.storage.forms.hosted import PublishedForm
 
 POLICY = "style-src 'self'; img-src data:"
-DEMO = "demo"  # the slug of the demo studio; other studios' forms are theirs to announce
+DEMO = "demo"  # the slug of the demo studio; the forms of other studios are not listed here
 KEPT_SECONDS = 5.0
 
 
 class FrontPage:
-    """Made anew every few seconds at most: anybody can ask for it."""
+    """Rendered at most every few seconds, because anybody can request it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._made: tuple[float, Answer] | None = None
-        _page([])  # the template is read now: later, as another user, it may be out of reach
+        _page([])  # read the template now: after a switch of user it may not be readable
 
     async def answer(self, _request_id: str) -> Answer:
         now = clock.monotonic()

@@ -1,4 +1,4 @@
-"""Health and metrics: /livez, /readyz, /metrics. On the admin port where there is one, else on the public port."""
+"""Health and metrics: /livez, /readyz, /metrics. On the admin port if there is one, else on the public port."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -13,7 +13,7 @@ METRICS_TYPE = (b"content-type", telemetry.METRICS_CONTENT_TYPE.encode())
 
 
 class Health:
-    """Of one process. ``draining`` is set when it has been asked to end: it is no longer ready, but still serves."""
+    """The health of one process. ``draining`` is set when it is to end: it is no longer ready, but still serves."""
 
     def __init__(self, database: Database, sample: Callable[[], None] = metrics.sample_process) -> None:
         self.draining = False
@@ -22,18 +22,18 @@ class Health:
 
     @property
     def pages(self) -> Mapping[str, Callable[[str], Awaitable[Answer]]]:
-        """By their path; each takes the request's id."""
+        """Return the pages by path; each takes the request's id."""
         return {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}
 
     async def problem(self) -> str | None:
-        """What keeps this process from serving, in a word, or None."""
+        """Return in one word what keeps this process from serving, or None."""
         return "draining" if self.draining else await health.problem(self._database)
 
     async def _livez(self, _request_id: str) -> Answer:
         return OK
 
     async def _readyz(self, request_id: str) -> Answer:
-        """Ready means: not about to end, and the database answers and has every migration that this version knows."""
+        """Report readiness: not draining, and the database answers and has every migration this version knows."""
         problem = await self.problem()
         if problem is None:
             return OK

@@ -1,4 +1,4 @@
-"""GET /key: what the key that is sent may do."""
+"""GET /key: what the caller's key may do."""
 
 from typing import Annotated, Literal
 

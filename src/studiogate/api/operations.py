@@ -1,4 +1,4 @@
-"""What every operation tells about itself in the OpenAPI document."""
+"""What every operation declares for the OpenAPI document."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ Email = Annotated[str, Field(json_schema_extra={"format": "email"})]
 
 EXAMPLE_REQUEST_ID = "req_0192f0c1a2b37c4d8e5f60718293a4b5"
 
-# How a route hands its codes to the OpenAPI document; the document itself does not show it.
+# Members in which a route passes its codes and order to the OpenAPI generator, which removes them.
 CODES = "x-codes"
 ORDER = "x-order"
 NEWEST_FIRST = "`created_at` and `id`, newest first"
@@ -38,7 +38,7 @@ WRITING = (Code.INVALID_JSON, Code.REQUEST_TIMEOUT, Code.BODY_TOO_LARGE, Code.UN
 
 
 def _open_to_growth(schema: dict[str, Any]) -> None:
-    """We answer with these members and no others, but a partner must not refuse the ones we add later."""
+    """Allow further members: we send only these now, but partners must accept the ones we add later."""
     schema.pop("additionalProperties", None)
 
 
@@ -89,8 +89,8 @@ class ValidationFailure(BaseModel):
 def operation(
     summary: str, answer: type[BaseModel] | None, *codes: Code, order: str = NEWEST_FIRST, **options: Any
 ) -> dict[str, Any]:
-    """The keyword arguments of a route: what it does, what it answers (None: no body), what it refuses, and the order
-    of a list.
+    """Return the keyword arguments of a route: its summary, the model of its response (None: no body), its error codes,
+    and the order of a list.
 
     Responses are not declared here: FastAPI would compile a validator for each status of each route at start.
     """

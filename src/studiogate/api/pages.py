@@ -1,5 +1,5 @@
-"""What anybody may see without a key: the interface's description, its documentation, and health where the settings
-give it no port of its own."""
+"""Pages that need no key: the OpenAPI document, the documentation, and health unless the settings give it its own
+port."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,8 +23,8 @@ class PublicPage:
 
 
 class PublicPages:
-    """The pages by their path; documents are made once, and the large one when it is first asked for: nobody who starts
-    the service waits for it."""
+    """The pages by path. Documents are built once, and the large one only on its first request, so that it does not
+    delay the start of the service."""
 
     openapi_path = PREFIX + "/openapi.json"
 
@@ -39,8 +39,8 @@ class PublicPages:
         self._health = {} if has_port else {path: PublicPage(path, answer) for path, answer in health.pages.items()}
 
     def find(self, request: Request) -> PublicPage | None:
-        """The page of a path. Health is found by one spelling only: a proxy that keeps the public away from /metrics
-        may not know that /%6detrics is the same path."""
+        """Return the page of a path. Health pages match without percent-encoding only: a proxy that blocks public
+        access to /metrics may not know that /%6detrics is the same path."""
         path = request.path
         if path in self._health:
             return self._health[path] if request.raw_path in (b"", path.encode()) else None

@@ -39,7 +39,7 @@ def _cursor(value: object) -> object:
 
 
 def is_cursor_fault(fault: dict[str, Any]) -> bool:
-    """A cursor that cannot be one is answered with 400, not with 422."""
+    """Return whether a fault is a malformed cursor, which is answered with 400, not with 422."""
     return bool(fault["type"] == _INVALID_CURSOR)
 
 
@@ -58,12 +58,12 @@ def _boolean(value: object) -> object:
 
 
 def _date_time(value: object) -> datetime:
-    """ISO 8601 with an offset. A plus that arrived as a space (unescaped in a query) is taken as meant."""
+    """Parse ISO 8601 with an offset. A space is read as a plus, which is what an unescaped plus in a query becomes."""
     text = value.replace(" ", "+") if isinstance(value, str) else ""
     if not _DATE_TIME.fullmatch(text):
         raise PydanticCustomError("datetime_parsing", "Input should be an ISO 8601 date-time with an offset or Z")
     try:
-        # The database keeps microseconds; a finer fraction is cut.
+        # The database stores microseconds; further digits are truncated.
         instant = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper()))
         return instant.astimezone(UTC)
     except (ValueError, OverflowError):
@@ -97,7 +97,7 @@ def _name(value: str) -> str:
     return value
 
 
-# Single lines of text, without the spaces around them. The length is checked before the characters are.
+# Single lines of text, without surrounding spaces. The length is checked before the characters are.
 Name = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAXIMUM_NAME), AfterValidator(_name)]
 NonEmptyName = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAXIMUM_NAME), AfterValidator(_name)

@@ -1,4 +1,4 @@
-"""A request as the door sees it: headers, query and body, read strictly and only when asked for."""
+"""A request to the API: headers, query and body, parsed strictly and on demand."""
 
 import asyncio
 import codecs
@@ -14,7 +14,7 @@ from studiogate.domain.refusals import Code, Refusal
 MAXIMUM_BODY = 1024 * 1024
 BODY_SECONDS = 10.0
 STREAM_SECONDS = 300.0
-STREAM_RATE = 4096  # bytes per second that a streamed body has to keep up, beside its first BODY_SECONDS
+STREAM_RATE = 4096  # minimum bytes per second of a streamed body, in addition to BODY_SECONDS at the start
 MAXIMUM_DEPTH = 32
 
 Scope = MutableMapping[str, Any]
@@ -23,22 +23,22 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-# Where our server puts it in a scope's extensions; any other server speaks in ASGI's messages.
+# The name of our server's extension in an ASGI scope; any other server uses ASGI's messages.
 IN_ONE_PIECE = "studiogate.in_one_piece"
 
 
 class InOnePiece(Protocol):
-    """What needs no messages (docs/decisions/0010)."""
+    """Receives and sends without ASGI's messages (docs/decisions/0010)."""
 
     def received(self) -> bytes | None:
-        """The body, if all of it has arrived; once."""
+        """Return the body if all of it has arrived. Can be called once."""
 
     async def send(self, head: bytes, body: bytes) -> None:
-        """The answer: its head, without the empty line, and its body."""
+        """Send the response: its head, without the empty line, and its body."""
 
 
 class Request:
-    """One HTTP request. ``headers`` holds the last of each name, in lower case."""
+    """One HTTP request. ``headers`` holds the last value of each name, in lower case."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
@@ -69,7 +69,7 @@ class Request:
         return dict(part.partition("=")[::2] for part in text.split("&") if part)
 
     async def json(self) -> Any | Refusal:
-        """The body, parsed. Anything that JSON or PostgreSQL would choke on is refused here."""
+        """Return the parsed body. Anything that is not strict JSON or that PostgreSQL cannot store is refused."""
         if self.media_type != b"application/json":
             return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
         body = await self.body(MAXIMUM_BODY)
@@ -77,7 +77,7 @@ class Request:
 
     @property
     def takes_html(self) -> bool:
-        """Browsers name HTML, clients of the API name JSON; a client that names neither is shown the page."""
+        """Whether to send HTML: browsers accept HTML, API clients JSON; a client that names neither gets the page."""
         accepted = self.headers.get(b"accept", b"").lower()
         return b"text/html" in accepted or b"json" not in accepted
 
@@ -86,7 +86,7 @@ class Request:
         return self.headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
 
     async def stream(self, maximum: int, take: Callable[[bytes], None]) -> Refusal | None:
-        """Hand the body on as it arrives, nothing of it held. It has to keep up a rate, and has a time as a whole."""
+        """Pass the body to ``take`` as it arrives, without buffering; it has a minimum rate and a total time limit."""
         if self._declared > maximum:
             return _too_large(maximum)
         started, size, more = clock.monotonic(), 0, True
@@ -132,7 +132,7 @@ class Request:
         return bytes(body)
 
     async def _part(self, size: int, maximum: int) -> tuple[bytes, bool] | Refusal:
-        """Return the next part of a body of which ``size`` bytes have come, and whether there are more."""
+        """Return the next part of a body of which ``size`` bytes have arrived, and whether there is more."""
         message = await self._receive()
         if message["type"] == "http.disconnect":
             return _CUT
@@ -140,7 +140,7 @@ class Request:
         return _too_large(maximum) if size + len(chunk) > maximum else (chunk, message.get("more_body", False))
 
 
-# Nobody reads it any more, but the log's status should be right.
+# The client no longer receives it, but the status in the log should be right.
 _CUT = Refusal(Code.INVALID_HTTP, {"problem": "The connection ended before the body."})
 
 
@@ -178,15 +178,15 @@ def _strict_json(body: bytes) -> Any | Refusal:
     return value
 
 
-# Only an escape brings U+0000 or half a surrogate pair into JSON that has been decoded. The body is searched rather
-# than the decoded values: one pass in C, however many values there are.
+# Decoded JSON can contain U+0000 or half a surrogate pair only because of an escape. The body is searched rather than
+# the decoded values: one pass in C, however many values there are.
 _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _STORABLE = re.compile(rb"(?:[^\\]++|\\[^u]|\\u(?!0000|[dD][89a-fA-F])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*+", re.DOTALL)
 _CONTAINERS = (dict, list)
 
 
 class _NotStrictError(ValueError):
-    """JSON that a lenient reader would take; the text says what is wrong with it."""
+    """JSON that a lenient parser would accept; the text says what is wrong with it."""
 
 
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

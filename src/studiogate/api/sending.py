@@ -1,7 +1,7 @@
-"""How an answer leaves: with the headers that every answer carries, and in one piece where the server can do that.
+"""Send responses with the headers that every response has, in a single write if the server can do that.
 
-ASGI sends a head and a body as two messages, and a server writes each for itself. For a small answer that is half of
-what serving it costs (docs/decisions/0010). Our server offers an extension that takes both at once; any other server
+ASGI sends a head and a body as two messages, and a server writes each separately. For a small response that is half of
+the cost of serving it (docs/decisions/0010). Our server offers an extension that takes both at once; any other server
 gets the two messages.
 """
 
@@ -32,7 +32,7 @@ _UNFIT = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 async def send_answer(request: Request, answer: Answer, further: Sequence[Header], send: Send) -> None:
-    """The answer with its own headers, the ``further`` ones and the common ones, where it has none of that name."""
+    """Send an answer with its own headers, the ``further`` ones, and the common ones that it does not override."""
     status, body, own, file = answer
     headers = [*own, *further]
     if file is not None:
@@ -50,7 +50,7 @@ async def send_answer(request: Request, answer: Answer, further: Sequence[Header
 
 
 async def _send_file(request: Request, file: OpenFile, headers: Sequence[Header], send: Send) -> None:
-    """A piece at a time, read outside the event loop: no file is held in memory."""
+    """Send a file in pieces, read outside the event loop: no file is held in memory."""
     with file.stream:
         length = (b"content-length", str(file.size).encode())
         await send({"type": "http.response.start", "status": 200, "headers": [*headers, length]})
@@ -74,7 +74,7 @@ def _common(status: int, own: Sequence[Header]) -> tuple[Header, ...]:
 
 
 def head(status: int, headers: Sequence[Header], common: tuple[Header, ...]) -> bytes:
-    """Status line and headers as HTTP/1.1 spells them. ``common`` are constants, spelled once."""
+    """Return the status line and headers in HTTP/1.1 format. ``common`` are constants, serialized once."""
     if _UNFIT.search(b"".join([value for _, value in headers])):
         raise ValueError("a header's value holds a control character")
     return b"".join([_status_line(status), *spell(headers), _spelled_once(common)])

@@ -120,7 +120,7 @@ def database_for(
     settings: Settings, meanwhile: Callable[[str, Callable[[], None]], Result], check: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[str, Result]]:
     """Yield the database's address and the result of ``meanwhile``, which can start processes that get ready while
-    PostgreSQL starts. It is called with the address and a function that keeps the database alive: an embedded PostgreSQL
+    PostgreSQL starts. It is called with the address and a function that keeps the database alive: an embedded server
     that dies is restarted. ``check`` may raise during the wait for a start; what has been started is then stopped."""
     if settings.database_url is not None:
         yield settings.database_url, meanwhile(settings.database_url, lambda: None)
