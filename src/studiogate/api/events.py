@@ -1,4 +1,4 @@
-"""GET /events: the log of what happened."""
+"""GET /events: the event log."""
 
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,7 @@ from studiogate.storage import events as storage
 Reader = Annotated[Caller, needs(Scope.EVENTS_READ)]
 LONGEST_WAIT = 20
 _EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
-# Without a bell (a lost connection, say) a waiting reader looks again this often.
+# How often a waiting reader polls if no notification arrives (because of a lost connection, for example).
 LOOK_AGAIN_SECONDS = 1.0
 routes = APIRouter(route_class=LeanRoute, tags=["events"])
 
@@ -99,7 +99,7 @@ async def list_events(
 
 
 async def _next_event(caller: Caller, deadline: float) -> bool:
-    """Until something of this studio was numbered, or for a moment. False where waiting is not possible."""
+    """Wait until an event of this studio is numbered, or for a moment; return False if waiting is not possible."""
     seconds = min(LOOK_AGAIN_SECONDS, deadline - clock.monotonic())
     return await caller.runtime.bells.wait(caller.access.studio_id, max(0.0, seconds))
 

@@ -35,7 +35,7 @@ WritableStatus = Literal["new", "contacted", "qualified", "unqualified", "lost"]
 
 
 def _nothing() -> Any:
-    """Stands where an update's member is absent; nobody reads it."""
+    """Return a placeholder for an absent member of an update; it is never read."""
     return None
 
 

@@ -1,4 +1,4 @@
-"""Writes: from a validated request to an idempotent flow and its answer."""
+"""Run writes: pass a validated request to an idempotent flow and return its response."""
 
 import hashlib
 import json
@@ -65,7 +65,7 @@ class WithPhone(JudgedByStudio):
 
 
 async def _always(_connection: Connection) -> bool:
-    """What belongs to the whole studio stays visible to each of its keys."""
+    """Return true: what belongs to the whole studio is visible to each of its keys."""
     return True
 
 
@@ -80,10 +80,10 @@ async def write(
     missing: str | None = None,
     sealer: Sealer | None = None,
 ) -> Answer:
-    """Run a flow once for its key; 2xx and booking refusals are remembered, everything else leaves no trace.
+    """Run a flow once per key; 2xx and booking refusals are stored for replay, everything else leaves no trace.
 
-    ``missing`` names the parameter at fault where the resource cannot be seen and the flow does not say more.
-    With a ``sealer`` a success is remembered sealed: it holds a secret that the database must not know.
+    ``missing`` names the parameter at fault if the resource is not visible and the flow does not name one.
+    With a ``sealer``, a success is stored encrypted: it contains a secret that the database must not know.
     """
 
     def render(outcome: str | Refusal) -> Reply:
@@ -98,7 +98,7 @@ async def write(
     identity = Once(key, _fingerprint(caller, parameters)) if key is not None else None
     done = await once.execute(caller.runtime.database, caller.access, identity, work, render, visible)
     if not done.replayed:
-        # Committed: its events get their places in the log now, not only when the worker next looks.
+        # Committed: its events are numbered now, rather than at the worker's next round.
         caller.runtime.sequencer.kick(caller.access.studio_id)
     body = done.body
     if sealer is not None and done.status == status:
@@ -115,13 +115,13 @@ def _retry_after(status: int, body: bytes) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _fingerprint(caller: Caller, parameters: BaseModel | None) -> bytes:
-    """Operation, path, query and the body with its defaults filled in: key order, spaces and case of ids do not
-    count. An alias is the operation that it stands for."""
+    """Hash the operation, path, query and the body with its defaults filled in: key order, spaces and the case of ids
+    do not matter. An alias counts as the operation that it stands for."""
     request = caller.request
     method, path = request.method, request.path.lower()
     if method == "POST" and path.endswith(UPDATE_ALIAS):
         method, path = "PATCH", path.removesuffix(UPDATE_ALIAS)
-    # Absent and equal to the default are the same thing, except where an absent member leaves what is there.
+    # An absent member equals its default, except in partial updates, where it leaves the stored value unchanged.
     partial = isinstance(parameters, Partial)
     body: Any = None if parameters is None else parameters.model_dump(mode="json", exclude_unset=partial)
     canonical = _CANONICAL([method, path, sorted(request.query.items()), body])

@@ -1,4 +1,4 @@
-"""POST /bookings, DELETE /bookings/{id}, and what can be asked beforehand and afterwards."""
+"""POST /bookings, DELETE /bookings/{id}, and the previews and receipts of both."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -149,7 +149,7 @@ async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: 
 
 
 def _outcome(answer: Answer) -> str:
-    """For the metrics: confirmed, waitlisted, or the code of the refusal."""
+    """Return the label for the metrics: confirmed, waitlisted, or the code of the refusal."""
     if answer.status == 201:
         return "waitlisted" if b'"status":"waitlisted"' in answer.body else "confirmed"
     code: str = json.loads(answer.body)["error"]["code"]
@@ -188,7 +188,7 @@ async def cancel_booking(
     """
     done = 200
     class_id = await caller.read(reading.class_of_booking, booking_id)
-    # Where there is no such booking, nobody else waits for it either; the flow says that it is not found.
+    # If there is no such booking, no other request waits for its id either, and the flow returns not_found.
     async with caller.runtime.turnstile.turn(class_id or read_id(booking_id)):
         return await write(
             caller,

@@ -1,4 +1,4 @@
-"""The documentation pages: the API reference and the guide to every error code. They ask nothing of the outside."""
+"""The documentation pages: the API reference and the guide to every error code. They load nothing from other servers."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from studiogate.api.errors import Answer
 
 
 def pages() -> Mapping[str, Answer]:
-    """All pages by their path, made once."""
+    """Return all pages by path, built once."""
     return {
         "/docs": reference_page.answer(),
         "/docs/errors": errors_page.answer(),

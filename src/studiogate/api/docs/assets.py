@@ -1,4 +1,4 @@
-"""Scripts and styles. Each address holds its content's hash, so browsers may keep them for good."""
+"""Scripts and styles. Each address contains a hash of the content, so browsers may cache them indefinitely."""
 
 import hashlib
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class _Asset(NamedTuple):
 
 
 def address(name: str) -> str:
-    """Where a page finds the asset."""
+    """Return the address of an asset by its file name."""
     return _assets()[name].path
 
 

@@ -53,7 +53,7 @@ def chapters() -> Mapping[RefusalType, Chapter]:
 
 @cache
 def example_body(code: Code) -> dict[str, Any]:
-    """The body that comes with a code, as it could look."""
+    """Return an example of the body that comes with a code."""
     entry = chapters()[STATUS[code][0]].entries[code]
     details = {name: detail.example for name, detail in entry.details.items()}
     body: dict[str, Any] = {"error": error_object(Refusal(code, details, entry.param), _REQUEST_ID)}

@@ -1,4 +1,4 @@
-"""/docs/errors: a paragraph for every code, made from the tables that the answers themselves are made from."""
+"""/docs/errors: one paragraph per code, generated from the same tables as the responses themselves."""
 
 import json
 from typing import Any

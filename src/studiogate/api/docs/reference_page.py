@@ -1,9 +1,9 @@
-"""/docs: the interface's description, shown by a vendored Swagger UI."""
+"""/docs: the OpenAPI document, shown by a vendored Swagger UI."""
 
 from studiogate.api.docs import rendering
 from studiogate.api.errors import Answer
 
-# Requests that are tried out go to this server only; the UI's icons are data: addresses in its style sheet.
+# Requests that are tried out go to this server only; the UI's icons are data: URLs in its style sheet.
 POLICY = "script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
 
 

@@ -1,4 +1,4 @@
-"""Templates to answers."""
+"""Render templates to responses."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from studiogate.domain.refusals import Code
 
 
 def prose(text: str) -> Markup:
-    """Text with `code` in backticks; a code of ours leads to its own paragraph."""
+    """Return the HTML of a text with `code` in backticks; an error code links to its own paragraph."""
     parts = text.split("`")
     return Markup("").join(_code(part) if index % 2 else escape(part) for index, part in enumerate(parts))
 
@@ -37,7 +37,7 @@ _templates.globals.update(asset=assets.address, api_version=API_VERSION)
 
 
 def page(template: str, policy: str, **values: Any) -> Answer:
-    """An HTML page that may do what its content security policy says, and nothing else."""
+    """Return an HTML page whose content security policy allows ``policy`` and nothing else."""
     policy = f"default-src 'none'; {policy}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     headers = (
         (b"content-type", b"text/html; charset=utf-8"),

@@ -20,7 +20,7 @@ from studiogate.storage.uploads import UploadFolder
 SubmissionReader = Annotated[Caller, needs(Scope.FORM_SUBMISSIONS_READ)]
 routes = APIRouter(route_class=LeanRoute, tags=["forms"])
 
-# Outside printable ASCII, or with a meaning inside a quoted string.
+# Characters outside printable ASCII, or with a special meaning inside a quoted string.
 _UNSAFE = re.compile(r"[^ -~]|[\"\\%]")
 FILE = {
     "200": {
@@ -58,7 +58,7 @@ async def read_file(caller: SubmissionReader, form_id: PathId, submission_id: Pa
 
 
 def _headers(stored: StoredFile) -> tuple[Header, ...]:
-    """RFC 6266: the name in ASCII for old clients, in UTF-8 for all others; never inline."""
+    """Return RFC 6266 headers: the name in ASCII for old clients, in UTF-8 for all others; never inline."""
     plain = _UNSAFE.sub("_", stored.filename)
     disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(stored.filename, safe='')}"
     return (

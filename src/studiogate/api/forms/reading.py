@@ -1,4 +1,4 @@
-"""GET /forms and below."""
+"""GET /forms and the paths below it."""
 
 from typing import Annotated, Any, Literal
 

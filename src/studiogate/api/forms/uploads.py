@@ -1,4 +1,4 @@
-"""POST /forms/{id}/uploads: a file for a field, streamed to the disk as it arrives."""
+"""POST /forms/{id}/uploads: a file for a field, streamed to disk as it arrives."""
 
 from typing import Annotated, Any, Literal
 
@@ -22,7 +22,7 @@ from studiogate.storage.uploads import DiskFullError, IncomingFile, UploadFolder
 Submitter = Annotated[Caller, needs(Scope.FORM_SUBMISSIONS_WRITE)]
 routes = APIRouter(route_class=LeanRoute, tags=["forms"])
 
-# Beside the file: delimiters, the headers of parts, the field's key.
+# Bytes in addition to the file: delimiters, the headers of parts, the field's key.
 ENVELOPE = 64 * 1024
 MAX_FIELD_KEY = 1000
 RETRY_WHEN_FULL = (b"retry-after", b"60")
@@ -91,7 +91,7 @@ async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: Opt
     if caller.request.media_type != b"multipart/form-data":
         expected = {"expected": "multipart/form-data"}
         return refused(Refusal(Code.UNSUPPORTED_MEDIA_TYPE, expected), caller.request_id)
-    # With a key, what was taken while the form was open is answered again: only the file tells whether it is that.
+    # With a key, an upload from when the form was open is replayed; only the file shows whether it is the same one.
     look = flow.open_for_uploads if idempotency_key is None else flow.form_for_uploads
     form = await caller.read(look, form_id)
     if isinstance(form, Refusal):
@@ -114,7 +114,7 @@ async def _stored(caller: Caller, form: FormForUpload, idempotency_key: str | No
 
 
 async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> NewUpload | Refusal:
-    """The file with everything about it, once all of it has arrived and is fit to be kept."""
+    """Receive the whole file, and return its upload record if the file is acceptable."""
     boundary = boundary_of(caller.request.headers[b"content-type"])
     if boundary is None:
         return flow.invalid(Fault(("body",), "multipart", "The Content-Type has no boundary"))
@@ -134,7 +134,7 @@ async def _received(caller: Caller, form: FormForUpload, file: IncomingFile) -> 
 
 
 def _file_too_large(form: FormForUpload, parts: "_Parts") -> Refusal:
-    """With the limit of the field where its key arrived before the file, else the largest of any field."""
+    """Refuse with the field's limit if its key arrived before the file, else with the largest of any field."""
     field = form.fields.get(parts.field_key or "")
     return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": flow.size_limit(field) if field else form.largest}, "file")
 
@@ -146,7 +146,7 @@ async def _recorded(
     upload: NewUpload,
     file: IncomingFile,
 ) -> Answer:
-    """The row, and then the file's place. Who dies in between leaves a row whose file housekeeping puts there."""
+    """Insert the row, then move the file into place. After a crash in between, housekeeping moves the file."""
     identity = UploadedFile(
         field_key=upload.field_key, filename=upload.filename, size=upload.size, sha256=upload.sha256.hex()
     )
@@ -164,11 +164,11 @@ async def _recorded(
 
 
 class _TooLargeError(Exception):
-    """The file is larger than any field of the form takes."""
+    """The file is larger than any field of the form accepts."""
 
 
 class _Parts:
-    """The parts as they arrive: the file's bytes go to the disk, the key is remembered, anything else is a fault."""
+    """Reads parts as they arrive: the file is written to disk, the key is kept, anything else is a fault."""
 
     def __init__(self, boundary: bytes, file: IncomingFile, maximum: int) -> None:
         self.filename: str | None = None

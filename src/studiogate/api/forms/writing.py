@@ -50,7 +50,7 @@ SETTINGS_TEXT = (
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=MAX_SLUG)]
 Description = Annotated[Text, StringConstraints(max_length=10_000)]
 Status = Literal["draft", "published", "archived"]
-# Judged by the domain and kept as given, their order and extras included; pydantic would tidy them up.
+# Validated by the domain and kept as given, including their order and extra members; pydantic would normalize them.
 Fields = Annotated[list[Annotated[FormFieldInput, SkipValidation]], PlainSerializer(lambda given: given)]
 Settings = dict[str, Any]
 _ANSWER = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
@@ -111,7 +111,7 @@ class FormSubmissionCreate(JudgedByStudio):
 
     @field_serializer("data")
     def _fingerprinted(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Ids of files in lower case: a request is compared by what its body is serialized to."""
+        """Return the answers with file ids in lower case: requests are compared by their serialized body."""
         return {key: lower_ids(answer) for key, answer in data.items()}
 
     def wanted(self) -> submitting.WantedSubmission:
@@ -119,7 +119,7 @@ class FormSubmissionCreate(JudgedByStudio):
 
 
 def content_faults(body: Any) -> list[Fault]:
-    """What is wrong with fields and settings, beyond their being an array and an object."""
+    """Return the faults in the content of fields and settings; their types are checked elsewhere."""
     if not isinstance(body, dict):
         return []
     faults: list[Fault] = []

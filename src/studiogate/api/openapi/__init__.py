@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the declared routes.
+"""The OpenAPI document, generated from the declared routes.
 
 FastAPI describes signatures and models; what all operations have in common (scopes, headers, refusals, examples) is
 added here from each route's own declaration. Nothing in this package knows a route by name.

@@ -1,4 +1,4 @@
-"""Examples, put together from the examples of the fields."""
+"""Examples, assembled from the examples of the fields."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ def resolved(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
 
 
 def example_of(schema: Schema, schemas: Mapping[str, Schema]) -> Any:
-    """The schema's own example, else one made of its members' examples."""
+    """Return the schema's own example, else one assembled from its members' examples."""
     schema = resolved(schema, schemas)
     known = _stated(schema)
     if known:
@@ -33,7 +33,7 @@ def example_of(schema: Schema, schemas: Mapping[str, Schema]) -> Any:
 
 
 def _stated(schema: Schema) -> list[Any]:
-    """What the declaration says itself. A list, since null is an example like any other."""
+    """Return the examples that the declaration states itself, as a list, since null is a valid example."""
     if schema.get("examples"):
         return list(schema["examples"])
     for name in ("const", "default"):
@@ -43,7 +43,7 @@ def _stated(schema: Schema) -> list[Any]:
 
 
 def _object(schema: Schema, schemas: Mapping[str, Schema]) -> dict[str, Any]:
-    """All required members, and the optional ones that have an example to show."""
+    """Return an object with all required members, and the optional ones that have an example."""
     required = schema.get("required", [])
     shown = {
         name: member for name, member in schema["properties"].items() if name in required or member.get("examples")
@@ -52,7 +52,7 @@ def _object(schema: Schema, schemas: Mapping[str, Schema]) -> dict[str, Any]:
 
 
 def id_example(name: str, schemas: Mapping[str, Schema]) -> str:
-    """The example of an id parameter: the `id` of the resource that it names."""
+    """Return the example of an id parameter: the `id` of the resource that it names."""
     stem = name.removesuffix("_id")
     for suffix in (stem, "_" + stem):
         for schema in schemas.values():

@@ -1,4 +1,4 @@
-"""One operation, completed from its route's declaration."""
+"""Complete an operation from its route's declaration."""
 
 import re
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ def _description(operation: Operation, route: LeanRoute, *, idempotent: bool) ->
 
 
 def _successes(operation: Operation, route: LeanRoute, schemas: Mapping[str, Schema]) -> dict[str, Any]:
-    """The declared answers. FastAPI's own 422 is not ours."""
+    """Return the declared responses, without FastAPI's own 422, which we do not send."""
     answers: dict[str, Any] = {}
     for status, answer in operation["responses"].items():
         if status.startswith("2"):

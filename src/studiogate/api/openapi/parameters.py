@@ -1,4 +1,4 @@
-"""Parameters: descriptions and examples where the declaration leaves them open, and the headers of every request."""
+"""Parameters: descriptions and examples where the declaration has none, and the headers of every request."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ COMPONENTS: Mapping[str, dict[str, Any]] = {
         "description": "The version you were built for; any that is not served here is 400.",
         "schema": {"type": "string", "enum": [API_VERSION], "examples": [API_VERSION]},
     },
-    # Unfit ids are replaced, not refused: so the schema sets no bounds.
+    # Invalid ids are replaced, not refused, so the schema sets no bounds.
     "X-Request-Id": {
         "name": "X-Request-Id",
         "in": "header",
@@ -43,7 +43,7 @@ def request_headers(*, cacheable: bool) -> list[dict[str, str]]:
 
 
 def complete(parameter: dict[str, Any], schemas: Mapping[str, Schema]) -> dict[str, Any]:
-    """The parameter with a description and an example, and without what only a JSON value could be."""
+    """Return the parameter with a description and an example, and without null, which only JSON can express."""
     schema = _without_null(tidied(parameter["schema"]))
     schema.pop("description", None)
     completed = {**parameter, "schema": schema, "description": parameter.get("description") or _description(parameter)}
@@ -52,13 +52,13 @@ def complete(parameter: dict[str, Any], schemas: Mapping[str, Schema]) -> dict[s
     example = _example(parameter["name"], schema, schemas)
     if parameter["in"] == "path":
         return {**completed, "example": example}
-    # On the schema it is only shown; on the parameter, the reference would fill it into the form of a request to try.
+    # On the schema it is only shown; on the parameter, Swagger UI would fill it into the form for trying a request.
     schema.setdefault("examples", [example])
     return completed
 
 
 def _without_null(schema: Schema) -> dict[str, Any]:
-    """An absent parameter is absent: there is no way to write null in a path, a query or a header."""
+    """Remove null from the allowed types: a path, query or header value can be absent, but not null."""
     choices = [choice for choice in schema.get("anyOf", []) if choice.get("type") != "null"]
     if len(choices) != 1:
         return dict(schema)

@@ -31,7 +31,7 @@ HEADERS: Mapping[str, dict[str, Any]] = {
     "WWW-Authenticate": _header("How to authenticate.", AUTHENTICATE[1].decode(), always=True),
     "Idempotent-Replayed": _header("`true` where this is the first result again.", "true"),
 }
-# Our own names: the standard library's differ from one Python to the next.
+# Our own phrases: the standard library's differ between Python versions.
 _PHRASES = {
     "400": "Bad request",
     "401": "Unauthorized",
@@ -55,7 +55,7 @@ def headers(*further: str) -> dict[str, dict[str, str]]:
 
 
 def refusals(codes: Iterable[Code]) -> dict[str, dict[str, Any]]:
-    """One response a status. Those that are the same for every operation are shared."""
+    """Return one response per status. Those that are the same for every operation are shared."""
     shared = _by_status(EVERYWHERE)
     return {
         status: _reference(status) if found == shared.get(status) else _response(status, found)
@@ -72,7 +72,7 @@ def examples() -> dict[str, dict[str, Any]]:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """The two error bodies; no route names them as its answer, so FastAPI does not know them."""
+    """Return the schemas of the two error bodies; no route declares them, so FastAPI does not know them."""
     _, definitions = models_json_schema(
         [(Error, "serialization"), (ValidationFailure, "serialization")], ref_template="#/components/schemas/{model}"
     )

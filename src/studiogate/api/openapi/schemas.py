@@ -1,10 +1,10 @@
-"""Schemas, tidied: what pydantic writes for itself goes, what nobody refers to goes."""
+"""Tidy schemas: remove what pydantic adds for its own use, and what nothing refers to."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# A bound behind one of our own validators stays in pydantic's words; these are JSON Schema's.
+# A bound after a custom validator keeps pydantic's name; these are the names in JSON Schema.
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 _LITERAL = {"const", "default", "enum", "example", "examples"}
 _FASTAPIS_OWN = ("HTTPValidationError", "ValidationError")
@@ -15,7 +15,7 @@ def tidy(schemas: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tidied(schema: Any) -> Any:
-    """Without the titles that pydantic makes from names, and with bounds as JSON Schema spells them."""
+    """Return the schema without the titles that pydantic derives from names, and with JSON Schema's bounds."""
     if isinstance(schema, list):
         return [tidied(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""The words of the house, as partners read them."""
+"""OpenAPI tags: the words of the architecture, described for partners."""
 
 TAGS = {
     "keys": "The key that you send.",

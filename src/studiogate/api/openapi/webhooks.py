@@ -1,4 +1,4 @@
-"""What we send: one webhook an event type, described like an operation that the partner serves."""
+"""The webhooks we send, one per event type, each described like an operation that the partner serves."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ _TOLD = {
 }
 TEST = "webhook_endpoint.test"
 _TEST_TOLD = "A message that you asked for with `POST /webhook-endpoints/{endpoint_id}/test`; no event of the log."
-# The schema of the resource that a type is about; a type of its own before its family.
+# The schema of the resource that a type is about; an exact type takes precedence over its family.
 _RESOURCES = {
     "booking": "Booking",
     "waitlist": "WaitlistEntry",
@@ -91,7 +91,7 @@ _ANSWERS = {
 
 
 def webhooks(schemas: Mapping[str, Schema]) -> dict[str, Any]:
-    """Nothing where the documented routes do not know events."""
+    """Return the webhooks, or nothing if the documented routes have no events."""
     if EVENT not in schemas:
         return {}
     events = {
@@ -129,7 +129,7 @@ def _reference(name: str) -> Schema:
 
 
 def _example(type_: str, resource: Schema, schemas: Mapping[str, Schema]) -> Schema:
-    """An event of this type about the example of its resource."""
+    """Return an event of this type about the example of its resource."""
     now, before = _CHANGED.get(type_, ({}, {}))
     event = {**example_of(_reference(EVENT), schemas), "type": type_}
     if type_ == TEST:

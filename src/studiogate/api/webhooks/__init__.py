@@ -1,1 +1,1 @@
-"""Endpoints that are told when something happens, and the deliveries to them."""
+"""Webhook endpoints and the deliveries to them."""

@@ -1,4 +1,4 @@
-"""What was sent to an endpoint, and sending it again."""
+"""Deliveries to an endpoint: test messages, the list, and repeated deliveries."""
 
 from fastapi import APIRouter
 

@@ -1,4 +1,4 @@
-"""/webhook-endpoints: who is told when something happens."""
+"""/webhook-endpoints: the URLs to which events are delivered."""
 
 from typing import Any
 

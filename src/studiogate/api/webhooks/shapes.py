@@ -1,4 +1,4 @@
-"""What goes in and out of /webhook-endpoints."""
+"""Request and response bodies of /webhook-endpoints."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -40,7 +40,7 @@ class WithUrl(JudgedByStudio):
 
 
 async def url_faults(caller: Caller, url: str) -> list[Fault]:
-    """Why this URL cannot be called, if so."""
+    """Return why this URL cannot be called, or nothing if it can."""
     fault = await caller.runtime.resolver.fault_of(url)
     return [] if fault is None else [Fault(("body", "url"), "webhook_url", f"The URL {fault}")]
 

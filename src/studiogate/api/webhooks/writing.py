@@ -1,4 +1,4 @@
-"""Writes on one endpoint that the caller may manage."""
+"""Writes to one endpoint that the caller may manage."""
 
 from typing import Annotated
 
