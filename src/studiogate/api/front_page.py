@@ -8,7 +8,7 @@ from studiogate.storage.forms import hosted
 from studiogate.storage.forms.hosted import PublishedForm
 
 POLICY = "style-src 'self'; img-src data:"
-DEMO = "demo"  # the slug of the demo studio; the forms of other studios are not listed here
+DEMO = "demo"  # the slug of the demo studio; other studios publish their forms themselves
 KEPT_SECONDS = 5.0
 
 

@@ -179,7 +179,7 @@ class BoundedProtocol(TimedProtocol):
         self._stop_waiting()
 
     def _close_after(self, cycle: RequestResponseCycle) -> None:
-        """While the process drains, close the connection, but only after the last of its pipelined requests."""
+        """While the process drains, send clients elsewhere by closing connections after the last pipelined request."""
         if not cycle.keep_alive:
             return
         if self._last_of_drain is not None and not self._last_of_drain.response_started:

@@ -1,4 +1,4 @@
-"""What commands share: access to the database, errors of one line, and output."""
+"""What commands share: access to the database, one-line errors, and output."""
 
 import json
 import sys

@@ -74,7 +74,7 @@ def _with_the_next(settings: Settings, known: bytes | None, *, lost: bool) -> li
 
 
 def _written(settings: Settings) -> None:
-    """Delete the previous key. Must run after the commit."""
+    """Delete the previous key from the key file. Must run after the commit."""
     if settings.secret_key is None:
         configuration.write_secret_keys(settings, configuration.secret_keys(settings)[-1:])
 

@@ -1,4 +1,4 @@
-"""studiogate class, booking, waitlist and purchase: the staff actions that partners see the effects of."""
+"""studiogate class, booking, waitlist and purchase: staff actions whose effects partners see."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime

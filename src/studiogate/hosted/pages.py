@@ -32,7 +32,7 @@ def policy(*, embedded: bool, redirect_url: str | None = None) -> bytes:
 
 
 def form_html(opened: Opened, values: dict[str, Any]) -> str:
-    """Return the page of a form. The key of the page cache includes all that a page without a member shows."""
+    """Return the page of a form. The key of the page cache must include all that a page without a member shows."""
     values |= {"opened": opened, "studio": opened.studio, "form": opened.form, "embedded": opened.embedded}
     return render("form.html", values | _brand(opened.studio))
 

@@ -1,4 +1,4 @@
-"""Receive files from the page with the API's flow: one at a time, judged by content, stored in full or not at all."""
+"""Receive files from the page with the API's flow: one at a time, checked by content, stored in full or not at all."""
 
 import json
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""POST /bookings, DELETE /bookings/{id}, and the previews and receipts of both."""
+"""POST /bookings, DELETE /bookings/{id}, the previews of both, and the receipt of a cancellation."""
 
 import json
 from typing import Annotated, Any, Literal

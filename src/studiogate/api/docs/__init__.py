@@ -1,4 +1,4 @@
-"""The documentation pages: the API reference and the guide to every error code. They load nothing from other servers."""
+"""The documentation pages: the API reference and the guide to all error codes. They load nothing from other servers."""
 
 from collections.abc import Mapping
 
