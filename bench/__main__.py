@@ -1,4 +1,4 @@
-"""python -m bench [--only reads,bookings] [--quick] [--write-readme] | --compare A.json B.json"""
+"""python -m bench [--only reads,bookings] [--quick] [--publish] | --compare A.json B.json"""
 
 import argparse
 from dataclasses import replace
@@ -9,14 +9,14 @@ from bench.compare import compare
 from bench.results import FOLDER, Results
 from bench.run import PARTS, QUICK, Plan, Run
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="How fast Studiogate is on this machine.")
     parser.add_argument("--only", help=f"some parts, separated by commas: {', '.join(PARTS)}", default=",".join(PARTS))
     parser.add_argument("--quick", action="store_true", help="a few requests only: does everything work?")
-    parser.add_argument("--write-readme", action="store_true", help="put the table into the README")
+    parser.add_argument("--publish", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--results", type=Path, default=FOLDER, help="the folder for the figures and the chart")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("A", "B"), help="two files of figures")
     options = parser.parse_args()
@@ -30,9 +30,9 @@ def main() -> None:
     _keep(results, options.results, results.date.replace(":", "").partition("+")[0])
     print(f"\n{report.table(results)}\n\n{report.singles(results)}\n{report.machine(results)}.\n")
     print("These figures say nothing: too few requests.\n" if options.quick else f"{report.verdicts(results)}\n")
-    if options.write_readme:
+    if options.publish:
         _keep(results, FOLDER, report.PUBLISHED)
-        report.write_readme(results, README)
+        report.publish(results, PAGE)
 
 
 def _keep(results: Results, folder: Path, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The tables: for the screen, and for the README between its two marks."""
+"""The tables: for the screen, and for docs/performance.md between its two marks."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -87,13 +87,13 @@ def machine(results: Results) -> str:
     )
 
 
-def write_readme(results: Results, readme: Path) -> None:
+def publish(results: Results, page: Path) -> None:
     """Put the table between the marks."""
-    text = readme.read_text()
+    text = page.read_text()
     if BEGIN not in text or END not in text:
-        raise ValueError(f"{readme} has no {BEGIN} … {END}")
-    chart = f"[As a chart](bench/results/{PUBLISHED}.svg), [raw figures](bench/results/{PUBLISHED}.json)."
+        raise ValueError(f"{page} has no {BEGIN} … {END}")
+    chart = f"[As a chart](../bench/results/{PUBLISHED}.svg), [raw figures](../bench/results/{PUBLISHED}.json)."
     told = f"{singles(results)}\nMeasured on {machine(results)}. {chart}"
     block = f"{BEGIN}\n{table(results)}\n\n{told}\n{END}"
     marked = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
-    readme.write_text(marked.sub(lambda _: block, text))
+    page.write_text(marked.sub(lambda _: block, text))

@@ -93,10 +93,10 @@ def test_ratios_are_judged(results: Results) -> None:
 
 
 def test_the_table_goes_between_the_marks(results: Results, tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
-    report.write_readme(results, readme)
-    text = readme.read_text()
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+    report.publish(results, page)
+    text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
