@@ -1,7 +1,7 @@
-"""Classes whose status the clock has changed: which of them no event has announced yet, and what was announced.
+"""Find classes whose status changed with time and was not announced by an event yet, and store what was announced.
 
-The status itself is not stored. Readers see the new one at once (``schedule.CLASS_STATUS``); the worker announces it
-some seconds later, by ``classes.announced_status``. A trigger sets that column for new classes and for moved ones.
+The status itself is not stored. Readers see the new status at once (``schedule.CLASS_STATUS``); the worker announces
+it some seconds later, based on ``classes.announced_status``, which a trigger sets for new and rescheduled classes.
 """
 
 from collections.abc import Sequence
@@ -13,21 +13,21 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings import ClassStatus
 from studiogate.storage.database import Connection, Record
 
-# What ``domain.bookings.unannounced_status`` would announce, as a condition on the row; a test holds the two together.
-# As of now(), the start of the transaction, like everything else that the event says about the class.
+# The rule ``domain.bookings.unannounced_status`` as a condition on the row; a test keeps the two in agreement.
+# Evaluated at now(), the start of the transaction, like everything else that the event says about the class.
 DUE = f"""
     (c.status = '{ClassStatus.SCHEDULED}' and c.announced_status <> '{ClassStatus.COMPLETED}' and c.start_time <= now()
      and (c.announced_status = '{ClassStatus.SCHEDULED}' or c.end_time <= now()))"""
 
-# Housekeeping's own question over all studios. One look into the index per studio: as a semi-join it would read the
-# classes to come of all of them.
+# Used by housekeeping, across all studios. Needs one index probe per studio; a semi-join would read the future classes
+# of all of them.
 STUDIOS_WITH_DUE_CLASSES = f"""
     select s.studio_id from studios s cross join lateral (
         select from classes c where c.studio_id = s.studio_id and {DUE} order by c.start_time limit 1) due"""
 
 FACTS = "c.id, c.status, c.announced_status, c.start_time, c.end_time, now() as now"
 
-# Whoever books at this moment is not waited for: the next round finds the class again.
+# Skips classes that a concurrent booking has locked: the next round finds them again.
 LOCK_DUE = f"""
     select {FACTS} from classes c where c.studio_id = $1 and {DUE}
     order by c.start_time, c.id limit $2 for no key update skip locked"""
@@ -39,7 +39,7 @@ MARK_ANNOUNCED = "update classes set announced_status = $3 where studio_id = $1 
 
 @dataclass(frozen=True, slots=True)
 class ClassClock:
-    """What decides whether the status of a class has to be announced."""
+    """The facts that decide whether the status of a class has to be announced."""
 
     id: UUID
     announced: ClassStatus
@@ -59,12 +59,12 @@ async def studios_with_due_classes(connection: Connection) -> list[UUID]:
 
 
 async def lock_due(connection: Connection, access: Access, limit: int) -> list[ClassClock]:
-    """Lock classes whose status has to be announced, those that started first, except what others have locked."""
+    """Lock classes whose status has to be announced, earliest start first, skipping rows that others have locked."""
     return [_clock(row) for row in await connection.fetch(LOCK_DUE, access.studio_id, limit)]
 
 
 async def read_clock(connection: Connection, access: Access, class_id: UUID) -> ClassClock:
-    """Read the facts of a class that exists."""
+    """Return the facts of a class; raise LookupError if it does not exist."""
     row = await connection.fetchrow(READ_FACTS, access.studio_id, class_id)
     if row is None:
         raise LookupError(f"no class {class_id}")
@@ -74,5 +74,5 @@ async def read_clock(connection: Connection, access: Access, class_id: UUID) -> 
 async def mark_announced(
     connection: Connection, access: Access, class_ids: Sequence[UUID], status: ClassStatus
 ) -> None:
-    """Store what was announced. The statement changes no other column, so ``updated_at`` stays: see its trigger."""
+    """Store the announced status. No other column changes, so the ``updated_at`` trigger leaves that column alone."""
     await connection.execute(MARK_ANNOUNCED, access.studio_id, list(class_ids), status.value)

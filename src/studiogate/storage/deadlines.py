@@ -1,9 +1,9 @@
-"""The client's own deadline for statements, and the age of connections.
+"""Client-side deadlines for statements, and the lifetime of connections.
 
-PostgreSQL ends a statement that runs too long, but a server that hangs ends nothing: not the statement, not the COMMIT.
-So a timer looks at all connections in use, twice a second, and terminates those whose server has not finished the same
-statement for longer than the server itself would have allowed. A timer per statement would cost a booking several
-per cent of its CPU; this costs it nothing. See docs/decisions/0011.
+PostgreSQL cancels a statement that runs too long, but a server that hangs cancels nothing, not even a COMMIT. So a
+timer checks all connections in use twice a second and terminates those that have waited for the same statement for
+longer than the server itself would have allowed. A timer per statement would add several per cent to the CPU cost of a
+booking; this adds nothing. See docs/decisions/0011.
 """
 
 import asyncio
@@ -30,16 +30,16 @@ class _Watched:
 
 
 class Watch:
-    """Looks after the connections of a pool while any is open.
+    """Watches the connections of a pool while any is open.
 
-    Silence is counted in ticks and not in seconds: a process that was stopped for a while, or was busy with itself,
-    reads what has arrived in the meantime before the next tick.
+    Silence is counted in ticks and not in seconds: a process that was suspended or busy for a while reads what has
+    arrived in the meantime before the next tick.
     """
 
     def __init__(
         self, statement_seconds: float, is_idle: Callable[[Connection], bool], drop_idle: Callable[[Connection], None]
     ) -> None:
-        # Without a timeout of the server there is none of ours.
+        # If the server has no statement timeout, the client has no deadline either.
         self._patience = round((statement_seconds + GRACE_SECONDS) / TICK_SECONDS) if statement_seconds else None
         self._is_idle = is_idle
         self._drop_idle = drop_idle
@@ -47,7 +47,7 @@ class Watch:
         self._timer: asyncio.TimerHandle | None = None
         self._added = 0
         self.retired: set[Connection] = set()
-        """In use, and not to be used again."""
+        """Connections in use that must not be used again."""
 
     def add(self, connection: Connection) -> None:
         lifetime = LIFETIME_SECONDS + self._added % STAGGERED * STAGGER_SECONDS
@@ -64,7 +64,7 @@ class Watch:
             self._timer = None
 
     def retire_all(self) -> None:
-        """After a failure that says something about the server: no connection that is open now is used again."""
+        """Retire every open connection, after a failure that concerns the whole server."""
         for connection in list(self._watched):
             self._retire(connection)
 
@@ -82,7 +82,7 @@ class Watch:
         now = clock.monotonic()
         hung = [connection for connection, watched in self._watched.items() if self._is_hung(connection, watched)]
         for connection in hung:
-            connection.terminate()  # whoever waits for it is told now, and gives it back
+            connection.terminate()  # its user gets an error now and releases it
         if hung:
             self.retire_all()
         for connection in [each for each, watched in self._watched.items() if now >= watched.expires_at]:

@@ -1,12 +1,12 @@
-"""What the driver does not offer in public. The only file that touches asyncpg's private attributes;
+"""Driver features without a public API. This is the only file that uses asyncpg's private attributes;
 tests/storage/test_driver.py fails when one of them changes its meaning."""
 
 import socket
 
 from studiogate.storage.failures import Connection
 
-# A peer that is gone without a word: noticed after about a minute while nothing is sent, and after USER_TIMEOUT_MS
-# when something was sent and is not acknowledged.
+# A peer that vanishes without closing the connection is detected after about a minute while nothing is sent, and after
+# USER_TIMEOUT_MS when sent data is not acknowledged.
 KEEPALIVE_IDLE_SECONDS = 30
 KEEPALIVE_INTERVAL_SECONDS = 10
 KEEPALIVE_PROBES = 3
@@ -20,19 +20,19 @@ _OPTIONS = {
 
 
 def statements_sent(connection: Connection) -> int:
-    """How many statements the connection has sent so far; 0 when it is closed."""
+    """Return how many statements the connection has sent so far; 0 when it is closed."""
     protocol = connection._protocol  # type: ignore[attr-defined]  # not in the stubs
     return 0 if protocol is None else int(protocol.queries_count)
 
 
 def socket_of(connection: Connection) -> socket.socket:
-    """The socket, or uvloop's stand-in for it."""
+    """Return the connection's socket, or uvloop's substitute for it."""
     found: socket.socket = connection._transport.get_extra_info("socket")  # type: ignore[attr-defined]  # not in the stubs
     return found
 
 
 def limit_silence(connection: Connection) -> None:
-    """Let the kernel notice a peer that is gone. Options that a system does not have are left out."""
+    """Let the kernel detect a vanished peer. Options that the platform does not have are skipped."""
     connected = socket_of(connection)
     if connected.family == socket.AF_UNIX:
         return

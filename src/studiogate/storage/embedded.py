@@ -1,14 +1,15 @@
 """The embedded PostgreSQL: one private cluster in the data folder, shared by every Studiogate process that uses it.
 
-Who may start it and who stops it is settled by three lock files beside the cluster. They are `flock` locks: the kernel
-drops them with the process, so a kill -9 leaves nothing stale. (Process ids prove nothing: they are reused.)
+Three lock files beside the cluster decide which process may start the server and which one stops it. They are `flock`
+locks: the kernel releases them when the process ends, so a kill -9 leaves no stale lock. (Process ids prove nothing:
+they are reused.)
 
-    postgres.users.lock   shared, by every process that uses the server. Whoever leaves tries to make its lock
-                          exclusive; only the last one can, and shuts the server down.
-    postgres.start.lock   exclusive, while the cluster is created or the server started. initdb inherits it, so a
-                          successor waits for an initdb whose parent was killed.
+    postgres.users.lock   shared, held by every process that uses the server. A process that leaves tries to upgrade
+                          its lock to exclusive; only the last one can, and shuts the server down.
+    postgres.start.lock   exclusive, held while the cluster is created or the server started. initdb inherits it, so
+                          the next process waits for an initdb whose parent was killed.
     postgres.alive.lock   exclusive, inherited by the postmaster and its backends. While it is held, some process of
-                          this cluster lives: backends that outlive a killed postmaster, too.
+                          this cluster is alive; this includes backends that outlive a killed postmaster.
 """
 
 import fcntl
@@ -42,7 +43,7 @@ from studiogate.storage.service_account import (
 
 __all__ = ["EmbeddedPostgres", "EmbeddedPostgresError", "running_postgres"]
 
-START_SECONDS = 300.0  # A server that dies is noticed at once; only the recovery after a crash may take this long.
+START_SECONDS = 300.0  # A server that exits is noticed at once; only crash recovery may take this long.
 LISTEN_SECONDS = 10.0
 FAST_STOP_SECONDS = 60.0
 IMMEDIATE_STOP_SECONDS = 10.0
@@ -58,7 +59,7 @@ class EmbeddedPostgres:
     """One user of the server on a data folder. The methods block; call them from one thread at a time."""
 
     def __init__(self, folder: Path, check: Callable[[], None] = lambda: None) -> None:
-        self._check = check  # called while a start is waited for; it may raise, to give up
+        self._check = check  # called while waiting for a start; may raise, to give up
         self.folder = folder.resolve()
         self.cluster = self.folder / "postgres"
         self._log = programs.ServerLog(self.folder / "postgres.log")
@@ -66,7 +67,7 @@ class EmbeddedPostgres:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Become a user of the server; start it, creating the cluster if need be, unless it runs already."""
+        """Become a user of the server; unless it is running, start it, creating the cluster if necessary."""
         with self._explained():
             self._prepare_folder()
             if self._users is None:
@@ -78,14 +79,15 @@ class EmbeddedPostgres:
             raise
 
     def _prepare_folder(self) -> None:
-        """Before anything depends on whether the server's account can enter it."""
+        """Create the folder and let the server's account enter it. Must run before anything depends on that."""
         self.folder.mkdir(parents=True, exist_ok=True)
         account = service_account(self.folder)
         if account is not None:
             let_into(self.folder, account)
 
     def ensure_running(self) -> bool:
-        """For a supervisor, every few seconds after start(): True when the server was gone and has been started."""
+        """Start the server if it is gone; return whether that was done. A supervisor calls this every few seconds after
+        start()."""
         if self._users is None:
             raise EmbeddedPostgresError("ensure_running() comes after start(): others would stop the server otherwise.")
         with self._explained():
@@ -105,24 +107,24 @@ class EmbeddedPostgres:
                 return self._launch(account)
 
     def stop(self) -> None:
-        """Leave. The last user to leave shuts the server down and waits until all its processes are gone."""
+        """Stop using the server. Its last user shuts it down and waits until all its processes are gone."""
         users, self._users = self._users, None
         if users is None:
             return
         with self._explained(), closing(users):
-            # A refused upgrade loses the shared lock, as it should: we leave, and the last of several succeeds.
+            # A failed upgrade loses the shared lock, which is intended: we leave, and the last of several succeeds.
             if try_lock(users, fcntl.LOCK_EX):
                 self._shut_down(users)
             fcntl.flock(users, fcntl.LOCK_UN)  # A forked child may keep the descriptor open.
 
     def running(self) -> bool:
-        """Whether the server accepts connections."""
+        """Return whether the server accepts connections."""
         with self._explained():
             postmaster = self._postmaster()
             return postmaster is not None and postmaster.ready
 
     def _usable(self) -> bool:
-        """Whether it runs and has the service's role."""
+        """Return whether the server is running and has the service's role."""
         return self.running() and (self.cluster / programs.ROLE_MARK).exists()
 
     def dsn(self, database: str = NAME) -> str:
@@ -130,15 +132,15 @@ class EmbeddedPostgres:
             self._prepare_folder()
             postmaster = self._postmaster()
             folder = postmaster.socket_folder if postmaster else self._socket_folder()
-        # The port is named because clients would take it from PGPORT otherwise.
+        # The port is explicit because clients would otherwise take it from PGPORT.
         return f"postgresql://{ROLE}@/{quote(database, safe='')}?host={quote(str(folder))}&port={PORT}"
 
     def bin(self, name: str) -> Path:
-        """A program of the embedded PostgreSQL: psql, pg_dump, …"""
+        """Return the path of a program of the embedded PostgreSQL: psql, pg_dump, …"""
         return programs.installation() / "bin" / name
 
     def _postmaster(self) -> Postmaster | None:
-        """The server of this cluster if one listens: the pid file alone may be stale, or copied with another folder."""
+        """Return this cluster's server if it listens: the pid file may be stale, or copied from another folder."""
         try:
             lines = os.fsdecode((self.cluster / "postmaster.pid").read_bytes()).split("\n")
         except (FileNotFoundError, NotADirectoryError):
@@ -146,23 +148,24 @@ class EmbeddedPostgres:
         if len(lines) < 8 or not lines[0].isdigit():
             return None
         folder = Path(lines[4])
-        # A server in a folder that is closed to it names no path there; its socket's folder is named after the path.
+        # A server that cannot reach its folder by path writes HERE; its socket folder's name is a hash of the path.
         if lines[1] != str(self.cluster) and (lines[1] != str(HERE) or folder.name != self._short_name()):
             return None
         pid = int(lines[0])
         return Postmaster(pid, folder, lines[7].strip() == "ready") if listens(folder, pid) else None
 
     def _socket_folder(self) -> Path:
-        """The cluster, which is private already; a short private folder when its path makes no good socket address."""
+        """Return the cluster folder, which is private, or a private folder with a short name if the cluster's path is
+        unsuitable as a socket address."""
         account = service_account(self.folder)
         path = str(self.cluster)
         if re.fullmatch(r"[\w/.+~-]+", path, re.ASCII) and fits(self.cluster) and reaches(account, self.cluster):
             return self.cluster
-        # Not root's own XDG_RUNTIME_DIR: the server's account has no business in there.
+        # Not root's own XDG_RUNTIME_DIR: the server's account must not use it.
         runtime = os.environ.get("XDG_RUNTIME_DIR", "") if os.geteuid() else ""
         name = self._short_name()
         places = [Path(place, name) for place in (runtime, tempfile.gettempdir()) if place and Path(place).is_dir()]
-        # In /tmp anybody may have made it before us: make_private refuses one that is not ours.
+        # In /tmp, any user may have created it first: make_private rejects a folder that is not ours.
         fitting = (place for place in places if fits(place) and reaches(account, place))
         return next(fitting, Path("/tmp", name))  # noqa: S108 # nosec B108
 
@@ -170,7 +173,7 @@ class EmbeddedPostgres:
         return f"{NAME}-{hashlib.sha256(os.fsencode(self.cluster)).hexdigest()[:16]}"
 
     def _launch(self, account: Account | None) -> bool:
-        """False when a server that was still starting became ready, so that none had to be started."""
+        """Start the server; return False if one that was already starting became ready instead."""
         with closing(self._open_lock("alive")) as alive:
             if not wait(lambda: try_lock(alive, fcntl.LOCK_EX) or self.running(), START_SECONDS, self._check):
                 raise EmbeddedPostgresError(
@@ -194,7 +197,7 @@ class EmbeddedPostgres:
         return True
 
     def _flags(self, place: Path) -> list[str]:
-        """The settings as options."""
+        """Write the access rules and return the settings as command-line options."""
         rules = self.cluster / ACCESS_RULES
         rules.write_text(ACCESS + "\n")
         os.chown(rules, self.cluster.stat().st_uid, self.cluster.stat().st_gid)
@@ -203,7 +206,8 @@ class EmbeddedPostgres:
         return [part for name, value in (SETTINGS | own).items() for part in ("-c", f"{name}={value}")]
 
     def _clear_remains(self, account: Account | None) -> None:
-        """Only under the alive lock. PostgreSQL itself would believe a pid file whose pid now is another process's."""
+        """Remove the pid file and sockets of a dead server. Must run under the alive lock. Needed because PostgreSQL
+        trusts a pid file whose pid now belongs to another process."""
         self._reap()
         folder = self._socket_folder()
         make_private(self.cluster, account)
@@ -212,12 +216,12 @@ class EmbeddedPostgres:
             remains.unlink(missing_ok=True)
 
     def _shut_down(self, users_lock: int) -> None:
-        # One that listens has its signal handlers, and shuts down in good order.
+        # A server that listens has installed its signal handlers and shuts down cleanly.
         wait(lambda: self._gone() or self._postmaster() is not None, LISTEN_SECONDS)
         found = self._postmaster()
         # An immediate stop loses nothing: the next start recovers from the write-ahead log.
         for how, seconds in (("INT", FAST_STOP_SECONDS), ("QUIT", IMMEDIATE_STOP_SECONDS)):
-            # A server of another process that does not listen yet can be signalled only when it does.
+            # A server that another process started can be signalled only once it listens.
             wait(partial(self._gone_or_signalled, how, users_lock), seconds)
             if wait(self._gone, seconds):
                 break
@@ -232,8 +236,8 @@ class EmbeddedPostgres:
         return self._gone() or self._signal(how, users_lock)
 
     def _signal(self, how: str, users_lock: int) -> bool:
-        """Signal the server; return whether there was one. Not our child, but what its pid file names, is signalled as
-        the server's account: root must not signal whatever process an account wrote there."""
+        """Signal the server; return whether there was one. A pid from the pid file is signalled as the server's
+        account: root must not signal whatever process that account wrote there."""
         postmaster = self._postmaster()
         if postmaster is None:
             if self._process is None or self._process.poll() is not None:
@@ -247,7 +251,7 @@ class EmbeddedPostgres:
 
     def _gone(self) -> bool:
         with closing(self._open_lock("alive")) as alive:
-            # Shared, so that two processes which look at the same time do not take each other for a server.
+            # Shared, so that two processes that check at the same time do not mistake each other for a server.
             return try_lock(alive, fcntl.LOCK_SH) and self._postmaster() is None
 
     def _reap(self) -> None:
@@ -283,8 +287,8 @@ class EmbeddedPostgres:
 
 @contextmanager
 def running_postgres(folder: Path, check: Callable[[], None] = lambda: None) -> Iterator[EmbeddedPostgres]:
-    """The server on the folder for as long as the block runs, shared with whoever else uses it. ``check`` may raise
-    while a start is waited for."""
+    """Keep the server on the folder running during the block, shared with its other users. ``check`` may raise while
+    waiting for a start."""
     server = EmbeddedPostgres(folder, check)
     server.start()
     try:

@@ -1,4 +1,4 @@
-"""Locks, waiting and sockets of the embedded PostgreSQL."""
+"""Lock, polling and socket functions for the embedded PostgreSQL."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ def closing(descriptor: int) -> Iterator[int]:
     try:
         yield descriptor
     finally:
-        os.close(descriptor)  # And no LOCK_UN: a program that inherited the descriptor keeps the lock.
+        os.close(descriptor)  # No LOCK_UN: a program that inherited the descriptor keeps the lock.
 
 
 def try_lock(descriptor: int, how: int) -> bool:
@@ -32,7 +32,7 @@ def try_lock(descriptor: int, how: int) -> bool:
 
 
 def wait(condition: Callable[[], bool], seconds: float, check: Callable[[], None] = lambda: None) -> bool:
-    """Whether it is fulfilled in this time. ``check`` may raise meanwhile, to give up."""
+    """Return whether the condition becomes true within this time. ``check`` may raise, to give up early."""
     deadline = time.monotonic() + seconds
     while not (fulfilled := condition()) and time.monotonic() < deadline:
         check()
@@ -45,13 +45,13 @@ def fits(socket_folder: Path) -> bool:
 
 
 def listens(socket_folder: Path, pid: int) -> bool:
-    """Whether this process listens there. A dead server's socket can outlive it for a moment, in a child that it had
-    just made; the pid in the file may be anybody's by then."""
+    """Return whether this process listens there. A dead server's socket can briefly outlive it in a child that it had
+    just forked; by then, the pid in the file may belong to any process."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         try:
             probe.connect(str(socket_folder / f".s.PGSQL.{PORT}"))
-        except BlockingIOError:  # The queue is full: busy, but there.
+        except BlockingIOError:  # The backlog is full: the server is busy, but running.
             return True
         except OSError:
             return False

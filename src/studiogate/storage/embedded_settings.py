@@ -4,7 +4,7 @@ from studiogate.storage.embedded_locks import PORT
 from studiogate.storage.embedded_programs import NAME, ROLE
 
 ACCESS_RULES = "studiogate_hba.conf"
-ACCESS = f"local all {ROLE} trust"  # nobody else, above all no superuser: none is needed while the server runs
+ACCESS = f"local all {ROLE} trust"  # no other role, in particular no superuser: none is needed while the server runs
 
 SETTINGS = {
     "listen_addresses": "",
@@ -16,15 +16,15 @@ SETTINGS = {
     "fsync": "on",
     "synchronous_commit": "on",
     "jit": "off",
-    # A young studio grows quickly: its statements are planned with what is known of it, not with guesses.
+    # A new studio grows quickly: its statements should be planned with current statistics, not with defaults.
     "autovacuum_naptime": "10s",
     "timezone": "UTC",
     "log_timezone": "UTC",
     "logging_collector": "off",
     "log_checkpoints": "off",
     "log_min_duration_statement": "1000",
-    "log_parameter_max_length": "0",  # Parameters are people's names and addresses.
+    "log_parameter_max_length": "0",  # Parameters contain people's names and addresses.
     "log_parameter_max_length_on_error": "0",
-    "log_error_verbosity": "terse",  # Without the details: "Key (email)=(…) already exists".
+    "log_error_verbosity": "terse",  # Omits details such as "Key (email)=(…) already exists".
     "cluster_name": NAME,
 }

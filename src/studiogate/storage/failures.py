@@ -1,11 +1,11 @@
-"""Database failures as this service's exceptions, and which of the driver's exceptions each stands for.
+"""This service's exceptions for database failures, and the driver's exceptions that each one replaces.
 
 OverloadedError                no connection or lock became free in time
-TransactionConflictError       rolled back by PostgreSQL; running it again helps
+TransactionConflictError       rolled back by PostgreSQL; a retry helps
 DatabaseUnavailableError       the server cannot be reached, or was lost during a statement
   ReadOnlyDatabaseError        the server is a standby, or was set read-only
-  UnknownOutcomeError          the server was lost during COMMIT: kept or not, nobody can tell yet
-  PoolerError                  a connection pooler in between does not pass on what we need
+  UnknownOutcomeError          the server was lost during COMMIT: whether it committed is not known yet
+  PoolerError                  a connection pooler in between does not support what we need
 """
 
 from collections.abc import Iterator
@@ -25,24 +25,24 @@ class OverloadedError(Exception):
 
 
 class DatabaseUnavailableError(Exception):
-    """PostgreSQL cannot be reached, or went away under a statement."""
+    """PostgreSQL cannot be reached, or was lost during a statement."""
 
 
 class ReadOnlyDatabaseError(DatabaseUnavailableError):
-    """The server takes no writes: it is a standby, a demoted primary, or was set read-only."""
+    """The server accepts no writes: it is a standby, a demoted primary, or was set read-only."""
 
 
 class UnknownOutcomeError(DatabaseUnavailableError):
-    """The connection was lost during COMMIT. The transaction may have been kept: whoever cleans up after a failure
-    must not do so now."""
+    """The connection was lost during COMMIT. The transaction may have been committed, so callers must not clean up as
+    they would after a failure."""
 
 
 class PoolerError(DatabaseUnavailableError):
-    """A connection pooler refuses what this service needs; the text says how to configure it."""
+    """A connection pooler does not support what this service needs; the message says how to configure it."""
 
 
 class TransactionConflictError(Exception):
-    """PostgreSQL broke a deadlock, or two transactions could not be put in order, or the like: doing it again helps."""
+    """PostgreSQL resolved a deadlock, could not serialize two transactions, or the like: a retry helps."""
 
 
 # What asyncpg raises when the server is gone, starting, stopping, or out of connections, memory or disk.
@@ -54,7 +54,7 @@ UNAVAILABLE = (
     asyncpg.InsufficientResourcesError,
     asyncpg.PostgresSystemError,
 )
-# What a server says that takes no writes (any more).
+# What it raises when the server does not, or no longer, accept writes.
 READ_ONLY = (asyncpg.ReadOnlySQLTransactionError, asyncpg.exceptions.TargetServerAttributeNotMatched)
 # What it raises when a statement waited or ran too long, or when we left a transaction idle for too long.
 TOO_SLOW = (
@@ -62,9 +62,9 @@ TOO_SLOW = (
     asyncpg.QueryCanceledError,
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
-# The last one: a migration changed a type under a prepared statement, of which the driver makes a new one next time.
+# The last one: a migration changed a type that a prepared statement uses; the driver prepares it again next time.
 CONFLICTING = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.InvalidCachedStatementError)
-# A prepared statement that the session does not have, or has already: consecutive statements reached two sessions.
+# The session lacks a prepared statement or already has it: consecutive statements reached different sessions.
 OTHER_SESSION = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 SHARED_SESSIONS = (
     "A connection pooler in transaction mode loses our prepared statements: use PgBouncer 1.21 or newer with "
@@ -73,7 +73,7 @@ SHARED_SESSIONS = (
 
 
 def raise_as_ours(error: BaseException | None, connection: Connection) -> None:
-    """Raise our exception for one of the driver's where the callers know what to do about it."""
+    """Raise our exception in place of the driver's, if it is one that callers can handle; otherwise return."""
     if isinstance(error, CONFLICTING):
         raise TransactionConflictError(str(error)) from error
     if isinstance(error, TOO_SLOW):
@@ -89,7 +89,7 @@ def raise_as_ours(error: BaseException | None, connection: Connection) -> None:
 
 @contextmanager
 def own_errors(connection: Connection) -> Iterator[None]:
-    """Raise our exceptions for the driver's, for a connection outside the pool."""
+    """Replace the driver's exceptions by ours, for a connection outside the pool."""
     try:
         yield
     except Exception as error:

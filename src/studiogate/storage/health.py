@@ -1,4 +1,4 @@
-"""Whether the database can serve."""
+"""Check whether the database can serve requests."""
 
 from studiogate.storage import migrate
 from studiogate.storage.database import (
@@ -14,7 +14,7 @@ READ_ONLY = "select pg_is_in_recovery() or current_setting('transaction_read_onl
 
 
 async def is_read_only(connection: Connection) -> bool:
-    """Whether the server takes no writes: a standby, or one that was set read-only."""
+    """Return whether the server accepts no writes: it is a standby, or was set read-only."""
     answer: bool = await connection.fetchval(READ_ONLY)
     return answer
 
@@ -25,7 +25,7 @@ async def is_standby(connection: Connection) -> bool:
 
 
 async def problem(database: Database) -> str | None:
-    """What keeps the database from serving, in a few words, or None."""
+    """Return in a few words what keeps the database from serving, or None."""
     try:
         async with database.connection() as connection:
             if await is_read_only(connection):

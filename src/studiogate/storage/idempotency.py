@@ -1,12 +1,12 @@
-"""Remembered first results, by credential and key.
+"""Stored first results, by credential and idempotency key.
 
-A claim is a lock on the key until the transaction ends: a concurrent request with the same key waits for it inside
-PostgreSQL and then finds either the committed result or, after a rollback, an open place. The result is one row,
-written once, beside the effect. There is no in-between state to recover.
+A claim locks the key until the transaction ends: a concurrent request with the same key waits for it inside PostgreSQL
+and then finds either the committed result or, after a rollback, a free key. The result is one row, written once, in the
+same transaction as the effect. There is no intermediate state to recover.
 
-The lock makes twins wait; the row's primary key is what makes two effects impossible. A statement that takes the lock
-at the very moment its holder commits still looks with older eyes and misses the row. Whoever remembers then finds the
-place taken, and does the whole again.
+The lock makes concurrent duplicates wait; the row's primary key is what makes two effects impossible. A statement that
+acquires the lock at the very moment its holder commits still has an older snapshot and misses the row. Storing its
+result then conflicts with that row, and the whole transaction is retried.
 """
 
 import hashlib
@@ -22,9 +22,9 @@ KEPT = "interval '24 hours'"  # from completion, by the database's clock
 
 
 def first_result(credential_id: str, key: str, lock: str) -> str:
-    """A query of one row: whether the key is free, and then locked; and what is remembered under it.
+    """Return a query of one row: whether the key was free and is now locked, and the result that is stored under it.
 
-    $1 is the studio, the others are the statement's parameters. Without a key all of it is null.
+    $1 is the studio, the arguments are the statement's parameters. Without a key, all columns are null.
     """
     return f"""
         select pg_try_advisory_xact_lock({lock}) as key_is_free, k.fingerprint, k.status as first_status, k.body
@@ -34,7 +34,7 @@ def first_result(credential_id: str, key: str, lock: str) -> str:
 
 
 def answer_remembered(answer: str, credential_id: str, key: str, fingerprint: str, status: str) -> str:
-    """For a statement that makes the answer itself: the part of it that keeps it, and has a row if that was possible.
+    """Return the part of a statement that stores the answer which the statement builds; it yields a row on success.
 
     ``answer`` is a select of the answer's bytes; the others are the statement's parameters, $1 the studio.
     """
@@ -56,8 +56,8 @@ IS_REMEMBERED = f"""
     select exists (select from idempotency_keys where studio_id = $1 and credential_id = $2 and key = $3
                    and completed_at > clock_timestamp() - {KEPT})"""
 
-# A key that is being remembered anew is locked and passed over. The age is asked twice: a delete that had to wait for a
-# row looks at the fresh row again but not at its subquery, and would forget a result of this very moment.
+# A key whose result is being replaced is locked and skipped. The age is checked twice: a delete that had to wait for a
+# row checks the updated row again but not its subquery, and would otherwise delete a result that was just stored.
 SWEEP = f"""
     delete from idempotency_keys where studio_id = $1 and completed_at <= clock_timestamp() - {KEPT}
         and (credential_id, key) in (
@@ -66,7 +66,7 @@ SWEEP = f"""
 
 
 class StillRunningError(Exception):
-    """The first request with this key did not end in time."""
+    """The first request with this key did not finish in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +84,15 @@ class Once(NamedTuple):
 
 
 async def claim(connection: Connection, access: Access, key: str) -> FirstResult | None:
-    """Take the key for this transaction, or return the result that is remembered under it."""
+    """Claim the key for this transaction, or return the result that is stored under it."""
     return found_first(await claim_with(connection, access, key, CLAIM, (access.studio_id, access.credential_id, key)))
 
 
 async def claim_with(
     connection: Connection, access: Access, key: str | None, statement: str, arguments: tuple[object, ...]
 ) -> Record:
-    """The row of a statement that contains ``first_result`` and takes the lock as its last argument, once the key is
-    free: where somebody holds it, it is waited for, and the statement looks again."""
+    """Run a statement that contains ``first_result`` and takes the lock as its last argument; return its row. If another
+    transaction holds the key, wait for it and run the statement again."""
     lock = None if key is None else _lock_number(access, key)
     (row,) = await connection.fetch(statement, *arguments, lock)
     if row["key_is_free"] is False:
@@ -111,7 +111,8 @@ def found_first(row: Record) -> FirstResult | None:
 
 
 def _lock_number(access: Access, key: str) -> int:
-    """A credential's id is no other's, in any studio. Two keys with the same number would only wait for each other."""
+    """Return the key's advisory lock number. Credential ids are unique across studios. Two keys with the same number
+    would only wait for each other."""
     name = f"{access.credential_id} {key}"
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
 
@@ -122,7 +123,7 @@ async def remember(connection: Connection, access: Access, once: Once, status: i
 
 
 def check_remembered(remembered: object) -> None:
-    """Somebody else's result stands in the place: nothing of this transaction may stay."""
+    """Raise, so that the transaction is rolled back, if another request's result is stored under the key."""
     if not remembered:
         raise TransactionConflictError("another request with this key was done first")
 
@@ -132,6 +133,6 @@ async def is_remembered(connection: Connection, access: Access, key: str) -> boo
 
 
 async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Forget what has expired, a batch at a time."""
+    """Delete one batch of expired results; return their number."""
     status: str = await connection.execute(SWEEP, access.studio_id, at_most)
     return int(status.rpartition(" ")[2])

@@ -1,4 +1,4 @@
-"""The ids of rows. All are of the driver's own kind of UUID, which is made and sent at a fraction of the cost."""
+"""Row ids. All are instances of the driver's own UUID class, which is far cheaper to create and send."""
 
 from uuid import UUID
 
@@ -7,10 +7,10 @@ from asyncpg.pgproto import pgproto
 
 
 def new_id() -> UUID:
-    """Ordered by time, so that new rows stay together in the indexes."""
+    """Return a new id. Ids are ordered by time, so that new rows are adjacent in the indexes."""
     return pgproto.UUID(uuid_utils.uuid7().bytes)
 
 
 def read_id(text: str) -> UUID:
-    """Convert an id that the database wrote or ``domain.ids.parse_id`` returned: nothing is checked again here."""
+    """Convert an id that the database or ``domain.ids.parse_id`` returned. It is not validated again."""
     return pgproto.UUID(text)

@@ -1,9 +1,9 @@
 """The account that PostgreSQL, the API and the worker run as when Studiogate is started by root.
 
-PostgreSQL refuses to run as root, and a process that talks to the network should not. Only the data folder is handed
-to the account; the folders above it, which may be closed to it (/root, mktemp -d), keep their permissions. A process
-that works there is started with the folder as its working directory and names it by ``HERE``, which needs no
-permission on the folders above. As an ordinary user the account is None: ourselves.
+PostgreSQL refuses to run as root, and a process that talks to the network should not. Only the ownership of the data
+folder changes; its parent folders keep their permissions, even where the account cannot enter them (/root, mktemp -d).
+A process that works there is started with the folder as its working directory and refers to it by ``HERE``, which
+needs no permission on the parent folders. When started by an ordinary user, the account is None and nothing changes.
 """
 
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class AccountError(Exception):
-    """No account can be used, or a folder belongs to another one; the text says what to do."""
+    """No account can be used, or a folder belongs to another one; the message says what to do."""
 
 
 class Account(NamedTuple):
@@ -34,12 +34,12 @@ class Account(NamedTuple):
 
     @property
     def option(self) -> str:
-        """For the command line of a process that becomes this account."""
+        """The account as an option on the command line of a process that switches to it."""
         return f"{self.uid}:{self.gid}"
 
 
 def service_account(data: Path) -> Account | None:
-    """Return the account for a data folder: the owner of what is in it, else one of the machine's, added if need be."""
+    """Return the account for a data folder: the owner of its content, or else a system account, added if necessary."""
     if os.geteuid() != 0:
         return None
     for ours in (data / "postgres", data / "uploads", data):
@@ -47,7 +47,7 @@ def service_account(data: Path) -> Account | None:
             owner = ours.stat()
             if owner.st_uid != 0:
                 return Account(f"user {owner.st_uid}", owner.st_uid, owner.st_gid)
-    # Not `postgres` first: that account may own, and may enter without a password, a database of the machine's.
+    # Not `postgres` first: that account may own another database on this machine, and connect to it without a password.
     account = _account(NAME) or _new_account(NAME) or _account("postgres") or _account("nobody")
     if account is None:
         raise AccountError(
@@ -70,20 +70,20 @@ def _new_account(name: str) -> Account | None:
         return None
     log.warning("adding the system user %s, because Studiogate does not serve as root", name)
     command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", name]
-    # Constants only; should it fail, another account serves.
+    # Constants only; if it fails, another account is used.
     subprocess.run(command, check=False, capture_output=True)  # noqa: S603 # nosec B603
     return _account(name)
 
 
 def may(account: Account, path: Path, bits: int) -> bool:
-    """Whether the account has these permissions (of 4 read, 2 write, 1 search or execute) on the path itself."""
+    """Return whether the account has these permissions (4 read, 2 write, 1 search or execute) on the path itself."""
     found = path.stat()
     shift = 6 if found.st_uid == account.uid else 3 if found.st_gid == account.gid else 0
     return (found.st_mode >> shift) & bits == bits
 
 
 def reaches(account: Account | None, path: Path) -> bool:
-    """Whether the account may walk to the path from the root of the file system."""
+    """Return whether the account has search permission on all parent folders of the path."""
     return account is None or all(may(account, parent, 1) for parent in path.resolve().parents)
 
 
@@ -101,11 +101,11 @@ def place_of(account: Account | None, folder: Path) -> tuple[Path, Path]:
 
 
 def make_private(folder: Path, account: Account | None) -> None:
-    """Make a folder of mode 0700 that belongs to the account, or check and hand over the one that is there."""
+    """Create a folder of mode 0700 that belongs to the account, or check an existing one and change its owner."""
     uid = account.uid if account else os.geteuid()
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
-    if account and found.st_uid == 0 and stat.S_ISDIR(found.st_mode):  # New, or a backup copied back by root.
+    if account and found.st_uid == 0 and stat.S_ISDIR(found.st_mode):  # New, or restored from a backup by root.
         hand_over(folder, account)
     elif found.st_uid != uid or not stat.S_ISDIR(found.st_mode):
         raise AccountError(f"{folder} belongs to user {found.st_uid}, not {uid}: run as that user or move it.")
@@ -113,7 +113,7 @@ def make_private(folder: Path, account: Account | None) -> None:
 
 
 def hand_over(path: Path, account: Account) -> None:
-    """Give a file, or a folder with all that is in it, to the account. Links are not followed."""
+    """Make the account the owner of a file, or of a folder and its content. Symbolic links are not followed."""
     os.chown(path, account.uid, account.gid, follow_symlinks=False)
     for parent, folders, files in os.walk(path):
         for name in (*folders, *files):
@@ -121,7 +121,7 @@ def hand_over(path: Path, account: Account) -> None:
 
 
 def let_into(folder: Path, account: Account) -> None:
-    """Let the account enter our own folder, by its group where that takes nothing from another one."""
+    """Let the account enter our folder: through the group if no other group has permissions there, else as others."""
     if may(account, folder, 1):
         return
     mode = stat.S_IMODE(folder.stat().st_mode)
@@ -133,7 +133,7 @@ def let_into(folder: Path, account: Account) -> None:
 
 
 def become(option: str) -> None:
-    """Give up root for good, in favour of the account that ``Account.option`` named."""
+    """Switch permanently from root to the account given by ``Account.option``."""
     uid, gid = map(int, option.split(":"))
     os.setgroups([])
     os.setgid(gid)
