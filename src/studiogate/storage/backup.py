@@ -1,4 +1,4 @@
-"""The rows of a backup: every table of ours by COPY, whatever the server's version. Operators only, all studios."""
+"""The rows of a backup: all our tables by COPY, independent of the server's version. Operators only, all studios."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
@@ -34,11 +34,11 @@ class Upload(NamedTuple):
 
 
 class UnorderedTablesError(Exception):
-    """Tables that refer to each other in a circle cannot be restored one after the other."""
+    """Tables with circular foreign keys cannot be restored one after the other."""
 
 
 async def tables(connection: Connection) -> list[Table]:
-    """All tables, each after those that it refers to, without the history of migrations."""
+    """Return all tables, each after those that it references, without the migration history."""
     rows = await connection.fetch(TABLES)
     remaining = {row["name"]: (Table(row["name"], row["columns"]), set(row["parents"])) for row in rows}
     remaining.pop(MIGRATIONS, None)
@@ -83,7 +83,7 @@ async def upload_exists(connection: Connection, upload: Upload) -> bool:
 async def copy_out(
     connection: Connection, table: Table, without: Sequence[UUID], write: Callable[[bytes], Coroutine[Any, Any, None]]
 ) -> None:
-    """Write a table's rows in COPY's text format; ``without`` are ids that are left out."""
+    """Write a table's rows in COPY's text format, except those whose ids are in ``without``."""
     columns = ", ".join(map(_quoted, table.columns))
     statement = f"select {columns} from public.{_quoted(table.name)}"
     if without:
@@ -93,7 +93,7 @@ async def copy_out(
 
 
 async def copy_in(connection: Connection, table: Table, chunks: AsyncIterator[bytes]) -> None:
-    """Load what ``copy_out`` wrote. Our triggers rest meanwhile: what they would add is in the backup."""
+    """Load what ``copy_out`` wrote, with our triggers disabled: what they would add is in the backup."""
     name = f"public.{_quoted(table.name)}"
     await connection.execute(f"alter table {name} disable trigger user")
     await connection.copy_to_table(table.name, schema_name="public", columns=table.columns, source=chunks)
@@ -101,7 +101,7 @@ async def copy_in(connection: Connection, table: Table, chunks: AsyncIterator[by
 
 
 async def lift_timeouts(connection: Connection) -> None:
-    """For the rest of the transaction: those of the migrations are not meant for loading all rows."""
+    """Disable timeouts for the rest of the transaction: those of the migrations are not meant for loading all rows."""
     await connection.execute("set local lock_timeout = 0; set local statement_timeout = 0")
 
 

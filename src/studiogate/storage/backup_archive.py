@@ -1,7 +1,7 @@
-"""The file of a backup: a gzip-compressed tar whose last member holds the checksums of all others.
+"""The backup file: a gzip-compressed tar whose last member holds the checksums of all others.
 
 backup.json               format, time, migrations, tables with their columns, sequences, missing uploads
-secrets/NAME              what the data folder keeps secret
+secrets/NAME              the secret keys from the data folder
 uploads/STUDIO/NAME       the uploaded files
 tables/NAME/NUMBER        the rows, in COPY's text format, in parts
 checksums.json            the SHA-256 of every member above
@@ -29,7 +29,7 @@ _NAME = re.compile(
 
 
 class DamagedBackupError(Exception):
-    """The file is no backup, is cut short, or was changed; the text says which."""
+    """The file is not a backup, is truncated, or was changed; the message says which."""
 
 
 class Member(NamedTuple):
@@ -39,7 +39,7 @@ class Member(NamedTuple):
 
 
 class ArchiveWriter:
-    """Writes members one after the other; the checksums come with ``finish``."""
+    """Writes members one after the other; ``finish`` adds the checksums."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._tar = tarfile.open(fileobj=file, mode="w:gz", compresslevel=6)  # noqa: SIM115  closed by finish
@@ -80,7 +80,7 @@ class _Hashing:
 
 
 class _Checked(_Hashing):
-    """Read by the caller, whose errors are then those of the file."""
+    """A member's stream for the caller; an error while reading means that the file is damaged."""
 
     def read(self, size: int = -1) -> bytes:
         with _explained():
@@ -88,7 +88,7 @@ class _Checked(_Hashing):
 
 
 class ArchiveReader:
-    """Reads the members in their order; the checksums are compared at the end, and only then is all of it true."""
+    """Reads the members in order. The checksums are compared at the end; until then the content is unverified."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._found: dict[str, str] = {}
@@ -96,7 +96,7 @@ class ArchiveReader:
             self._tar = tarfile.open(fileobj=file, mode="r|gz")  # noqa: SIM115  the file is the caller's
 
     def members(self) -> Iterator[Member]:
-        """Every member before the checksums. Each must be read to its end before the next one is asked for."""
+        """Yield every member before the checksums. Each must be read to its end before the next one is requested."""
         with _explained():
             for info in self._tar:
                 stream = self._tar.extractfile(info) if info.isreg() and _NAME.fullmatch(info.name) else None

@@ -6,7 +6,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.storage.database import Connection
 from studiogate.storage.listing import Filter, Resource, read_one, read_page
 
-# $2 is the permitted locations, null for an unrestricted key: a price that is limited to others does not show.
+# $2 is the permitted locations, null for an unrestricted key: a price that is limited to others is left out.
 PRICES = """
     select coalesce(json_agg(row_to_json(priced)), '[]') from (
         select p.id, p.amount::text as amount, p.currency, p.price_type, p."interval", p."default", p.active

@@ -19,8 +19,8 @@ DUE = f"""
     (c.status = '{ClassStatus.SCHEDULED}' and c.announced_status <> '{ClassStatus.COMPLETED}' and c.start_time <= now()
      and (c.announced_status = '{ClassStatus.SCHEDULED}' or c.end_time <= now()))"""
 
-# Used by housekeeping, across all studios. Needs one index probe per studio; a semi-join would read the future classes
-# of all of them.
+# Housekeeping only, all studios. Needs one index probe per studio; a semi-join would read the future classes of all of
+# them.
 STUDIOS_WITH_DUE_CLASSES = f"""
     select s.studio_id from studios s cross join lateral (
         select from classes c where c.studio_id = s.studio_id and {DUE} order by c.start_time limit 1) due"""

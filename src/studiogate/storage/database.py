@@ -1,8 +1,8 @@
 """Connections to PostgreSQL: the pool, reading, and the one way to open a transaction.
 
 Session state is never used (``set local`` and transaction-level advisory locks only), so connections need no reset
-between uses. asyncpg's own pool resets at every release and shields that in a task of its own: measured here, it
-makes a plain read three times as dear. This one hands connections on and nothing else.
+between uses. asyncpg's own pool resets connections on every release, shielded in a separate task: measured here, a
+plain read then costs three times as much. This pool only hands connections on.
 """
 
 import re
@@ -48,9 +48,9 @@ __all__ = [
 Record: TypeAlias = asyncpg.Record
 
 ACQUIRE_SECONDS = 1.0
-OVERLOADED_SECONDS = 1.0  # so long after somebody waited in vain, few are let into the line
+OVERLOADED_SECONDS = 1.0  # for this long after a wait timed out, the queue is kept short
 CLOSE_SECONDS = 5.0
-# Whatever the server's own settings are: parameters are keys' hashes and people's names.
+# Overrides the server's own settings: parameters contain hashes of keys and names of people.
 UNLOGGED = {"log_parameter_max_length_on_error": "0"}
 SESSION = {
     **UNLOGGED,
@@ -60,12 +60,12 @@ SESSION = {
     "lock_timeout": "3s",
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
-    # Each statement is planned once a connection. Left to itself PostgreSQL plans some of a booking's anew at every
-    # execution, which costs more than executing them. tests/storage/test_plans.py looks at the plans that this gives.
+    # Plans each statement once per connection. By default, PostgreSQL plans some of a booking's statements again at
+    # every execution, which costs more than executing them. tests/storage/test_plans.py checks the resulting plans.
     "plan_cache_mode": "force_generic_plan",
-    # And a plan outlives what was known of its tables: one that was made while a table was small would go on reading
-    # the whole of it when it has grown. So an index is taken from the first row on. Which one, may still be a guess
-    # until the next analyze, but not where tests/flows/test_young_plans.py looks.
+    # A plan outlives the statistics that it was based on: one made while a table was small would continue to read the
+    # whole table after it has grown. So indexes are used from the first row on. Which index may still be a guess until
+    # the next analyze, except for the statements that tests/flows/test_young_plans.py checks.
     "enable_seqscan": "off",
 }
 
@@ -86,21 +86,21 @@ class Database:
         self._watch = Watch(statement_seconds, self._idle.__contains__, self._drop_idle)
 
     def connection(self) -> "Lease":
-        """A connection for plain reads, each its own implicit transaction."""
+        """Lease a connection for plain reads, each in its own implicit transaction."""
         return Lease(self)
 
     def transaction(self) -> "Transaction":
-        """The one way to write. Only flows call it; what fails inside rolls back whole. It cannot be nested: whoever
-        is given its connection is inside it."""
+        """Open a transaction, the only way to write. Only flows call it; a failure inside rolls back everything. It
+        cannot be nested: code that receives its connection is already inside it."""
         return Transaction(self)
 
     @property
     def use(self) -> tuple[int, int, int, int]:
-        """For metrics: the pool's size, open connections, idle ones, requests that wait for one."""
+        """For metrics: the pool's size, open connections, idle connections, requests that wait for a connection."""
         return self._size, self._open, len(self._idle), len(self._waiting)
 
     async def close(self) -> None:
-        """Close what is idle; what is in use closes when it comes back."""
+        """Close idle connections; those in use are closed when they are released."""
         self._size = 0
         while self._idle:
             await self._discard(self._idle.pop())
@@ -116,20 +116,20 @@ class Database:
         return await self._wait_for_turn()
 
     def refuse_in_vain(self, on_their_way: int) -> None:
-        """For the door: whoever would wait too long is told so at once, before any work is spent on them.
+        """Raise OverloadedError if a new request would wait too long; front ends call this before any work is done.
 
-        ``on_their_way`` are those who stand in another line before they come to this one.
+        ``on_their_way`` is the number of requests that wait in another queue before they join this one.
         """
         ahead = len(self._waiting)
         if ahead and (self._pace.is_in_vain(ahead + on_their_way) or self._is_stalled()):
             raise OverloadedError
 
     def _is_stalled(self) -> bool:
-        """Somebody just waited in vain, and enough wait to keep all connections busy."""
+        """Return whether a wait timed out recently and enough requests wait to keep all connections busy."""
         return len(self._waiting) >= self._size and clock.monotonic() < self._overloaded_until
 
     def release(self, connection: Connection) -> None:
-        """Take a connection back. One that is closed or still in a transaction is not handed on."""
+        """Take a connection back. One that is closed or still in a transaction is not reused."""
         if (
             connection.is_closed()
             or connection.is_in_transaction()
@@ -146,7 +146,7 @@ class Database:
         self._give(None)
 
     def distrust(self) -> None:
-        """The server is not what it was (a demoted primary, say): use no connection again that is open now."""
+        """Retire all open connections, because the server has changed (a demoted primary, for example)."""
         self._watch.retire_all()
 
     def _drop_idle(self, connection: Connection) -> None:
@@ -154,7 +154,7 @@ class Database:
         self.drop(connection)
 
     def _give(self, connection: Connection | None) -> None:
-        """To whoever waits longest; None is the right to open a new one."""
+        """Give a connection to the request that waits longest; None is the right to open a new one."""
         if self._waiting.give(connection):
             self._pace.step(others_wait=bool(self._waiting))
             return
@@ -172,7 +172,7 @@ class Database:
         return None
 
     async def _connect(self) -> Connection:
-        """On a place that is counted already."""
+        """Open a connection that ``_open`` already counts."""
         try:
             connection = await self._servers.connect(self._session)
         except BaseException:
@@ -199,7 +199,7 @@ class Database:
 
 
 class Lease:
-    """One use of a connection; it also turns the driver's exceptions into ours."""
+    """One use of a connection; it also replaces the driver's exceptions by ours."""
 
     __slots__ = ("_connection", "_database")
 
@@ -222,14 +222,14 @@ class Lease:
         elif isinstance(error, Exception):
             self._database.release(self._connection)
         else:
-            # Cancelled in the middle of a statement: who knows what is still under way on it.
+            # Cancelled during a statement, which may still be running on the connection.
             self._database.drop(self._connection)
         raise_as_ours(error, self._connection)
 
 
 class Transaction(Lease):
-    """A lease with a transaction around it. asyncpg's own, inside a generator's context, costs more than a statement
-    with its arguments."""
+    """A lease with a transaction. asyncpg's own transaction, inside a generator-based context manager, costs more than
+    a statement with its arguments."""
 
     __slots__ = ()
 
@@ -246,12 +246,12 @@ class Transaction(Lease):
                 self._database.release(self._connection)
                 raise RuntimeError("a failure inside the transaction was passed over, so nothing of it was kept")
         elif self._connection.is_closed() or self._connection.is_in_transaction():
-            # Also for who was cancelled in a statement: the driver ends it first, and with it its locks.
+            # Also after a cancellation during a statement: the driver ends the statement first. Releases the locks.
             await self._say("rollback")
         await super().__aexit__(kind, error, traceback)
 
     async def _commit(self) -> str:
-        """A server that is lost now may have kept the transaction or not."""
+        """Commit; raise UnknownOutcomeError if the server is lost, because it may have committed or not."""
         try:
             return await self._say("commit")
         except ReadOnlyDatabaseError:
@@ -260,7 +260,7 @@ class Transaction(Lease):
             raise UnknownOutcomeError(str(error)) from error
 
     async def _say(self, word: str) -> str:
-        """Gives the connection back where this fails, because nobody else will."""
+        """Execute a transaction command; if it fails, release the connection, because no other code will."""
         try:
             return await self._connection.execute(word)
         except BaseException as error:
@@ -269,8 +269,8 @@ class Transaction(Lease):
 
 
 async def connect(dsn: str, *, standby: bool = False) -> Connection:
-    """One connection outside the pool, for commands and for migrations; it has no statement timeout. With ``standby``
-    a server that takes no writes will do where there is no other."""
+    """Open one connection outside the pool, for commands and migrations; it has no statement timeout. With ``standby``,
+    a server that accepts no writes is used if there is no other."""
     session = {**UNLOGGED, "application_name": "studiogate", "timezone": "UTC", "jit": "off"}
     try:
         return await Servers(dsn).connect(session)
@@ -281,6 +281,6 @@ async def connect(dsn: str, *, standby: bool = False) -> Connection:
 
 
 def _seconds(setting: str) -> float:
-    """A duration as PostgreSQL writes it; 0 where there is no limit."""
+    """Convert a duration in PostgreSQL's notation to seconds; 0 means no limit."""
     number, unit = re.fullmatch(r"(\d+)(ms|s|min)?", setting).groups()  # type: ignore[union-attr]  # our own settings
     return int(number) * {"ms": 0.001, "s": 1.0, "min": 60.0, None: 0.001}[unit]

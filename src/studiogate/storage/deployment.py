@@ -1,4 +1,4 @@
-"""What all processes of an installation must agree on: the secret key, known here by its fingerprint alone."""
+"""The secret key that all processes of an installation must share; the database knows only its fingerprint."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from uuid import UUID
 from studiogate.storage.database import Connection
 
 FINGERPRINT = "select key_fingerprint from deployment"
-# Where there is no studio yet there is no process of an earlier release, which could not read sealed link secrets.
+# An installation without studios has no process of an earlier release, which could not read sealed link secrets.
 FIRST = """
     insert into deployment (key_fingerprint, seals_links) select $1, not exists (select from studios)
     on conflict do nothing"""
@@ -15,14 +15,14 @@ REPLACE = """
     insert into deployment (key_fingerprint, seals_links) values ($1, true)
     on conflict (only_row) do update set key_fingerprint = excluded.key_fingerprint, seals_links = true"""
 
-# Secrets of all studios: only `secrets rotate` asks for them.
+# Secrets of all studios: only `secrets rotate` reads them.
 ENDPOINT_SECRETS = (
     "select studio_id, id, secret, previous_secret from webhook_endpoints order by studio_id, id for update"
 )
 WRITE_ENDPOINT_SECRETS = """
     update webhook_endpoints set secret = $3, previous_secret = $4 where studio_id = $1 and id = $2"""
-# A sealed answer begins with random bytes, any other is a JSON object. That one of 16 million looks like the other is
-# accepted: it could not be repeated to its caller any more, within a day of a rotation.
+# A sealed answer begins with random bytes, any other is a JSON object. One in 16 million sealed answers looks like JSON.
+# That is accepted: it only means that this answer cannot be replayed to its caller within a day of a rotation.
 SEALED_ANSWERS = """
     select studio_id, credential_id, key, body from idempotency_keys
     where substr(body, 1, 2) <> '\\x7b22'::bytea or substr(body, length(body), 1) <> '\\x7d'::bytea
@@ -56,25 +56,25 @@ class SealedAnswer(NamedTuple):
 
 
 async def key_fingerprint(connection: Connection) -> bytes | None:
-    """The fingerprint of the key that this database's secrets are sealed with; None before the first start."""
+    """Return the fingerprint of the key that this database's secrets are sealed with; None before the first start."""
     found: bytes | None = await connection.fetchval(FINGERPRINT)
     return found
 
 
 async def share_fingerprint(connection: Connection) -> bytes | None:
-    """The same, for whoever seals something in this transaction: a rotation waits until it has ended."""
+    """Return the fingerprint, in a transaction that seals something: a rotation waits until it has ended."""
     found: bytes | None = await connection.fetchval(FINGERPRINT + " for share")
     return found
 
 
 async def lock_fingerprint(connection: Connection) -> bytes | None:
-    """The same, for a rotation: whoever wants to seal waits until it has ended."""
+    """Return the fingerprint, in a rotation: transactions that seal something wait until it has ended."""
     found: bytes | None = await connection.fetchval(FINGERPRINT + " for update")
     return found
 
 
 async def write_first(connection: Connection, fingerprint: bytes) -> bytes:
-    """Write the fingerprint unless there is one; returns what is there."""
+    """Store the fingerprint unless there is one; return the stored one."""
     await connection.execute(FIRST, fingerprint)
     return await key_fingerprint(connection) or fingerprint
 

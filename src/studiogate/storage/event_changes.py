@@ -6,10 +6,10 @@ This is the way to announce any update whose changed fields are not known before
     ...  # change the rows
     await event_changes.emit_changes(connection, access, EventType.MEMBER_UPDATED, before)
 
-Both calls belong to the transaction of the change, and the rows must be locked before the first one; otherwise another
-writer's change could appear in the difference. Rows that look to readers as they did before produce no event, so a
-flow may take a snapshot of everything that it might change. Rows that are new produce none either: emit their
-``.created`` event with ``events.emit``. ``flows.telling.changing`` is the same as a context manager.
+Both calls must run in the transaction of the change, and the rows must be locked before the first one; otherwise
+another writer's change could appear in the difference. Rows that readers see unchanged produce no event, so a flow may
+take a snapshot of everything that it might change. New rows produce none either: emit their ``.created`` event with
+``events.emit``. ``flows.telling.changing`` does the same as a context manager.
 """
 
 import json
@@ -28,7 +28,7 @@ from studiogate.storage.listing import Resource
 Snapshot = Mapping[UUID, Mapping[str, Any]]
 """The resources by their ids, as GET returns them to a reader that may see all of them."""
 
-# It changes with every write, so it would say nothing.
+# Changes with every write, so it carries no information.
 NEVER_ANNOUNCED = frozenset({"updated_at"})
 
 

@@ -1,8 +1,8 @@
-"""The event log: writing inside a flow's transaction, numbering what is committed, reading.
+"""The event log: writing events inside a flow's transaction, numbering committed events, reading them.
 
 ``emit`` leaves the sequence empty: a counter would make the writers of a studio wait for each other, and numbers taken
-before the commit come out of order. ``number`` gives the numbers afterwards, one transaction at a time a studio, to
-events that are committed; so whoever has read number n can be sure that nothing below it will ever appear.
+before the commit become visible out of order. ``number`` numbers committed events afterwards, in one transaction at a
+time per studio; so a reader that has seen number n can be sure that no lower number will ever appear.
 """
 
 import json
@@ -40,9 +40,9 @@ class _Subject:
     """The resource that events of a kind are about."""
 
     resource: Resource
-    # What a reader needs besides the read scope, as SQL over the resource's row and ``given``, what is announced of it.
+    # Scopes a reader needs besides the read scope, as SQL over the resource's row and ``given``, the announced change.
     also_needs: str = "'{}'::text[]"
-    # Where a reader has to be permitted, as SQL over the resource's row; without it the resource's own location.
+    # The location that a reader needs access to, as SQL over the resource's row; by default the resource's location.
     located: str | None = None
 
     def place(self, alias: str) -> str:
@@ -53,7 +53,7 @@ class _Subject:
 SUBJECTS: Mapping[str, _Subject] = {
     "booking": _Subject(BOOKING),
     "waitlist": _Subject(WAITLIST_ENTRY),
-    # Whoever saw a published form also hears that it is withdrawn; that event has the content as it was published.
+    # Readers of a published form also see the event of its withdrawal, which has the content as it was published.
     "form": _Subject(
         FORM,
         f"""case when 'published' in (f.status, given.previous_attributes::json ->> 'status') then '{{}}'::text[]
@@ -64,7 +64,7 @@ SUBJECTS: Mapping[str, _Subject] = {
     "membership": _Subject(MEMBERSHIP),
     "purchase": _Subject(PURCHASE),
     "class": _Subject(CLASS),
-    # An event has one place: of an endpoint for several locations only unrestricted readers hear.
+    # An event has one place, so only unrestricted readers see events of an endpoint for several locations.
     "webhook_endpoint": _Subject(
         ENDPOINT, "e.owner_scopes", "case cardinality(e.owner_locations) when 1 then e.owner_locations[1] end"
     ),
@@ -78,7 +78,7 @@ def subject_of(type_: EventType) -> _Subject:
 
 
 class Change(NamedTuple):
-    """A row that changed, and the members of its wire form that did, with the values they had."""
+    """A changed row, and the changed members of its wire form with their previous values."""
 
     row_id: UUID
     previous_attributes: Mapping[str, Any] = {}
@@ -91,9 +91,9 @@ INSERT = "insert into events (studio_id, id, actor, type, subject, scopes, place
 
 
 def change_told(type_: EventType, changed: str, event_id: str, actor: str, previous_attributes: str = "'{}'") -> str:
-    """For a statement that makes or changes a row: the part of it that writes the event.
+    """Return the part of a statement that writes the event about the row which the statement creates or changes.
 
-    ``changed`` names the part with the row's id, location and wire form (``object``) afterwards. $1 is the studio;
+    ``changed`` names the part with the row's new id, location and wire form (``object``). $1 is the studio;
     ``event_id`` and ``actor`` are the placeholders of the new event's id and of ``access.actor``.
     """
     place = subject_of(type_).place(changed)
@@ -106,8 +106,8 @@ def change_told(type_: EventType, changed: str, event_id: str, actor: str, previ
 
 @cache
 def _emit(type_: EventType) -> str:
-    """Each row is looked up by its id (``offset 0`` keeps the planner from joining): a plan made while the table was
-    small would otherwise go on reading all rows of the studio for each event.
+    """Return the statement that writes events of a type. It looks up each row by its id (``offset 0`` keeps the planner
+    from joining): a plan made while the table was small would otherwise read all rows of the studio for each event.
 
     $1 studio, $2 type, $3 its read scope, $4 event ids, $5 row ids, $6 previous attributes, $7 the actor."""
     subject = subject_of(type_)
@@ -124,7 +124,7 @@ def _emit(type_: EventType) -> str:
 
 
 async def emit(connection: Connection, access: Access, type_: EventType, *changes: Change) -> None:
-    """One event a change, in the caller's transaction, with each resource as GET returns it at this moment."""
+    """Write one event per change, in the caller's transaction, with each resource as GET returns it at this moment."""
     if not changes:
         return
     await connection.execute(
@@ -159,7 +159,8 @@ def _with_scopes(access: Access) -> Filter:
 
 
 async def list_events(connection: Connection, access: Access, page: PageRequest, pattern: str | None) -> Page | Refusal:
-    """Along one index a type, and a place for restricted keys: what a key may not see is never stepped over."""
+    """Return a page of events. It reads one index range per type, and per place for restricted keys, so that events
+    which a key may not see are never scanned."""
     readable = readable_types(access.scopes)
     wanted = readable if pattern is None else [each for each in types_of([pattern]) if each in readable]
     ranges = []
@@ -175,14 +176,14 @@ async def read_event(connection: Connection, access: Access, event_id: str) -> s
     return await read_one(connection, access, EVENT, event_id, NUMBERED, KEPT, _with_scopes(access))
 
 
-# Only after this lock is held may the next statement look: one that waits for a lock sees stale other rows.
+# Events must be read by a later statement than this one: a statement that waits for a lock sees stale other rows.
 LOCK_HEAD = """
     insert into event_heads as h (studio_id) values ($1)
     on conflict (studio_id) do update set sequence = h.sequence"""
 
-# $1 studio, $2 how many. Rings once for the studio, when and only when this commits. The rows are updated where they
-# were found: by their ids, a plan from a young log would read the whole log for each of them when it has grown. And
-# their deliveries are made of what is at hand.
+# $1 studio, $2 limit. Notifies listeners once for the studio, if and only if this commits. Rows are updated by ctid: by
+# id, a plan made while the log was small would read the whole log for each row once it has grown. Deliveries are
+# created from the updated rows.
 NUMBER = f"""
     with found as (
         select v.row, row_number() over (order by v.created_at, v.id) as number
@@ -214,26 +215,26 @@ async def any_unnumbered(connection: Connection, access: Access) -> bool:
 
 
 async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> int:
-    """Give committed events their places in the studio's log, and their deliveries. The caller holds the
-    transaction; how many they were."""
+    """Number committed events in the studio's log and create their deliveries; return how many events. Must run inside
+    a transaction."""
     await lock_head(connection, access)
     return int(await connection.fetchval(NUMBER, access.studio_id, at_most))
 
 
 async def studios_with_unnumbered_events(connection: Connection) -> list[UUID]:
-    """The worker's own question over all studios."""
+    """Return the studios with committed events to number. Worker only, all studios."""
     rows = await connection.fetch("select distinct studio_id from events where sequence is null")
     return [row["studio_id"] for row in rows]
 
 
 async def oldest_unnumbered(connection: Connection) -> datetime | None:
-    """Operators only: since when something waits for its place in the log."""
+    """Return the time of the oldest event that has no number yet. Operators only."""
     since: datetime | None = await connection.fetchval("select min(created_at) from events where sequence is null")
     return since
 
 
 async def newest(connection: Connection, access: Access, type_: EventType) -> UUID | None:
-    """A row that an event of this type could be about."""
+    """Return the newest row that an event of this type could be about."""
     resource = subject_of(type_).resource
     source = f"{resource.table} {resource.alias}"
     row_id: UUID | None = await connection.fetchval(
@@ -245,7 +246,7 @@ async def newest(connection: Connection, access: Access, type_: EventType) -> UU
 async def follow(
     connection: Connection, access: Access, after: int, types: Sequence[str], at_most: int
 ) -> list[tuple[int, str]]:
-    """For the keyboard: (sequence, event in wire form) beyond a sequence."""
+    """Return events after a sequence as (sequence, wire form), for the CLI."""
     rows = await connection.fetch(
         f"""
         select w.sequence, row_to_json(w)::text as wire from (
@@ -260,13 +261,13 @@ async def follow(
 
 
 async def head(connection: Connection, access: Access) -> int:
-    """The last number given."""
+    """Return the last assigned number."""
     found = await connection.fetchval("select sequence from event_heads where studio_id = $1", access.studio_id)
     return found or 0
 
 
 async def studios_with_old_events(connection: Connection) -> list[UUID]:
-    """Housekeeping's own question over all studios."""
+    """Return the studios with events to delete. Housekeeping only, all studios."""
     rows = await connection.fetch(
         f"""
         select h.studio_id from event_heads h where (
@@ -277,7 +278,7 @@ async def studios_with_old_events(connection: Connection) -> list[UUID]:
 
 
 async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Forget the oldest events, with their deliveries, once they are old enough."""
+    """Delete the oldest events past their retention, with their deliveries; return how many events."""
     status: str = await connection.execute(
         f"""
         delete from events where studio_id = $1 and id in (

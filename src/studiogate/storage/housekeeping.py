@@ -1,11 +1,11 @@
-"""Which memberships time changes, and what it makes forgettable. Studio by studio."""
+"""Find memberships that are due for a change and data that is due for deletion, studio by studio."""
 
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.database import Connection
 
-# What ``domain.memberships.advance`` would change, as a condition on the row; a test holds the two together.
+# The rule ``domain.memberships.advance`` as a condition on the row; a test keeps the two in agreement.
 DUE = """
     ((status = 'active' and current_period_end <= clock_timestamp())
      or (status = 'past_due' and current_period_end <= clock_timestamp() and (cancel_at_period_end or not auto_renew))
@@ -14,11 +14,11 @@ DUE = """
      or (status = 'paused' and pause_ends_at <= clock_timestamp())
      or (status in ('active', 'paused', 'past_due') and cancel_at <= clock_timestamp()))"""
 
-# Housekeeping's own question over all studios: where is something due? The changes then name one studio each.
+# Housekeeping only, all studios: finds the studios with due work. The changes then name one studio each.
 STUDIOS_WITH_DUE_MEMBERSHIPS = f"select distinct studio_id from memberships where {DUE}"
 
-# Whoever moves credits of several members holds their rows and writes the memberships in an order of its own. Only
-# who takes the members first, by id like everybody, meets them before there can be a circle.
+# A transaction that moves credits of several members locks these members and writes their memberships in its own order.
+# Locking the members first, ordered by id as everywhere, prevents a deadlock with it.
 LOCK_DUE_MEMBERS = f"""
     select m.id from members m
     where m.studio_id = $1 and m.id = any(array(

@@ -1,7 +1,7 @@
-"""The promises that SQL can check, each as a query for its violations. Operators only: they look at all studios.
+"""The invariants that SQL can check, each as a query for its violations. Operators only: they read all studios.
 
-Much of this is also held by constraints and unique indexes. It is asked all the same: a restored backup, a repaired
-index or a hand in the database can bring in what a constraint would have refused.
+Many are also enforced by constraints and unique indexes. They are checked all the same: a restored backup, a repaired
+index or a manual change to the database can introduce what a constraint would have rejected.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LOG_SETTINGS = ["log_error_verbosity", "log_min_duration_statement", "log_parame
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """``query`` selects one text a violation. A warning is what housekeeping mends within a minute."""
+    """An invariant. ``query`` selects one text per violation. Housekeeping fixes what a warning reports within a minute."""
 
     name: str
     holds: str
@@ -58,7 +58,7 @@ PROMISES = (
         group by b.studio_id, b.class_id, b.class_spot_id, p.room_id, c.room_id
         having count(*) > 1 or p.room_id is distinct from c.room_id or bool_or(b.status = 'waitlisted')""",
     ),
-    # An import puts its entries behind those who wait already, whenever they say that they joined.
+    # An import puts its entries after the members that already wait, whatever join time the entries have.
     Promise(
         "waitlists",
         "positions run from 1 without gaps, in join order, and are counted on the class",
@@ -93,7 +93,7 @@ PROMISES = (
         select format('membership %s of studio %s: credits_remaining %s', id, studio_id, credits_remaining)
         from memberships where credits_remaining < 0""",
     ),
-    # A membership that has become unlimited has nothing to give back or to lose.
+    # A membership that has become unlimited has no credits to return or to forfeit.
     Promise(
         "ledger",
         "every credit taken by a booking is in the ledger once, and settled once when it is cancelled",
@@ -186,7 +186,7 @@ PROMISES = (
         where b.location_id is distinct from c.location_id
            or b.start_time <> c.start_time or b.end_time <> c.end_time""",
     ),
-    # Everything else that points at a row does so by a foreign key that holds the studio.
+    # All other references to rows are foreign keys that include the studio.
     Promise(
         "places of keys",
         "a key is restricted to locations of its own studio only",
@@ -230,7 +230,7 @@ PROMISES = (
         from classes where waitlist_count > 0 and start_time <= clock_timestamp()""",
         level="warning",
     ),
-    # Who was looked at and found not eligible has a skip_reason. Whether that still holds only the rules can say.
+    # An entry that was found not eligible has a skip_reason. Only the domain rules can tell whether it still applies.
     Promise(
         "promised seats",
         "no seat is free while somebody waits who was not even looked at",
@@ -269,6 +269,6 @@ async def server_clock(connection: Connection) -> datetime:
 
 
 async def log_settings(connection: Connection) -> dict[str, str]:
-    """What decides whether the server's log holds rows' values."""
+    """Return the settings that decide whether the server's log contains values of rows."""
     rows = await connection.fetch("select name, setting from pg_settings where name = any($1)", LOG_SETTINGS)
     return {row["name"]: row["setting"] for row in rows}

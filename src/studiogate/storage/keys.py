@@ -1,5 +1,5 @@
 """Credentials. Looking one up by the id in a key is the listed exception to "every statement names one studio":
-the studio is not known before the key is.
+the studio is not known before the lookup.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,13 +44,13 @@ KEY = """
 
 
 async def read_key(connection: Connection, access: Access) -> str | None:
-    """The caller's own key as partners see it."""
+    """Return the caller's own key in wire form."""
     wire: str | None = await connection.fetchval(KEY, access.studio_id, access.credential_id)
     return wire
 
 
 async def record_use(connection: Connection, used_at: Mapping[str, datetime]) -> None:
-    """Note the last use of many credentials in one statement."""
+    """Store the last use of many credentials in one statement."""
     await connection.execute(
         """
         update credentials c set last_used_at = greatest(c.last_used_at, u.used_at)
@@ -81,7 +81,7 @@ async def create_credential(connection: Connection, access: Access, details: Map
 
 
 async def list_credentials(connection: Connection, studio_id: UUID | None) -> Sequence[Record]:
-    """Operators only: all studios' credentials, or one's."""
+    """Return the credentials of one studio, or of all studios. Operators only."""
     return await connection.fetch(
         f"select {SHOWN} from credentials c where $1::uuid is null or c.studio_id = $1 order by c.created_at", studio_id
     )
@@ -99,9 +99,9 @@ async def studio_of_credential(connection: Connection, credential_id: str) -> Re
 async def rotate_secret(
     connection: Connection, access: Access, credential_id: str, secret: bytes, overlap: timedelta
 ) -> datetime | None:
-    """Add a secret; the ones before it end after the overlap, or earlier where they would have.
+    """Add a secret; earlier ones expire after the overlap, or at their own expiry if that comes first.
 
-    Returns when the last one of those ends: with the key itself, where that comes first.
+    Return when the last of the earlier ones expires: together with the key itself, if that comes first.
     """
     ends: datetime | None = await connection.fetchval(
         """

@@ -37,7 +37,7 @@ async def read_lead(connection: Connection, access: Access, lead_id: str) -> str
     return await read_one(connection, access, LEAD, lead_id)
 
 
-# A lead whose email is a member's already is converted from the beginning.
+# A lead whose email already belongs to a member is created as converted.
 INSERT = f"""
     insert into leads (studio_id, id, email, first_name, last_name, phone, source, metadata, status, lifecycle_stage)
     select $1, $2, $3, $4, $5, $6, $7, $8, case when known then 'converted' else 'new' end,
@@ -45,7 +45,7 @@ INSERT = f"""
     from (select {IS_MEMBER.format("$3")} as known) member
     on conflict (studio_id, email) do nothing returning id"""
 
-# Locked: two who fill in the same lead do so one after the other.
+# Locks the row: concurrent transactions that fill in the same lead run one after the other.
 LOCK = """
     select id, first_name, last_name, phone, source, metadata, status, octet_length(staff_notes) as notes_bytes
     from leads
@@ -81,7 +81,8 @@ class KeptLead:
 
 @dataclass(frozen=True, slots=True)
 class LeadChange:
-    """What an update sets; None leaves it. ``metadata`` is whole; a phone can also be taken away."""
+    """The values that an update sets; None leaves a value unchanged. ``metadata`` is replaced as a whole; a phone can
+    also be removed."""
 
     first_name: str | None = None
     last_name: str | None = None
@@ -93,7 +94,8 @@ class LeadChange:
 
 
 async def insert_lead(connection: Connection, access: Access, email: str, contact: LeadContact) -> UUID | None:
-    """The new lead's id, or None where this email has one already (waiting for whoever is making it)."""
+    """Insert a lead; return its id, or None if this email already has one. Waits for a concurrent insert of the same
+    email."""
     values = (contact.first_name, contact.last_name, contact.phone, contact.source, json.dumps(dict(contact.metadata)))
     made: UUID | None = await connection.fetchval(INSERT, access.studio_id, new_id(), email, *values)
     return made

@@ -1,8 +1,8 @@
-"""How much waits to be sent, over all studios: for the operator's metrics."""
+"""Lengths of the outgoing queues over all studios, for the operator's metrics."""
 
 from studiogate.storage.database import Connection
 
-# Counted up to here: beyond it, what matters is that it is too much.
+# Counting stops here: beyond it, what matters is that it is too much.
 MOST_COUNTED = 100_000
 
 MEASURE = """
@@ -15,7 +15,7 @@ MEASURE = """
 
 
 async def measure(connection: Connection) -> dict[str, tuple[int, float]]:
-    """The worker's own question over all studios: by queue, what waits and for how long the oldest has been due."""
+    """Return, by queue, its length and for how long its oldest entry has been due. Worker only, all studios."""
     row = await connection.fetchrow(MEASURE, MOST_COUNTED)
     if row is None:
         return {}

@@ -1,4 +1,4 @@
-"""Waiting in order for something that becomes free: a connection, a place before a row."""
+"""First-in, first-out waiting for a resource: a connection, or a slot for a contended row."""
 
 import asyncio
 from collections import deque
@@ -9,7 +9,7 @@ Thing = TypeVar("Thing")
 
 
 class Turns(Generic[Thing]):
-    """Those who wait. What becomes free goes straight to whoever waits longest, so that nobody overtakes."""
+    """A queue of waiters. A freed resource goes directly to the one that waits longest, so that none overtakes."""
 
     __slots__ = ("_turns",)
 
@@ -20,7 +20,7 @@ class Turns(Generic[Thing]):
         return len(self._turns)
 
     def give(self, thing: Thing) -> bool:
-        """False where nobody waits for it."""
+        """Give the resource to the waiter that waits longest; return False if there is none."""
         while self._turns:
             turn = self._turns.popleft()
             if not turn.done():
@@ -29,7 +29,7 @@ class Turns(Generic[Thing]):
         return False
 
     async def wait(self, seconds: float, pass_on: Callable[[Thing], None]) -> Thing:
-        """``pass_on`` takes what was given at the very moment at which we gave up."""
+        """Wait for the resource; ``pass_on`` receives one that was given at the very moment the wait was abandoned."""
         turn: asyncio.Future[Thing] = asyncio.get_running_loop().create_future()
         self._turns.append(turn)
         try:

@@ -1,8 +1,8 @@
-"""A line in front of a row that everybody wants, such as a popular class.
+"""Queue requests for a contended row, such as a popular class, inside this process.
 
-Whoever waits for a row lock inside PostgreSQL holds a connection, and is woken at every commit only to wait again: each
-booking then costs as many wake-ups as there are people in the line. Here they wait in the process, in order, and cost
-nothing. It makes things quick, not right: the lock of the row is what keeps bookings in order, over all processes.
+A request that waits for the row lock in PostgreSQL holds a connection and is woken by every commit only to wait again,
+so a queue of n requests costs n wake-ups per booking. Requests that wait here, in order, hold nothing. This is an
+optimisation only: the row lock, which also covers other processes, is what keeps bookings correct.
 """
 
 from uuid import UUID
@@ -11,9 +11,9 @@ from studiogate.storage.database import OverloadedError
 from studiogate.storage.pace import Pace
 from studiogate.storage.turns import Turns
 
-# One holds the row; the other stands before it inside PostgreSQL and goes on at the very moment the row is free.
+# One holds the row lock; the other waits for it inside PostgreSQL and continues as soon as it is released.
 AT_ONCE = 2
-TURN_SECONDS = 3.0  # as long as for the lock of the row itself
+TURN_SECONDS = 3.0  # the same as the timeout of the row lock itself
 
 
 class _Line:
@@ -31,12 +31,12 @@ class Turnstile:
         self.waiting = 0  # for any row
 
     def length(self, row_id: UUID) -> int:
-        """How many wait for a row or have their turn."""
+        """Return how many requests wait for a row or have their turn."""
         line = self._lines.get(row_id)
         return 0 if line is None else line.inside + len(line.turns)
 
     def turn(self, row_id: UUID) -> "_Turn":
-        """Wait in line for a row, but not in vain and not for ever."""
+        """Wait in the queue for a row; raise OverloadedError if that takes, or would take, too long."""
         return _Turn(self, row_id)
 
     def line(self, row_id: UUID) -> _Line:
@@ -46,7 +46,7 @@ class Turnstile:
         return line
 
     def leave(self, row_id: UUID, line: _Line) -> None:
-        """The place goes to whoever waits longest."""
+        """Free the slot; it goes to the request that waits longest."""
         if line.turns.give(None):
             return
         line.inside -= 1
@@ -66,7 +66,7 @@ class Turnstile:
 
 
 class _Turn:
-    """One turn at a row; entering costs next to nothing where nobody is in the way."""
+    """One turn at a row; entering costs next to nothing without contention."""
 
     __slots__ = ("_line", "_row_id", "_turnstile")
 
