@@ -246,7 +246,7 @@ class Transaction(Lease):
                 self._database.release(self._connection)
                 raise RuntimeError("a failure inside the transaction was passed over, so nothing of it was kept")
         elif self._connection.is_closed() or self._connection.is_in_transaction():
-            # Also after a cancellation during a statement: the driver ends the statement first. Releases the locks.
+            # Also after a cancellation during a statement: the driver ends it first, then this releases the locks.
             await self._say("rollback")
         await super().__aexit__(kind, error, traceback)
 

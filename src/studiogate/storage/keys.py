@@ -11,7 +11,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.keys import Credential, Secret, credential_access
 from studiogate.storage.database import Connection, Record
 
-# Secrets that ran out long ago are not worth comparing with; a recent one still explains "expired".
+# Includes expired secrets: a match with one explains "expired".
 LOOKUP = """
     select c.studio_id, c.id, c.scopes, c.location_ids, c.expires_at, c.revoked_at, c.rate_limit,
            array_agg(s.secret_hash order by s.created_at desc) as hashes,

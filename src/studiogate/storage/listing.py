@@ -1,12 +1,12 @@
-"""How every resource is read: one row by its id, or a page of a list.
+"""Read resources: one row by its id, or a page of a list.
 
-A resource's wire columns are one SQL constant, and PostgreSQL builds the JSON: nothing of a row becomes a Python
-object on its way out. Statements are put together from constants only and kept per shape (which filters, whether
-restricted, whether there is a cursor), so that every shape has its own plan and its own index.
+A resource's wire columns are one SQL constant, and PostgreSQL builds the JSON: no row is converted to Python objects.
+Statements are assembled from constants only and cached per shape (which filters, whether restricted, whether there is
+a cursor), so that every shape has its own plan and its own index.
 
 A page is read along an index in keyset order. Where a filter takes several values (the permitted locations of a
-restricted key), each value is read along the index for itself and the few rows are merged: never a scan, never a
-sort of more than ``limit + 1`` rows a value.
+restricted key), each value is read along the index separately and the few rows are merged: never a scan, never a
+sort of more than ``limit + 1`` rows per value.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ __all__ = ["Filter", "OneOf", "Parent", "Resource", "read_one", "read_page"]
 class Filter(NamedTuple):
     """A condition with {} for its value. The text is a constant; the value goes to PostgreSQL as a parameter.
 
-    ``of_the_list``: the condition makes the list what it is (its parent in the path), so a cursor has to meet it
-    too. A cursor whose row has only left the filter still works.
+    ``of_the_list``: the condition defines the list (its parent in the path), so the cursor's row must meet it too.
+    A cursor whose row merely no longer matches a filter still works.
     """
 
     condition: str
@@ -37,7 +37,7 @@ class Filter(NamedTuple):
 
 
 class OneOf(NamedTuple):
-    """A column that takes several values, each read along its own stretch of the index."""
+    """A column that takes several values, each read along its own range of the index."""
 
     column: str
     values: Sequence[Any]
@@ -45,9 +45,9 @@ class OneOf(NamedTuple):
 
 
 class Parent(NamedTuple):
-    """A row that must exist, or the answer is not_found; the condition has {} for its id.
+    """A row that must exist, otherwise the answer is not_found; the condition has {} for its id.
 
-    ``param`` is the query parameter that names it; None where the path does.
+    ``param`` is the query parameter that names it; None if the path names it.
     """
 
     exists: str
@@ -58,7 +58,7 @@ class Parent(NamedTuple):
 async def read_one(
     connection: Connection, access: Access, resource: Resource, row_id: str | UUID, *filters: Filter
 ) -> str | None:
-    """One resource in wire form, or None where this access may not see it or it does not exist."""
+    """Return one resource in wire form, or None if it does not exist or this access may not see it."""
     values: list[Any] = [access.studio_id]
     if access.restricted or resource.columns_need_locations:
         values.append(access.location_ids)
@@ -80,7 +80,7 @@ async def read_page(
     updated_after: datetime | None = None,
     parents: Sequence[Parent] = (),
 ) -> Page | Refusal:
-    """One page of a list, or why there is none."""
+    """Return one page of a list, or the refusal that says why there is none."""
     ranges = _with_permitted(access, resource, one_of)
     values: list[Any] = [access.studio_id]
     if access.restricted or resource.columns_need_locations:
@@ -106,7 +106,7 @@ async def read_page(
     )
     row = await connection.fetchrow(page_statement(shape), *values)
     if row is not None and row["rows"] is None and row["found"]:
-        # Too many bytes, which is rare: only then is it worked out how many rows fit.
+        # Too many bytes, which is rare: only then is the number of rows that fit computed.
         row = await connection.fetchrow(page_statement(shape._replace(cut=True)), *values)
         return _outcome(row, page, parents, cut=True)
     return _outcome(row, page, parents)

@@ -17,16 +17,16 @@ NAMED = """
 
 
 async def write_logo(connection: Connection, access: Access, logo: Logo) -> None:
-    """Store the studio's logo in place of the one before."""
+    """Store the studio's logo, replacing the previous one."""
     await connection.execute(WRITE, access.studio_id, *logo)
 
 
 async def remove_logo(connection: Connection, access: Access) -> bool:
-    """Return whether there was a logo."""
+    """Remove the studio's logo; return whether there was one."""
     return bool(await connection.fetchval(REMOVE, access.studio_id))
 
 
 async def find_logo(connection: Connection, studio_slug: str, name: str) -> Logo | None:
-    """The logo at an address. A logo is public, so the address is all that a visitor needs."""
+    """Return the logo at an address. A logo is public, so the address is all that a visitor needs."""
     row = await connection.fetchrow(NAMED, studio_slug, name)
     return None if row is None else Logo(**dict(row))

@@ -1,4 +1,4 @@
-"""The queue of mails. One is claimed by moving its due time ahead: if the claimer dies, it falls due again."""
+"""The mail queue. A mail is claimed by moving its due time ahead: if the claimer dies, it becomes due again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ QUEUE = """
     select $1, wanted.id, $2, wanted.kind, wanted.recipient
     from unnest($3::uuid[], $4::text[], $5::text[]) wanted(id, kind, recipient)"""
 
-# One submission at a time may ask for an address: the count that follows sees what the one before has queued.
+# Serializes submissions per address: the count that follows then sees what the previous submission queued.
 LOCK_RECIPIENT = (
     "select pg_advisory_xact_lock(hashtextextended('confirmation ' || $1::uuid::text || ' ' || $2::text, 0))"
 )
@@ -49,7 +49,7 @@ CLAIM = """
 
 SENT = "update mails set status = 'sent', sent_at = clock_timestamp(), problem = null where studio_id = $1 and id = $2"
 
-# $3 seconds until the next try, null: there is none.
+# $3 is the number of seconds until the next attempt; null: there is none.
 FAILED = """
     update mails set problem = $4, status = case when $3::integer is null then 'failed' else 'queued' end,
                      due_at = clock_timestamp() + coalesce($3, 0) * interval '1 second'
@@ -74,19 +74,19 @@ async def queue(connection: Connection, access: Access, submission_id: UUID, mai
 
 
 async def lock_and_count_confirmations(connection: Connection, access: Access, recipient: str) -> int:
-    """Count the confirmations queued for an address within the hour, and keep others from it until the commit."""
+    """Lock an address until the commit; return how many confirmations were queued for it within the last hour."""
     await connection.execute(LOCK_RECIPIENT, access.studio_id, recipient)
     count: int = await connection.fetchval(CONFIRMATIONS_WITHIN_THE_HOUR, access.studio_id, recipient)
     return count
 
 
 async def studios_with_due_mails(connection: Connection) -> list[UUID]:
-    """The worker's own question over all studios."""
+    """Return the studios with due mails. Worker only, all studios."""
     return [row["studio_id"] for row in await connection.fetch(STUDIOS_WITH_DUE_MAILS)]
 
 
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
-    """Mails that are ours to send until the lease ends, with all that their text is made of."""
+    """Claim due mails until the lease ends; return them with everything that their text needs."""
     return [dict(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
 
 
@@ -101,6 +101,6 @@ async def mark_failed(
 
 
 async def forget(connection: Connection, access: Access, at_most: int) -> int:
-    """Mails that were sent, or given up, a week ago."""
+    """Delete mails older than a week that were sent or have failed; return how many."""
     status: str = await connection.execute(FORGET, access.studio_id, at_most)
     return int(status.rpartition(" ")[2])

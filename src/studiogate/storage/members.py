@@ -70,7 +70,7 @@ INSERT = f"""
 async def insert_member(
     connection: Connection, access: Access, email: str, first_name: str, last_name: str, phone: str | None
 ) -> str | None:
-    """The new member in wire form, or None where this email has one already."""
+    """Insert a member; return it in wire form, or None if this email already has one."""
     wire: str | None = await connection.fetchval(
         INSERT, access.studio_id, new_id(), email, first_name, last_name, phone
     )

@@ -1,6 +1,6 @@
 """Schema migrations: plain SQL in dbmate's format, applied once each, in order, under an advisory lock.
 
-A migration that was applied must never change: its checksum is kept and compared.
+An applied migration must never change: its checksum is stored and compared.
 """
 
 import hashlib
@@ -11,13 +11,13 @@ from importlib import resources
 
 from studiogate.storage.database import Connection
 
-LOCK = 7_311_925_002_117_402  # an arbitrary number of our own: one migrator at a time on a database
+LOCK = 7_311_925_002_117_402  # an arbitrary number of our own: one migrator at a time per database
 ONE_AT_A_TIME = "select pg_advisory_xact_lock($1)"
 UP, DOWN = "-- migrate:up", "-- migrate:down"
 
 
 class MigrationError(Exception):
-    """The database's history and ours do not agree."""
+    """The database's migration history does not match ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-@cache  # Asked by every /readyz, also of a process that can no longer read the files.
+@cache  # Called by every /readyz, also in a process that can no longer read the files.
 def migrations() -> list[Migration]:
     folder = resources.files("studiogate.storage") / "migrations"
     files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
@@ -45,7 +45,7 @@ def _read(filename: str, text: str) -> Migration:
 
 
 async def pending(connection: Connection) -> list[Migration]:
-    """What is not applied yet. Raises where an applied migration is unknown here or has changed."""
+    """Return migrations that are not applied yet; raise if an applied migration is unknown here or has changed."""
     applied = await _applied(connection)
     known = {migration.version: migration for migration in migrations()}
     for version, checksum in applied.items():
@@ -59,7 +59,7 @@ async def pending(connection: Connection) -> list[Migration]:
 
 
 async def migrate(connection: Connection, only: Collection[str] | None = None) -> list[Migration]:
-    """Apply what is pending, each migration in a transaction of its own; return what was applied.
+    """Apply pending migrations, each in its own transaction; return those that were applied.
 
     ``only`` are the versions to apply, for a backup of an earlier schema.
     """
@@ -74,13 +74,13 @@ async def migrate(connection: Connection, only: Collection[str] | None = None) -
 
 
 async def _apply(connection: Connection, migration: Migration) -> bool:
-    """Whether it was applied by us. The lock ends with the transaction and not with the session, which need not be the
-    same for two transactions behind a connection pooler."""
+    """Apply a migration; return False if another process did so first. The lock belongs to the transaction and not to
+    the session: behind a connection pooler, two transactions need not share a session."""
     async with connection.transaction():
         await connection.execute(ONE_AT_A_TIME, LOCK)
         if migration.version in await _applied(connection):
             return False
-        # A migration that cannot get its lock gives up rather than queue every request behind it.
+        # A migration that cannot get its lock fails instead of making every request queue behind it.
         await connection.execute("set local lock_timeout = '5s'; set local statement_timeout = '10min'")
         await connection.execute(migration.sql)
         await connection.execute(

@@ -1,6 +1,6 @@
-"""Being woken by PostgreSQL: one connection of its own that listens, and opens again when it is lost.
+"""Receive PostgreSQL notifications on a dedicated connection, which is reopened when it is lost.
 
-A bell, not a message: whoever is woken looks into the tables, and looks there now and then without a bell too.
+A notification is a signal, not a message: its receivers read the tables, and also poll them now and then without one.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from studiogate.storage.health import is_read_only
 from studiogate.storage.servers import Servers
 
 AGAIN_SECONDS = 1.0
-# A listener sends nothing, so only a question shows that its server hangs, or no longer is the one that is written to.
+# A listener sends nothing, so only a probe shows that its server hangs or is no longer the primary.
 PROBE_SECONDS = 15.0
 PROBE_ANSWER_SECONDS = 5.0
 MOST_WAITING = 1_000
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 
 class Listener:
-    """Calls ``heard`` with a studio's id whenever events of the studio got their numbers."""
+    """Calls ``heard`` with a studio's id whenever events of the studio have been numbered."""
 
     def __init__(self, dsn: str, heard: Callable[[UUID], None]) -> None:
         self._servers = Servers(dsn)
@@ -80,7 +80,7 @@ async def _happens(event: asyncio.Event, within: float) -> bool:
 
 
 class Bells:
-    """Readers that wait for a studio's next event. It listens from the first one on."""
+    """Readers that wait for a studio's next event. Listening starts with the first reader."""
 
     def __init__(self, dsn: str) -> None:
         self._listener = Listener(dsn, self._ring)
@@ -89,7 +89,8 @@ class Bells:
         self._closed = False
 
     async def wait(self, studio_id: UUID, seconds: float) -> bool:
-        """True after a bell or when the time is up; False, at once, when too many wait or the process is ending."""
+        """Return True after a notification or when the time is up; return False at once if too many readers wait or the
+        process is shutting down."""
         if self._closed or self._count >= MOST_WAITING:
             return False
         self._listener.start()
@@ -118,7 +119,7 @@ class Bells:
                 bell.set_result(None)
 
     def send_home(self) -> None:
-        """Nobody waits any longer: the process wants to end."""
+        """End all waits, because the process is shutting down."""
         self._closed = True
         for studio_id in list(self._waiting):
             self._ring(studio_id)

@@ -1,7 +1,7 @@
-"""The lists in which an operator finds an id. Each is declared once; filters that are not given take no part.
+"""Lists in which operators look up ids. Each is declared once; filters that are not given do not apply.
 
-``$1`` is the studio, the others are the filters in their order, the last one is the limit. Newest or next rows come
-first, so a limited list shows what is most likely looked for.
+``$1`` is the studio, followed by the filters in their order and the limit. Newest or next rows come first, so a
+limited list shows the most likely candidates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from studiogate.storage.database import Connection, Record
 
 
 class OperatorList(NamedTuple):
-    """``columns`` are the SQL of what is shown, by name; ``filters`` the conditions, with {} for the parameter."""
+    """``columns`` maps the names shown to their SQL; ``filters`` maps names to conditions, with {} for the parameter."""
 
     kind: str
     columns: Mapping[str, str]
@@ -30,7 +30,7 @@ CLASS = "(select c.title from classes c where c.studio_id = t.studio_id and c.id
 CLASS_START = "(select c.start_time from classes c where c.studio_id = t.studio_id and c.id = t.class_id)"
 LOCATION = "(select l.name from locations l where l.studio_id = t.studio_id and l.id = t.location_id)"
 TIMEZONE = "(select s.timezone from studios s where s.studio_id = t.studio_id)"
-# The studio's calendar day. As bounds on the instant, so that an index serves.
+# The studio's calendar day, as bounds on the instant so that an index can be used.
 ON_DATE = (
     "t.start_time >= ({0}::date::timestamp at time zone " + TIMEZONE + ")"
     " and t.start_time < (({0}::date + 1)::timestamp at time zone " + TIMEZONE + ")"
@@ -171,7 +171,7 @@ STUDIOS = """
 async def listed(
     connection: Connection, access: Access, kind: str, given: Mapping[str, Any], limit: int
 ) -> Sequence[Record]:
-    """The rows of a list that meet the filters in ``given``, at most ``limit``."""
+    """Return the rows of a list that meet the filters in ``given``, at most ``limit``."""
     wanted = LISTS[kind]
     conditions = ["t.studio_id = $1"]
     values = [access.studio_id]
@@ -184,5 +184,5 @@ async def listed(
 
 
 async def studios(connection: Connection, after: str | None, limit: int) -> Sequence[Record]:
-    """Operators only: the studios by slug."""
+    """Return the studios, ordered by slug. Operators only."""
     return await connection.fetch(STUDIOS, after, limit)

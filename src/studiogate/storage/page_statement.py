@@ -1,4 +1,4 @@
-"""The statement that reads one page of a list, put together from constants and kept per shape."""
+"""The statement that reads one page of a list, assembled from constants and cached per shape."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +11,7 @@ from studiogate.domain.paging import MAXIMUM_ROWS_BYTES
 class Resource:
     """A table as partners see it. ``alias`` is the table's name inside ``columns``, ``joins`` and conditions.
 
-    There is one of each, so that it is itself and not its text that a kept statement is found by.
+    There is one instance per resource, so cached statements are looked up by its identity, not by its text.
     """
 
     table: str
@@ -22,16 +22,16 @@ class Resource:
     descending: bool = True
     # What a restricted key may see, with {} for the permitted locations; None: the resource is studio-wide.
     permitted: str | None = None
-    # The column along which a restricted key's pages are read, where the table has one.
+    # The column along which a restricted key's pages are read, if the table has one.
     located_by: str | None = None
-    # The moment of the last change that readers see, where it is not the column of that name.
+    # The time of the last change that readers see, if it is not the column of that name.
     updated_at: str | None = None
     # The wire columns themselves need the permitted locations (as $2, null for an unrestricted key).
     columns_need_locations: bool = False
 
 
 class Placeholders:
-    """Hands out $1, $2, … in the order in which the values are passed."""
+    """Generates $1, $2, … in the order in which the values are passed."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -45,7 +45,7 @@ class Placeholders:
 
 
 def permitted_conditions(resource: Resource, restricted: bool, locations: str) -> list[str]:
-    """Conditions that name the permitted locations, so that the parameter always has its type."""
+    """Return conditions that use the permitted locations, so that the parameter always has a type."""
     if not restricted:
         return [f"{locations}::uuid[] is null"]
     if resource.permitted is None:
@@ -54,7 +54,7 @@ def permitted_conditions(resource: Resource, restricted: bool, locations: str) -
 
 
 class Shape(NamedTuple):
-    """Everything that decides the text of a page's statement, and nothing of its values."""
+    """Everything that determines the text of a page's statement, without its values."""
 
     resource: Resource
     restricted: bool
@@ -63,7 +63,7 @@ class Shape(NamedTuple):
     ranges: tuple[tuple[str, str], ...]
     filters: tuple[tuple[str, bool], ...]
     parents: tuple[str, ...]
-    # The page is too large as a whole: it ends before the row that would be too much.
+    # The whole page would be too large: it ends before the first row that does not fit.
     cut: bool = False
 
 
@@ -73,7 +73,7 @@ def page_statement(shape: Shape) -> str:
 
 
 class _PageStatement:
-    """Puts one page's statement together. Placeholders are numbered in the order in which read_page passes values."""
+    """Assembles one page's statement. Placeholders are numbered in the order in which read_page passes values."""
 
     def __init__(self, shape: Shape) -> None:
         places = Placeholders()
@@ -113,7 +113,7 @@ class _PageStatement:
             from {sized if self.cut else "page"}"""
 
     def _whole_rows(self) -> str:
-        """All rows, or none where they are too many bytes: adding up lengths is what nearly every page needs."""
+        """Return SQL for all rows, or none if they have too many bytes. Nearly every page needs only this sum."""
         fits = f"filter (where number <= {self.limit})"
         return f"""case when sum(octet_length(wire) + 1) {fits} <= {MAXIMUM_ROWS_BYTES}
                         then string_agg(wire, ',' order by number) {fits} end as rows,
@@ -121,7 +121,7 @@ class _PageStatement:
                    max(id::text) filter (where number = {self.limit}) as last_id"""
 
     def _cut_rows(self) -> str:
-        """As many rows as fit, at least one."""
+        """Return SQL for as many rows as fit, at least one."""
         fits = f"filter (where number <= {self.limit} and (size <= {MAXIMUM_ROWS_BYTES} or number = 1))"
         return f"""string_agg(wire, ',' order by number) {fits} as rows,
                    count(*) as found, count(*) {fits} as kept,
@@ -139,11 +139,11 @@ class _PageStatement:
             from {self.resource.table} {self.alias} where {where}),"""
 
     def _source(self) -> str:
-        """The rows, at most limit + 1 from every range.
+        """Return SQL for the rows, at most limit + 1 per range.
 
-        What changed since an instant is all rows made since, read along the list's own index, and the older ones that
-        were touched since. In another order than that of creation the two cannot be told apart: there the index is
-        walked and filtered.
+        The rows changed since an instant are all rows created since, read along the list's own index, and the older
+        rows that were updated since. If the list is not ordered by creation, the two cannot be separated: the index is
+        scanned and filtered.
         """
         if self.updated_after is None:
             return self._along_the_index([])
@@ -155,7 +155,7 @@ class _PageStatement:
         return f"{since} union all {self._among_the_changes([f'{made} < {self.updated_after}', touched])}"
 
     def _along_the_index(self, conditions: list[str]) -> str:
-        """In the list's order from the first row on, each range for itself, ended by the limit."""
+        """Return SQL that reads rows in the list's order, each range separately, up to the limit."""
         arm = self._rows(
             [*conditions, *(f"{self.alias}.{column} = {name}.value" for name, column, _, _ in self.ranges)]
         )
@@ -168,8 +168,8 @@ class _PageStatement:
         return f"(select arm.* from {unnested} cross join lateral {limited} arm)"
 
     def _among_the_changes(self, conditions: list[str]) -> str:
-        """Exactly the changed rows, all ranges at once. The fence (offset 0) keeps the planner from walking the whole
-        list in its order and filtering, which is what it would do for the sake of the limit."""
+        """Return SQL for exactly the changed rows, all ranges at once. The optimization fence (offset 0) keeps the
+        planner from scanning the whole list in order and filtering, which it would do because of the limit."""
         ranges = [f"{self.alias}.{column} = any({place}::{type_}[])" for _, column, type_, place in self.ranges]
         changed = self._rows([*conditions, *ranges])
         order = self.order.format("")

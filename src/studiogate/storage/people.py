@@ -1,8 +1,8 @@
 """What leads, members and submissions have in common: the email of a person.
 
-A lead and a member of one email may be created at the same moment, in two transactions that do not see each other.
-Whoever creates either of them, or links a submission to them, first takes the lock on the email; the next statement
-then sees what the other one has committed.
+A lead and a member with the same email may be created at the same time, in two transactions that do not see each other.
+A transaction that creates either of them, or links a submission to them, first takes the lock on the email; its next
+statement then sees what the other one has committed.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.storage.database import Connection
 
-# So many locks stand for all emails of a studio: an import of 100,000 members must not need 100,000 of them.
+# The number of locks for all emails of a studio: an import of 100,000 members must not need 100,000 locks.
 BUCKETS = 1024
 EMAIL_LOCK = f"pg_advisory_xact_lock(hashtext('email ' || $1), hashtext({{}}) & {BUCKETS - 1})"
 LOCK_EMAIL = f"select {EMAIL_LOCK.format('$2')}"
 
-# A profile with the role "lead" is somebody who has not become a member yet.
+# A profile with the role "lead" is a person who has not become a member yet.
 IS_MEMBER = "exists (select from members m where m.studio_id = $1 and m.email = {} and m.role <> 'lead')"
 
 LOCK_LEADS = f"""
@@ -34,7 +34,7 @@ ADOPT_SUBMISSIONS = """
 
 
 async def lock_email(connection: Connection, access: Access, email: str) -> None:
-    """Wait for others who create a person with this email; held until the transaction ends."""
+    """Lock an email until the transaction ends, after waiting for transactions that create a person with it."""
     await connection.execute(LOCK_EMAIL, str(access.studio_id), email)
 
 
@@ -49,5 +49,5 @@ async def convert(connection: Connection, access: Access, lead_ids: Sequence[UUI
 
 
 async def adopt_submissions(connection: Connection, access: Access, emails: Sequence[str]) -> None:
-    """Give members the verified submissions that were made with their emails before: a waiver counts."""
+    """Link earlier verified submissions to the members with their emails, so that a waiver among them counts."""
     await connection.execute(ADOPT_SUBMISSIONS, access.studio_id, emails)

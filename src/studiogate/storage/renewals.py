@@ -1,6 +1,6 @@
-"""Memberships whose state time or a payment changes, and what their renewals leave behind.
+"""Memberships whose state changes with time or a payment, and the records of their renewals.
 
-The rows of the members are locked, so nobody else moves their credits meanwhile.
+The members' rows are locked, so no other transaction changes their credits meanwhile.
 """
 
 import json
@@ -19,7 +19,7 @@ from studiogate.storage.ids import new_id, read_id
 
 STATE = ", ".join(f"s.{column}" for column in MembershipState._fields)
 
-# The prices that a membership may renew by: its own, and the recurring ones of its product.
+# The prices at which a membership may renew: its own, and the recurring ones of its product.
 DUE_MEMBERSHIPS = f"""
     select s.id, s.member_id, s.product_id, s.price_id, {STATE}, studio.timezone, clock_timestamp() as now,
            (select coalesce(json_agg(p), '[]') from prices p
@@ -36,8 +36,8 @@ WRITE_STATE = f"""
 
 KEEP_PRICE = "update memberships set price_id = $3 where studio_id = $1 and id = $2 and price_id is distinct from $3"
 
-# $1 studio, $2 purchase, $3 membership, $4 and $5 the period, $6 the price. A period is bought once: where staff have
-# moved the end of a membership back to a moment from which it was renewed before, there is nothing to buy.
+# $1 studio, $2 purchase, $3 membership, $4 and $5 the period, $6 the price. A period is purchased once: if staff have
+# moved the end of a membership back to a time from which it was renewed before, no purchase is made.
 RENEW = """
     with bought as (
         insert into purchases (studio_id, id, member_id, product_id, product_key, product_type, quantity, amount_total,
@@ -57,7 +57,7 @@ RENEW = """
 RESET_CREDITS = """
     insert into credit_ledger (studio_id, id, membership_id, delta, reason) values ($1, $2, $3, $4, 'renewed')"""
 
-# The purchase with its renewal, and whether another renewal of the membership is failed.
+# The purchase with its renewal, and whether the payment of another renewal of the membership has failed.
 PURCHASE = """
     select u.member_id, u.status, r.membership_id, exists (
                select from renewals other
@@ -104,7 +104,7 @@ async def write_state(connection: Connection, access: Access, membership_id: UUI
 async def record_renewals(
     connection: Connection, access: Access, membership_id: UUID, price_id: UUID, renewals: Sequence[Renewal]
 ) -> list[UUID]:
-    """The purchases and ledger lines of new periods; returns the ids of the purchases."""
+    """Insert the purchases and ledger entries of new periods; return the ids of the purchases."""
     await connection.execute(KEEP_PRICE, access.studio_id, membership_id, price_id)
     purchases = []
     for renewal in renewals:
@@ -119,7 +119,7 @@ async def record_renewals(
 
 
 async def lock_member_of_purchase(connection: Connection, access: Access, purchase_id: UUID) -> bool:
-    """Lock the row of the purchase's member, which never changes; False where there is no such purchase."""
+    """Lock the purchase's member, which never changes; return False if there is no such purchase."""
     locked = await connection.fetchval(
         """
         select m.id from members m where m.studio_id = $1 and m.id = (
