@@ -34,20 +34,21 @@ ACTIVE_INSTRUCTOR = Filter("i.active")
 
 
 def policy_minutes(member: str, default: str) -> str:
-    """A policy member of class ``c``: the class beats its type, that the location, that the studio.
+    """Return SQL for a policy member of class ``c``: the class overrides its type, the type the location, the location
+    the studio.
 
-    ``->`` keeps an override of null apart from an absent one; ``#>>`` then makes it SQL's null.
+    ``->`` distinguishes an override of null from an absent one; ``#>>`` then converts it to SQL's null.
     """
     levels = ", ".join(f"{level}.policy->'{member}'" for level in ("c", "class_type", "location", "studio"))
     return f"make_interval(mins => (coalesce({levels}, '{default}') #>> '{{}}')::integer)"
 
 
-# The clock turns a scheduled class into one in progress and then into a completed one.
+# With time, a scheduled class becomes one in progress and then a completed one.
 CLASS_STATUS = """
     case when c.status = 'cancelled' then 'cancelled' when now() < c.start_time then 'scheduled'
          when now() < c.end_time then 'in_progress' else 'completed' end"""
 
-# The clock changes what readers see of a class, its status, without writing to its row.
+# The status, which readers see, changes with time, without a write to the row.
 CLASS_UPDATED_AT = """
     greatest(c.updated_at, case when c.status = 'cancelled' or now() < c.start_time then null
                                 when now() < c.end_time then c.start_time else c.end_time end)"""
@@ -62,7 +63,7 @@ CLASS_COLUMNS = f"""
     c.start_time - {policy_minutes("promotion_cutoff_minutes", "60")} as promotion_cutoff_at,
     {CLASS_UPDATED_AT} as updated_at"""
 
-# $1 and not c.studio_id: else a page of classes is joined by hashing every studio's locations and types.
+# $1 and not c.studio_id: otherwise a page of classes is joined by hashing every studio's locations and types.
 CLASS_JOINS = """
     join studios studio on studio.studio_id = $1
     left join locations location on location.studio_id = $1 and location.id = c.location_id
@@ -80,7 +81,7 @@ CLASS = Resource(
     updated_at=CLASS_UPDATED_AT,
 )
 
-# Each status as a stretch of the start_time index; no class lasts longer than a week.
+# Each status as a range of the start_time index; no class lasts longer than a week.
 CLASS_STATUS_FILTERS = {
     "scheduled": Filter("c.status = 'scheduled' and c.start_time > now()"),
     "in_progress": Filter(
@@ -91,7 +92,7 @@ CLASS_STATUS_FILTERS = {
     "cancelled": Filter("c.status = 'cancelled'"),
 }
 
-# The spots of a class are those of its room, where the class lets members choose; row by row as the room shows them.
+# The spots of a class are those of its room, if the class lets members choose; ordered row by row, as in the room.
 SPOT = Resource(
     table="""(
         select k.id as class_id, k.location_id, p.*,
@@ -130,7 +131,7 @@ async def list_rooms(
 
 
 def _at_location(access: Access, location_id: str | None) -> tuple[Sequence[OneOf], Sequence[Parent]]:
-    """A location filter reads along one stretch of the index; a location that is not permitted does not exist."""
+    """Return the index range and parent of a location filter; a location that is not permitted does not exist."""
     if location_id is None:
         return (), ()
     exists = PERMITTED_LOCATION_EXISTS if access.restricted else LOCATION_EXISTS
@@ -154,7 +155,7 @@ async def list_instructors(connection: Connection, access: Access, page: PageReq
 
 
 async def read_instructor(connection: Connection, access: Access, instructor_id: str) -> str | None:
-    """Inactive ones too: past classes keep naming them."""
+    """Return an instructor, also an inactive one: past classes still refer to it."""
     return await read_one(connection, access, INSTRUCTOR, instructor_id)
 
 

@@ -1,7 +1,7 @@
-"""Connecting to the configured servers: one after the other, each within its own time, until one takes writes.
+"""Connect to the configured servers: one after the other, each with its own timeout, until one accepts writes.
 
-The driver takes several hosts in a URL too, but has one timeout for all of them: a first host that hangs would use it
-up. It also passes libpq's ``connect_timeout`` on to the server, which refuses it.
+The driver also supports several hosts in a URL, but has one timeout for all of them: a first host that hangs would use
+it up. It also passes libpq's ``connect_timeout`` on to the server, which rejects it.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ from studiogate.storage.failures import (
 )
 
 CONNECT_SECONDS = 5.0
-CONNECT_SECONDS_EACH = 2.0  # of several
-# What a pooler passes on at the start of a session (PgBouncer does); anything else it refuses.
+CONNECT_SECONDS_EACH = 2.0  # per server, if there are several
+# The settings that a pooler (PgBouncer) passes on at the start of a session; it rejects all others.
 PASSED_ON = ("application_name", "timezone")
 # Settings that make some work cheaper and that nothing depends on.
 OPTIONAL = ("synchronous_commit", "enable_sort")
 REFUSED_PARAMETER = "unsupported startup parameter"
-STATEMENTS_KEPT = 500  # all that a process ever says, for as long as the connection lives
+STATEMENTS_KEPT = 500  # all statements that a process ever sends, cached for the lifetime of the connection
 
 
 class Server(NamedTuple):
-    """One host of the URL: its name for messages, and a URL with it alone."""
+    """One host of the URL: its name for messages, and a URL with only this host."""
 
     name: str
     url: str
@@ -54,8 +54,8 @@ class Servers:
         self._poolers: set[Server] = set()
 
     async def connect(self, session: Mapping[str, str], target: str = "primary") -> Connection:
-        """Connect to the first server that answers in time and is what is wanted. What the URL says of
-        ``target_session_attrs`` goes before ``target``."""
+        """Connect to the first server that answers in time and has the wanted role. ``target_session_attrs`` in the URL
+        takes precedence over ``target``."""
         problems: list[str] = []
         standby = False
         for index in self._order():
@@ -95,7 +95,7 @@ class Servers:
         return connection
 
     async def _connect_to_pooler(self, server: Server, session: Mapping[str, str], target: str) -> Connection:
-        """A pooler takes no settings with a new session, so they have to be the role's own."""
+        """Connect through a pooler, which accepts no settings for a new session: they must be set on the role."""
         connection = await self._open(server, {name: session[name] for name in session if name in PASSED_ON}, target)
         try:
             async with asyncio.timeout(self.connect_seconds):
@@ -119,7 +119,7 @@ class Servers:
 
 
 def _each(parts: SplitResult, options: dict[str, str]) -> list[Server]:
-    """The hosts, which stand before the path or, as for sockets, in the query."""
+    """Return the hosts of a URL, which are before the path or, as for sockets, in the query."""
     credentials, at, hosts = parts.netloc.rpartition("@")
     if hosts or "host" not in options:
         return [

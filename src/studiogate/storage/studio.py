@@ -29,7 +29,7 @@ PERMITTED_LOCATION_EXISTS = LOCATION_EXISTS + " and l.id = any($2)"
 
 
 async def read_studio(connection: Connection, access: Access, origin: str) -> str | None:
-    """The studio as partners see it. ``origin`` is this service's address: a stored logo is served there."""
+    """Return the studio in wire form. ``origin`` is this service's address: a stored logo is served there."""
     wire: str | None = await connection.fetchval(STUDIO, access.studio_id, origin + PREFIX)
     return wire
 
@@ -43,7 +43,7 @@ async def read_location(connection: Connection, access: Access, location_id: str
 
 
 async def find_studio(connection: Connection, slug: str) -> Record | None:
-    """Operators only: a studio by its slug."""
+    """Return a studio by its slug. Operators only."""
     return await connection.fetchrow("select studio_id, name, test from studios where slug = $1", slug)
 
 
@@ -53,7 +53,7 @@ async def slug_of(connection: Connection, access: Access) -> str:
 
 
 async def any_studio(connection: Connection) -> bool:
-    """Operators only: whether the database holds anything yet."""
+    """Return whether the database contains any studio yet. Operators only."""
     return bool(await connection.fetchval("select exists (select from studios)"))
 
 
@@ -63,7 +63,7 @@ async def location_ids(connection: Connection, access: Access) -> set[UUID]:
 
 
 async def country_of(connection: Connection, access: Access) -> str | None:
-    """Where a phone number without a country code is from."""
+    """Return the country that is assumed for phone numbers without a country code."""
     country: str | None = await connection.fetchval(
         "select country from studios where studio_id = $1", access.studio_id
     )

@@ -1,7 +1,8 @@
-"""Uploaded files on the disk: below the data folder, outside any web root, under random names.
+"""Uploaded files on disk: below the data folder, outside any web root, under random names.
 
-A file is written to ``incoming`` and moved to its place after its row is committed. So a file in ``incoming`` is
-being written, or its writer has died: housekeeping then moves it to its place if it has a row and removes it if not.
+A file is written to ``incoming`` and moved to its final path after its row is committed. So a file in ``incoming`` is
+being written, or its writer has died: housekeeping then moves it to its final path if it has a row, and removes it if
+it has none.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ class DiskFullError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class UploadFolder:
-    """Where the files of all studios are."""
+    """The folder with the files of all studios."""
 
     data: Path
 
@@ -42,22 +43,22 @@ class UploadFolder:
         return self.data / FOLDER / str(studio_id) / name[:2] / name
 
     def has_room(self, free_mebibytes: int) -> bool:
-        """Whether the disk has at least so much free space. Asked of the nearest folder that exists."""
+        """Return whether the disk has at least so much free space, measured at the nearest folder that exists."""
         folder = next(each for each in (self.data, *self.data.absolute().parents) if each.exists())
         return shutil.disk_usage(folder).free >= free_mebibytes * 1024 * 1024
 
     def find(self, studio_id: UUID, name: str) -> Path:
-        """Where a file is now; in the moment after its commit it may not have been moved yet."""
+        """Return the current path of a file, which may not have been moved yet just after its commit."""
         kept = self.kept(studio_id, name)
         return kept if kept.exists() else self.incoming(studio_id, name)
 
     def has(self, studio_id: UUID, name: str) -> bool:
-        """Whether a file is there, also while it is moved."""
+        """Return whether a file exists, also while it is being moved."""
         kept = self.kept(studio_id, name)
         return kept.exists() or self.incoming(studio_id, name).exists() or kept.exists()
 
     def files(self) -> Iterator[tuple[UUID, str]]:
-        """Studios and names of all files that have been in their place for a while."""
+        """Yield the studio and name of every file that has been at its final path for a while."""
         before = clock.timestamp() - ABANDONED_SECONDS
         for path in (self.data / FOLDER).glob("*-*/??/*"):
             with contextlib.suppress(FileNotFoundError, ValueError):
@@ -65,13 +66,13 @@ class UploadFolder:
                     yield UUID(path.parent.parent.name), path.name
 
     def keep(self, studio_id: UUID, name: str) -> None:
-        """Put a file whose row is committed into its place."""
+        """Move a file whose row is committed to its final path."""
         target = self.kept(studio_id, name)
         self.make_private(target.parent)
         self.incoming(studio_id, name).replace(target)
 
     def make_private(self, folder: Path) -> None:
-        """With every folder above it that is ours: ``parents=True`` would make those for all to read."""
+        """Create a private folder, with its parents that are ours: ``parents=True`` would make those readable by all."""
         self.data.mkdir(parents=True, exist_ok=True)
         for each in (*reversed(folder.relative_to(self.data).parents), folder.relative_to(self.data)):
             (self.data / each).mkdir(mode=0o700, exist_ok=True)
@@ -81,7 +82,7 @@ class UploadFolder:
         self.incoming(studio_id, name).unlink(missing_ok=True)
 
     def abandoned(self) -> dict[UUID, list[str]]:
-        """Files in ``incoming`` that nobody has written to for a while, by studio."""
+        """Return the files in ``incoming`` that have not been written to for a while, by studio."""
         before = clock.timestamp() - ABANDONED_SECONDS
         found: dict[UUID, list[str]] = {}
         for path in (self.data / FOLDER / INCOMING).glob("*/*"):
@@ -93,7 +94,7 @@ class UploadFolder:
 
 @contextmanager
 def _told_as_full() -> Iterator[None]:
-    """Whatever keeps a file from being written (a full disk, a quota of the system's, a folder that is gone)."""
+    """Raise DiskFullError for whatever prevents writing a file (a full disk, a system quota, a missing folder)."""
     try:
         yield
     except OSError as error:
@@ -101,7 +102,7 @@ def _told_as_full() -> Iterator[None]:
 
 
 class IncomingFile:
-    """A file while it arrives: counted, hashed, and gone again unless it is kept."""
+    """A file while it is received: its bytes are counted and hashed; it is removed again unless it is kept."""
 
     def __init__(self, folder: UploadFolder, studio_id: UUID) -> None:
         self.name = secrets.token_hex(16)
@@ -127,7 +128,7 @@ class IncomingFile:
         return self._hash.digest()
 
     def finish(self) -> None:
-        """Everything is on the disk, the name included: from here on a row may name it."""
+        """Sync the file and its directory entry to disk: from here on a row may refer to it."""
         with _told_as_full():
             self.stream.flush()
             os.fsync(self.stream.fileno())
@@ -138,7 +139,7 @@ class IncomingFile:
                 os.close(folder)
 
     def keep(self) -> None:
-        """Put the file into its place, now that its row is committed. Where that fails it stays in ``incoming``, where
+        """Move the file to its final path, now that its row is committed. If that fails, it stays in ``incoming``, where
         readers find it too, and housekeeping moves it later."""
         self._has_row = True
         with contextlib.suppress(OSError):
@@ -150,8 +151,8 @@ class IncomingFile:
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        """Remove the file unless it has a row, or may have one: whoever was cancelled, or lost the database during the
-        COMMIT, cannot know. Housekeeping finds out."""
+        """Remove the file unless it has a row, or may have one: after a cancellation, or a connection lost during
+        COMMIT, that is unknown. Housekeeping finds out."""
         self.stream.close()
         unknown = isinstance(error, UnknownOutcomeError) or not isinstance(error, Exception | None)
         if not self._has_row and not unknown:

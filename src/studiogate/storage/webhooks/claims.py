@@ -1,6 +1,6 @@
-"""What delivering asks of the database: which studios, a lease on what is due, and the outcomes.
+"""Statements for delivering webhooks: find studios with due deliveries, lease deliveries, store the outcomes.
 
-The worker's claims are the listed exception to "(connection, access, …)": finding the studios looks at all of them.
+The worker's claims are the listed exception to "(connection, access, …)": finding the studios reads all of them.
 Everything else names one studio.
 """
 
@@ -15,8 +15,8 @@ from studiogate.storage.database import Connection
 from studiogate.storage.events import EVENT
 from studiogate.storage.webhooks.deliveries import VISIBLE
 
-# $1 studio, $2 and $3 attempts under way by endpoint in this process, $4 attempts an endpoint may have under way,
-# $5 the claim, $6 the lease. An endpoint that keeps failing gets one at a time: it holds up little then.
+# $1 studio, $2 and $3 attempts in progress by endpoint in this process, $4 the most attempts in progress per endpoint,
+# $5 the claim, $6 the lease. An endpoint that keeps failing gets one attempt at a time, so that it delays little else.
 # now(), not clock_timestamp(): a volatile bound could not use the index.
 CLAIM = f"""
     with room as (
@@ -69,7 +69,7 @@ WITHHOLD = """
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery leased to us, with all that an attempt needs; ``attempts`` were made before."""
+    """A leased delivery, with everything that an attempt needs; ``attempts`` counts the earlier ones."""
 
     id: UUID
     claim: UUID
@@ -91,7 +91,7 @@ class Settled:
 
 
 async def studios_with_due_deliveries(connection: Connection) -> list[UUID]:
-    """The worker's own question over all studios."""
+    """Return the studios with due deliveries. Worker only, all studios."""
     rows = await connection.fetch(
         "select distinct studio_id from webhook_deliveries where status = 'pending' and due_at <= now()"
     )
@@ -101,7 +101,7 @@ async def studios_with_due_deliveries(connection: Connection) -> list[UUID]:
 async def claim(
     connection: Connection, access: Access, under_way: Mapping[UUID, int], places: int, token: UUID
 ) -> list[Claimed]:
-    """Lease what is due in one studio, at most ``places`` attempts an endpoint at a time."""
+    """Lease due deliveries of one studio, for at most ``places`` concurrent attempts per endpoint."""
     rows = await connection.fetch(
         CLAIM, access.studio_id, list(under_way), list(under_way.values()), places, token, LEASE
     )
@@ -123,7 +123,7 @@ async def claim(
 
 
 async def settle(connection: Connection, access: Access, outcomes: Sequence[Settled]) -> None:
-    """Write down attempts and what follows; one whose lease was lost to another worker is left to that one."""
+    """Store attempts and their verdicts, except for deliveries whose lease was lost to another worker."""
     await connection.execute(
         SETTLE,
         access.studio_id,
@@ -140,12 +140,12 @@ async def settle(connection: Connection, access: Access, outcomes: Sequence[Sett
 
 
 async def withhold(connection: Connection, access: Access, delivery_ids: Sequence[UUID], token: UUID) -> None:
-    """What the endpoint's credential may no longer see is not sent."""
+    """Mark deliveries that are not sent because the endpoint's credential may no longer see them."""
     await connection.execute(WITHHOLD, access.studio_id, list(delivery_ids), token)
 
 
 async def release(connection: Connection, access: Access, delivery_ids: Sequence[UUID]) -> None:
-    """Give leases back at once, where a worker ends in good order."""
+    """Release leases at once, when a worker shuts down cleanly."""
     await connection.execute(
         """
         update webhook_deliveries set due_at = now(), claim = null
@@ -156,7 +156,7 @@ async def release(connection: Connection, access: Access, delivery_ids: Sequence
 
 
 async def oldest_due(connection: Connection) -> datetime | None:
-    """Operators only: since when the longest waiting delivery could have been tried."""
+    """Return since when the oldest due delivery has been due. Operators only."""
     since: datetime | None = await connection.fetchval(
         "select min(due_at) from webhook_deliveries where status = 'pending' and due_at <= now()"
     )

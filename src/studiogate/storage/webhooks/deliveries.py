@@ -1,4 +1,4 @@
-"""Deliveries as partners see them, and how they come to be: by numbering, by a test, by asking again."""
+"""Deliveries as partners see them, and how they are created: by numbering, by a test, by redelivery or replay."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ DELIVERY = Resource(
         d.created_at""",
 )
 
-# Whether the credential behind an endpoint may see an event now; over aliases owner and v.
+# Whether the credential of an endpoint may see an event now; uses the aliases owner and v.
 VISIBLE = """
     owner.revoked_at is null and (owner.expires_at is null or owner.expires_at > now()) and v.scopes <@ owner.scopes
     and (owner.location_ids is null or v.place = v.studio_id or v.place = any(owner.location_ids))"""
@@ -35,18 +35,18 @@ WANTED = """
      or split_part(v.type, '.', 1) || '.*' = any(e.event_types))"""
 
 
-# How many deliveries wait for endpoint e; counting ends at the most there may be.
+# The number of deliveries that wait for endpoint e; counting stops at the maximum.
 WAITING = f"""
     (select count(*) from (select from webhook_deliveries d
      where d.studio_id = e.studio_id and d.endpoint_id = e.id and d.status = 'pending' limit {MAXIMUM_WAITING}) w)"""
 
 
 def fan_out(events: str, condition: str = "true") -> str:
-    """One delivery for every endpoint that wants an event and may see it: a statement, or the part of one, over
-    ``events``, which names the table or the part that has its rows. $1 is the studio.
+    """Return a statement, or part of one, that creates a delivery for every endpoint that wants an event and may see it.
+    ``events`` names the table, or the part of the statement, that has the events. $1 is the studio.
 
-    No endpoint gets more than may wait for it; the log still has the events that are left out. Must run under the lock
-    of the studio's event head, which every statement that queues deliveries takes first.
+    No endpoint gets more deliveries than may wait for it; the log still has the events that are left out. Must run under
+    the lock of the studio's event head, which every statement that queues deliveries takes first.
     """
     return f"""
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
@@ -64,7 +64,7 @@ def fan_out(events: str, condition: str = "true") -> str:
         where number <= room"""
 
 
-# $2 the event, $3 and $4 what the key that asks may see of endpoints.
+# $2 the event, $3 and $4 the scopes and locations of the requesting key, which limit the endpoints.
 REDELIVER = fan_out(
     "events", "v.id = $2 and owner.scopes <@ $3::text[] and ($4::uuid[] is null or owner.location_ids <@ $4)"
 )
@@ -110,13 +110,13 @@ async def replay(
     types: Sequence[str],
     at_most: int,
 ) -> tuple[int, datetime | None]:
-    """How many deliveries were made, oldest first, and the time of the last event among them."""
+    """Create deliveries, oldest event first; return their number and the time of the last event among them."""
     row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, *span, list(types), at_most)
     return (row["deliveries"], row["until"]) if row else (0, None)
 
 
 async def room_of(connection: Connection, access: Access, endpoint_id: str) -> int:
-    """How many more deliveries may wait for the endpoint. Exact under the lock of the studio's event head."""
+    """Return how many more deliveries may wait for the endpoint; exact under the lock of the studio's event head."""
     waiting: int = await connection.fetchval(
         f"select {WAITING} from webhook_endpoints e where e.studio_id = $1 and e.id = $2", access.studio_id, endpoint_id
     )
@@ -124,7 +124,7 @@ async def room_of(connection: Connection, access: Access, endpoint_id: str) -> i
 
 
 async def any_full(connection: Connection, access: Access) -> bool:
-    """Whether so many deliveries wait for an enabled endpoint of the studio that it gets no more."""
+    """Return whether an enabled endpoint of the studio has so many waiting deliveries that it gets no more."""
     return bool(
         await connection.fetchval(
             f"""
@@ -151,12 +151,12 @@ async def create_test(
 
 
 async def ring(connection: Connection, access: Access, channel: str) -> None:
-    """Wake the deliverers when this transaction commits."""
+    """Notify the workers when this transaction commits."""
     await connection.execute("select pg_notify($1, $2)", channel, str(access.studio_id))
 
 
 async def studios_with_old_deliveries(connection: Connection) -> list[UUID]:
-    """Housekeeping's own question over all studios."""
+    """Return the studios with deliveries to delete. Housekeeping only, all studios."""
     rows = await connection.fetch(
         f"""
         select s.studio_id from studios s where exists (
@@ -167,7 +167,7 @@ async def studios_with_old_deliveries(connection: Connection) -> list[UUID]:
 
 
 async def sweep(connection: Connection, access: Access, at_most: int) -> int:
-    """Forget old deliveries with their attempts, a batch at a time."""
+    """Delete one batch of old deliveries with their attempts; return how many deliveries."""
     status: str = await connection.execute(
         f"""
         delete from webhook_deliveries where studio_id = $1 and id in (

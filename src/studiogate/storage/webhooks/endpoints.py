@@ -1,7 +1,7 @@
-"""Webhook endpoints as partners see them, and what changes them.
+"""Webhook endpoints as partners see them, and the statements that change them.
 
-A key sees the endpoints of every credential that may see no more than itself: whoever could read an endpoint's
-deliveries or turn its URL elsewhere must be allowed to see all that goes there.
+A key sees the endpoints of every credential that may see no more than the key itself: a caller that can read an
+endpoint's deliveries or change its URL must be allowed to see everything that is sent there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,12 +47,12 @@ async def is_visible(connection: Connection, access: Access, endpoint_id: str | 
 
 
 async def lock_studio(connection: Connection, access: Access) -> None:
-    """Endpoints of a studio are made one after the other, so that they can be counted."""
+    """Lock the studio: its endpoints are created one after the other, so that they can be counted."""
     await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
 
 
 async def count_live(connection: Connection, access: Access) -> int:
-    """Those of revoked credentials are told nothing and do not count."""
+    """Count the studio's endpoints, except those of revoked credentials, which receive nothing."""
     counted: int = await connection.fetchval(
         """
         select count(*) from webhook_endpoints e
@@ -81,7 +81,8 @@ async def create(
     )
 
 
-# $3 url, $4 types, $5 whether a description is given, $6 it, $7 enabled. Enabling forgets why it was disabled.
+# $3 url, $4 types, $5 whether a description is given, $6 the description, $7 enabled. Enabling clears the reason for
+# which the endpoint was disabled.
 CHANGE = """
     update webhook_endpoints set
         url = coalesce($3, url), event_types = coalesce($4, event_types),
@@ -91,7 +92,7 @@ CHANGE = """
         failing_since = case when $7 and not enabled then null else failing_since end
     where studio_id = $1 and id = $2"""
 
-# Parked deliveries are due never; they come back when the endpoint is enabled again.
+# Parked deliveries are never due; they become due when the endpoint is enabled again.
 PARK = """
     update webhook_deliveries set due_at = 'infinity', claim = null
     where studio_id = $1 and endpoint_id = any($2::uuid[]) and status = 'pending' and event_id is not null"""
@@ -122,7 +123,7 @@ async def unpark(connection: Connection, access: Access, endpoint_id: str) -> No
 
 
 async def delete(connection: Connection, access: Access, endpoint_id: str) -> None:
-    """Hidden and silent at once, its secrets gone; housekeeping takes the rows away."""
+    """Hide and disable the endpoint at once and erase its secrets; housekeeping deletes the rows later."""
     await connection.execute(
         """
         with gone as (
@@ -151,7 +152,7 @@ async def rotate(connection: Connection, access: Access, endpoint_id: str, seale
 async def note_health(
     connection: Connection, access: Access, succeeded: Sequence[UUID], failed: Sequence[UUID]
 ) -> None:
-    """Since when an endpoint has done nothing but fail; a success ends that."""
+    """Store since when endpoints have failed without a success; a success clears that."""
     await connection.execute(
         """
         update webhook_endpoints set failing_since = case when id = any($2::uuid[]) then null else now() end
@@ -164,7 +165,7 @@ async def note_health(
 
 
 async def lock(connection: Connection, access: Access, endpoint_ids: Sequence[UUID]) -> None:
-    """Lock endpoints in the order of their ids, before anything else of them is written."""
+    """Lock endpoints in the order of their ids, before anything else about them is written."""
     await connection.execute(
         "select from webhook_endpoints where studio_id = $1 and id = any($2::uuid[]) order by id for no key update",
         access.studio_id,
@@ -173,7 +174,7 @@ async def lock(connection: Connection, access: Access, endpoint_ids: Sequence[UU
 
 
 async def failing_too_long(connection: Connection) -> dict[UUID, list[UUID]]:
-    """Housekeeping, all studios: enabled endpoints without a success for too long, by studio."""
+    """Return enabled endpoints without a success for too long, by studio. Housekeeping only, all studios."""
     rows = await connection.fetch(
         """
         select studio_id, array_agg(id order by id) as ids from webhook_endpoints
@@ -184,7 +185,7 @@ async def failing_too_long(connection: Connection) -> dict[UUID, list[UUID]]:
 
 
 async def disable(connection: Connection, access: Access, gone: Sequence[UUID], failed: Sequence[UUID]) -> list[UUID]:
-    """Those that said 410, and those that have failed for too long; returns which were disabled by this."""
+    """Disable endpoints that answered 410 and those that have failed for too long; return which this call disabled."""
     rows = await connection.fetch(
         """
         update webhook_endpoints set enabled = false, disabled_at = now(),
@@ -201,7 +202,7 @@ async def disable(connection: Connection, access: Access, gone: Sequence[UUID], 
 
 
 async def sweep_deleted(connection: Connection, at_most: int) -> int:
-    """Housekeeping, all studios: deleted endpoints whose deliveries are gone."""
+    """Remove deleted endpoints whose deliveries are gone; return how many. Housekeeping only, all studios."""
     status: str = await connection.execute(
         """
         delete from webhook_endpoints e where (e.studio_id, e.id) in (
