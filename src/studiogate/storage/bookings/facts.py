@@ -1,4 +1,4 @@
-"""What the rules look at, read in one statement after the locks are held."""
+"""The facts that the booking rules need, read in one statement after the locks are held."""
 
 import json
 from datetime import datetime
@@ -25,10 +25,10 @@ from studiogate.domain.bookings.states import BookingStatus, ClassStatus, Member
 from studiogate.storage.database import Connection, Record
 from studiogate.storage.ids import read_id
 
-# How many waiting entries a transaction looks at for a free seat at first.
+# How many waiting entries a transaction considers at first for a free seat.
 WAITING_LOOKED_AT = 100
 
-# A class with its four levels of policy. What its own row says is fresh even after waiting for the lock.
+# A class with its four levels of policy. The columns of its own row are fresh even after waiting for the lock.
 CLASS_COLUMNS = """
     c.id, c.status, c.visible, c.start_time, c.end_time, c.capacity, c.booked_count, c.waitlist_count,
     c.allow_waitlist, c.spot_selection_mode, c.class_type_id, c.location_id, s.timezone, s.currency,
@@ -39,7 +39,7 @@ CLASS_SOURCES = """
     left join locations l on l.studio_id = c.studio_id and l.id = c.location_id
     left join class_types t on t.studio_id = c.studio_id and t.id = c.class_type_id"""
 
-# $1 studio, $2 class, $3 members by name, $4 and $5 its times, $6 how many who wait.
+# $1 studio, $2 class, $3 the given members, $4 and $5 the class's times, $6 how many waiting members.
 MEMBERS = """
     with waiting as (
         select w.id, w.booking_id, w.member_id, w.position, w.skip_reason, b.policy::text
@@ -75,14 +75,14 @@ BOOKING = """
         where b.studio_id = $1 and b.id = $2
     ) w"""
 
-# $3: late cancels since then use up the free ones.
+# $3: late cancellations since then count against the free ones.
 LATE_CANCELS = """
     select count(*) from booking_cancellations k
     where k.studio_id = $1 and k.member_id = $2 and k.late and not k.graced_for_promotion and k.cancelled_at >= $3"""
 
 
 class ClassSituation(NamedTuple):
-    """A class with its resolved policy, in its studio's terms."""
+    """A class with its resolved policy and its studio's time zone and currency."""
 
     class_: ClassFacts
     policy: Policy
@@ -96,7 +96,7 @@ class ClassSituation(NamedTuple):
 
 
 class PeopleSituation(NamedTuple):
-    """Members by id, those who wait in their order, and the class's spots."""
+    """Members by id, waiting members in order, and the class's spots."""
 
     members: dict[UUID, MemberFacts]
     waiting: tuple[WaitingEntry, ...]
@@ -105,7 +105,7 @@ class PeopleSituation(NamedTuple):
 
 
 class LiveEntry(NamedTuple):
-    """A waitlist entry, as a rule one that has not ended."""
+    """A waitlist entry, usually one that has not ended."""
 
     id: UUID
     booking_id: UUID
@@ -115,7 +115,7 @@ class LiveEntry(NamedTuple):
 
 
 class BookingSituation(NamedTuple):
-    """A booking with the membership that it was made on and its live place on the waitlist."""
+    """A booking with the membership that it was made on and its live waitlist entry."""
 
     booking: BookingFacts
     membership: MembershipFacts | None
@@ -144,7 +144,7 @@ def class_situation(row: Record) -> ClassSituation:
 
 @lru_cache(maxsize=1000)
 def _policy_of(levels: str, currency: str) -> tuple[Policy, str]:
-    """Many classes have the same policies, to the letter."""
+    """Return the resolved policy and its JSON; cached, because many classes have identical policy texts."""
     studio, location, class_type, own = json.loads(levels)
     policy = resolve_policy(studio, location, class_type, own).in_currency(currency)
     return policy, json.dumps(policy.as_json())
@@ -152,7 +152,8 @@ def _policy_of(levels: str, currency: str) -> tuple[Policy, str]:
 
 @lru_cache(maxsize=1000)
 def _frozen(policy: str | None) -> Policy | None:
-    """Many bookings were made under the same policy, to the letter. An imported one has none, however that is said."""
+    """Return a booking's frozen policy; cached, because many bookings have identical policy texts. An imported booking
+    has none: SQL null, JSON null or an empty object."""
     members = json.loads(policy or "null")
     return Policy.from_json(members) if members else None
 
@@ -160,7 +161,7 @@ def _frozen(policy: str | None) -> Policy | None:
 async def look_at_people(
     connection: Connection, access: Access, situation: ClassSituation, member_ids: list[UUID], *, depth: int
 ) -> PeopleSituation:
-    """The members by name, and the first ``depth`` of those who wait."""
+    """Return the facts of the given members and of the first ``depth`` waiting members."""
     class_ = situation.class_
     arguments = (access.studio_id, class_.id, member_ids, class_.start_time, class_.end_time, depth)
     row = json.loads(await connection.fetchval(MEMBERS, *arguments))
@@ -174,7 +175,7 @@ async def look_at_people(
 
 
 def one_member(situation: ClassSituation, facts: str, now: datetime) -> PeopleSituation:
-    """Where nobody who waits matters, and no spot: the facts of one member are all there is to look at."""
+    """Return a situation with the facts of one member, for when neither waiting members nor spots matter."""
     member = _member(situation, json.loads(facts), situation.policy)
     return PeopleSituation({member.id: member}, (), (), now)
 
@@ -182,7 +183,7 @@ def one_member(situation: ClassSituation, facts: str, now: datetime) -> PeopleSi
 async def look_at_booking(
     connection: Connection, access: Access, booking_id: UUID | str, policy: Policy
 ) -> BookingSituation:
-    """``policy`` is the class's own, for a booking that has none frozen on it (an imported one)."""
+    """Return the facts of a booking; ``policy`` is the class's own, used if the booking has none (an imported one)."""
     row = json.loads(await connection.fetchval(BOOKING, access.studio_id, booking_id))
     booking = BookingFacts(
         id=read_id(row["id"]),
@@ -211,7 +212,7 @@ ENTRY_OF_BOOKING = """
 
 
 async def entry_of_booking(connection: Connection, access: Access, booking_id: UUID | None) -> LiveEntry:
-    """The live waitlist entry of a waitlisted booking, whose class is locked."""
+    """Return the live waitlist entry of a waitlisted booking, whose class is locked."""
     (row,) = await connection.fetch(ENTRY_OF_BOOKING, access.studio_id, booking_id)
     return LiveEntry(*row)
 
@@ -220,7 +221,7 @@ ENTRY = "select id, booking_id, status, position, skip_reason from waitlist_entr
 
 
 async def look_at_entry(connection: Connection, access: Access, entry_id: UUID) -> LiveEntry:
-    """A waitlist entry that exists, whatever its status, whose class is locked."""
+    """Return an existing waitlist entry of any status, whose class is locked."""
     (row,) = await connection.fetch(ENTRY, access.studio_id, entry_id)
     return LiveEntry(*row)
 

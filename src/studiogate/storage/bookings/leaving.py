@@ -1,7 +1,7 @@
-"""What a cancelled booking leaves behind: itself, the counters, the credit, its receipt, its event, and the answer that
-is remembered for its request. And its place on the waitlist, where it had one.
+"""Record a cancelled booking: its row, the counters, the credit, its receipt, its event, and the answer that is stored
+for its request. Also end its waitlist entry, if it had one.
 
-The class row and the member's row are locked, so counters can be added to.
+The class row and the member's row are locked, so counters can be changed.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ from studiogate.storage.idempotency import Once, answer_remembered, check_rememb
 from studiogate.storage.ids import new_id
 
 # $1 studio, $2 booking, $3 class, $4 member, $5 whether a seat is freed, $6 the receipt's id, $7 now, $8 its type, $9
-# late, $10 graced, $11 the fee's purchase, $12 the receipt, $13 the event, $14 the attributes before, $15 to $18 whose
-# idempotency key, with which fingerprint and status its answer is remembered; $19 the actor; $20 the membership, $21
-# the ledger line.
+# late, $10 graced, $11 the fee's purchase, $12 the receipt, $13 the event, $14 the previous attributes, $15 to $18 the
+# credential, idempotency key, fingerprint and status with which the answer is stored; $19 the actor; $20 the
+# membership, $21 the ledger entry.
 GONE = (
     """
     gone as (
@@ -56,19 +56,19 @@ ANSWER = "select convert_to($12::text, 'UTF8')"
 REMEMBERED = f"remembered as ({answer_remembered(ANSWER, '$15', '$16::text', '$17', '$18')})"
 RESULT = "select (select remembered from remembered) as remembered"
 
-# Each is one statement without the parts that it does not need, for the same reasons as making a booking.
+# Each is a single statement without the parts that it does not need, for the same reasons as for a new booking.
 LEAVE = f"with {', '.join((*GONE, *NO_CREDIT, *TOLD, REMEMBERED))} {RESULT}"
 LEAVE_WITH_THE_CREDIT = f"with {', '.join((*GONE, *RETURNED, *TOLD, REMEMBERED))} {RESULT}"
 LEAVE_THE_CREDIT = f"with {', '.join((*GONE, *FORFEITED, *TOLD, REMEMBERED))} {RESULT}"
 
-# $1 studio, $2 entry, $3 what becomes of it, $4 class, $5 whether it counted as waiting.
+# $1 studio, $2 entry, $3 its new status, $4 class, $5 whether it counted as waiting.
 END_ENTRY = """
     with ended as (update waitlist_entries set status = $3, position = null where studio_id = $1 and id = $2)
     update classes set waitlist_count = waitlist_count - $5::boolean::integer where studio_id = $1 and id = $4"""
 
 
 class Receipt(NamedTuple):
-    """As it is kept and answered; ``purchase_id`` is the fee's."""
+    """A receipt as it is stored and returned; ``purchase_id`` is the fee's."""
 
     id: UUID
     text: str
@@ -85,7 +85,7 @@ async def record_leaving(
     once: Once | None,
     answer_status: int | None,
 ) -> None:
-    """The booking goes, told as an event; its receipt is kept also as its request's answer."""
+    """Cancel the booking and emit its event; store its receipt, also as the answer to its request."""
     arguments = [
         access.studio_id,
         booking.id,

@@ -1,8 +1,8 @@
-"""The locks of the booking flows, in the one order that everybody keeps: key, class row, then member rows by id.
+"""The locks of the booking flows, always in the same order: idempotency key, class row, then member rows by id.
 
-A statement that waits for a lock sees the fresh locked row but stale everything else, so members, bookings and spots
-are looked at in the next statement, or by a volatile function, whose eyes are its own. ``no key update`` is enough, and
-lets foreign key checks of others pass.
+A statement that waits for a lock sees the fresh locked row but stale other rows, so members, bookings and spots are
+read by the next statement, or by a volatile function, which takes its own snapshot. ``no key update`` is sufficient,
+and lets foreign key checks of other transactions pass.
 """
 
 from typing import NamedTuple
@@ -27,8 +27,8 @@ FIND_CLASS = f"""
     where c.studio_id = $1 and c.id = $2 and {PERMITTED}"""
 LOCK_CLASS = FIND_CLASS + " for no key update of c"
 
-# A booking's class and member never change, so they may be read before the lock. Not by a join: a plan from the time
-# when there were few classes would go through all of them.
+# A booking's class and member never change, so they may be read before the lock. Not by a join: a plan made while there
+# were few classes would scan all of them.
 FIND_CLASS_OF_BOOKING = f"""
     select {CLASS_COLUMNS}, (select b.member_id from bookings b where b.studio_id = $1 and b.id = $2) as member_id
     from classes c {CLASS_SOURCES}
@@ -41,12 +41,12 @@ LOCK_CLASS_OF_ENTRY = FIND_CLASS_OF_BOOKING.replace("from bookings b", "from wai
     " for no key update of c"
 )
 
-# Key, class and member in one statement, in this order: a lateral part runs for each row of what stands before it,
-# which is locked by then and fresh. Nothing after a key that somebody holds or that has its result. And no member
-# while somebody waits for a seat that is free: then several are locked, by id, in a statement of their own.
+# Locks key, class and member in one statement, in this order: a lateral subquery runs for each row of the preceding
+# one, which is locked and fresh by then. If another transaction holds the key, or the key has a result, nothing else is
+# locked. No member is locked while others wait for a free seat: then several are locked, by id, in a separate statement.
 #
-# Once all are locked, the facts of the member are looked at, by a function that sees what is there at that moment. Not
-# for a class with spots: its statement is another one.
+# Once all are locked, the facts of the member are read by a function that takes its own snapshot. This does not apply
+# to a class with spots, which uses another statement.
 LOCK_CLASS_AND_MEMBER = f"""
     select first.*, class.*, member.id is not null as member_is_locked,
            case when member.id is not null and class.spot_selection_mode is null
@@ -61,8 +61,8 @@ LOCK_CLASS_AND_MEMBER = f"""
         where m.studio_id = $1 and m.id = $4 and (class.waitlist_count = 0 or class.booked_count >= class.capacity)
         for no key update) member on true"""
 
-# The same for a booking that may go. Nobody's facts are needed where nobody waits; the booking itself is looked at by
-# the next statement, as everything that is not locked.
+# The same for a booking that may be cancelled. No member's facts are needed if no members wait; the booking itself is
+# read by the next statement, like everything that is not locked.
 LOCK_BOOKING = f"""
     select first.*, class.*, member.id is not null as member_is_locked
     from ({first_result("$4", "$5", "$6")}) first
@@ -88,7 +88,7 @@ async def lock_class(connection: Connection, access: Access, class_id: UUID | st
 
 
 class Locked(NamedTuple):
-    """The class, which is locked; whether the member is, too; and what was seen of the member, if all is seen."""
+    """The locked class, whether the member is locked too, and the member's facts if all of them were read."""
 
     situation: ClassSituation
     member_is_locked: bool
@@ -98,8 +98,8 @@ class Locked(NamedTuple):
 async def lock_class_and_member(
     connection: Connection, access: Access, class_id: UUID, member_id: UUID, key: str | None
 ) -> Locked | FirstResult | None:
-    """Where the member is not locked, ``lock_members`` is still to be called. Where the key has its result, that result
-    and no lock."""
+    """Lock a class and, if possible, the member. If the member is not locked, ``lock_members`` must be called next. If
+    the key has a result, return that result without locks."""
     arguments = (access.studio_id, class_id, access.location_ids, member_id, access.credential_id, key)
     row = await claim_with(connection, access, key, LOCK_CLASS_AND_MEMBER, arguments)
     if (first := found_first(row)) is not None:
@@ -113,7 +113,7 @@ async def lock_class_and_member(
 
 
 async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
-    """The same without the lock, for answers that change nothing."""
+    """Return a class without locking it, for answers that change nothing."""
     row = await connection.fetchrow(FIND_CLASS, access.studio_id, class_id, access.location_ids)
     return None if row is None else class_situation(row)
 
@@ -121,7 +121,7 @@ async def find_class(connection: Connection, access: Access, class_id: UUID | st
 async def lock_class_of_booking(
     connection: Connection, access: Access, booking_id: UUID | str
 ) -> tuple[ClassSituation, UUID] | None:
-    """The class of a booking, and the booking's member."""
+    """Lock the class of a booking; return it with the booking's member."""
     row = await connection.fetchrow(LOCK_CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids)
     return None if row is None else (class_situation(row), row["member_id"])
 
@@ -129,7 +129,7 @@ async def lock_class_of_booking(
 async def lock_class_of_entry(
     connection: Connection, access: Access, entry_id: UUID
 ) -> tuple[ClassSituation, UUID] | None:
-    """The class of a waitlist entry, and the entry's member."""
+    """Lock the class of a waitlist entry; return it with the entry's member."""
     row = await connection.fetchrow(LOCK_CLASS_OF_ENTRY, access.studio_id, entry_id, access.location_ids)
     return None if row is None else (class_situation(row), row["member_id"])
 
@@ -142,8 +142,8 @@ async def find_class_of_booking(
 
 
 class LockedBooking(NamedTuple):
-    """The class of a booking, which is locked, and the booking's member; whether they are locked, too: then nobody
-    waits."""
+    """The locked class of a booking, the booking's member, and whether the member is locked too: then no members
+    wait."""
 
     situation: ClassSituation
     member_id: UUID
@@ -153,8 +153,8 @@ class LockedBooking(NamedTuple):
 async def lock_booking(
     connection: Connection, access: Access, booking_id: UUID | str, key: str | None
 ) -> LockedBooking | FirstResult | None:
-    """Where the member is not locked, ``lock_members`` is still to be called. Where the key has its result, that result
-    and no lock."""
+    """Lock a booking's class and, if no members wait, its member. If the member is not locked, ``lock_members`` must be
+    called next. If the key has a result, return that result without locks."""
     arguments = (access.studio_id, booking_id, access.location_ids, access.credential_id, key)
     row = await claim_with(connection, access, key, LOCK_BOOKING, arguments)
     if (first := found_first(row)) is not None:
@@ -167,6 +167,6 @@ async def lock_booking(
 async def lock_members(
     connection: Connection, access: Access, class_id: UUID, member_ids: list[UUID], *, depth: int = 0
 ) -> None:
-    """The members by name and the first ``depth`` of those who wait, all at once and by id: whoever needs several
-    takes them in the same order as everybody else."""
+    """Lock the given members and the first ``depth`` waiting members in one statement, ordered by id, so that all
+    transactions lock members in the same order."""
     await connection.fetch(LOCK_MEMBERS, access.studio_id, member_ids, class_id, depth)

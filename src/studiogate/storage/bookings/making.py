@@ -1,7 +1,7 @@
-"""What a new booking leaves behind: itself, the counter, the credit or the place on the waitlist, its event, and the
-answer that is remembered for its request.
+"""Record a new booking: its row, the counter, the credit or the waitlist entry, its event, and the answer that is stored
+for its request.
 
-The class row and the member's row are locked, so counters can be added to and positions can be counted.
+The class row and the member's row are locked, so counters can be incremented and positions can be counted.
 """
 
 from datetime import datetime
@@ -18,8 +18,8 @@ from studiogate.storage.idempotency import Once, answer_remembered, check_rememb
 from studiogate.storage.ids import new_id
 
 # $1 studio, $2 booking, $3 class, $4 member, $5 now, $6 source, $7 spot, $8 membership, $9 policy, $10 location,
-# $11 and $12 the class's times, $13 the event, $14 to $17 whose idempotency key, with which fingerprint and status its
-# answer is remembered; $18 the actor; $19 the waitlist entry, or the ledger line.
+# $11 and $12 the class's times, $13 the event, $14 to $17 the credential, idempotency key, fingerprint and status with
+# which the answer is stored; $18 the actor; $19 the waitlist entry, or the ledger entry.
 MADE = """
     made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
@@ -53,9 +53,9 @@ ANSWER = "select convert_to(object::text, 'UTF8') from wire"
 
 
 def _book(outcome: str, *, paid: bool) -> str:
-    """One statement, because the class is locked while it runs: every round trip saved is a booking more a second for a
-    class that everybody wants. And without the parts that a booking of its kind does not need: setting up a part costs
-    about as much as running it."""
+    """Return the single statement that records a booking. The class is locked while it runs, so every round trip saved
+    means more bookings per second for a popular class. Parts that this kind of booking does not need are left out:
+    setting up a part costs about as much as running it."""
     waits = outcome == Outcome.WAITLISTED.value
     parts = [
         MADE.format(status=f"'{outcome}'", credits="1" if paid else "0"),
@@ -84,7 +84,7 @@ async def record_booking(
     once: Once | None,
     answer_status: int | None,
 ) -> str:
-    """The new booking in wire form, told as an event and kept as its request's answer."""
+    """Insert a booking, emit its event and store the answer to its request; return the booking in wire form."""
     class_, confirmed = situation.class_, decision.outcome == Outcome.CONFIRMED
     arguments = [
         access.studio_id,

@@ -31,8 +31,8 @@ NO_ENTRY = "(select null::integer as position) entry"
 
 
 def written_form(written: str, entry: str = NO_ENTRY) -> str:
-    """For a statement that writes a booking: the part of it that has the booking's id, location and wire form
-    (``object``). ``written`` names the part with its row, ``entry`` the one with its place on the waitlist."""
+    """Return the part of a statement that selects the id, location and wire form (``object``) of the booking which the
+    statement writes. ``written`` names the part with its row, ``entry`` the one with its waitlist position."""
     return f"""
         select b.id, b.location_id, row_to_json(w) as object
         from {written} b, {entry} cross join lateral (select {BOOKING.columns}) w"""
@@ -84,7 +84,7 @@ async def _list(
     filters = [Filter(f"{resource.alias}.{column} = {{}}", getattr(wanted, column)) for column in asked]
     one_of: list[OneOf] = []
     if access.restricted and not filters:
-        # The location index continues with the status, so that a status filter is cheap too: read all of them.
+        # The location index continues with the status, so that a status filter is cheap too: read every status.
         one_of = [OneOf("location_id", access.location_ids or ()), OneOf("status", statuses, "text")]
     return await read_page(
         connection, access, resource, page, filters=filters, one_of=one_of, updated_after=wanted.updated_after
@@ -114,7 +114,7 @@ CLASS_OF_BOOKING = """
 
 
 async def read_cancellation(connection: Connection, access: Access, booking_id: str) -> str | None:
-    """The receipt, exactly as it was given."""
+    """Return the receipt, exactly as it was issued."""
     receipt: str | None = await connection.fetchval(CANCELLATION, access.studio_id, booking_id, access.location_ids)
     return receipt
 

@@ -1,6 +1,6 @@
-"""What a promotion leaves behind, and a fee. Each statement does all of it: booking, counters, credit, ledger.
+"""Record a promotion or a fee. Each statement writes everything: booking, counters, credit, ledger.
 
-The class row and the members' rows are locked, so counters can be added to and positions can be counted.
+The class row and the members' rows are locked, so counters can be incremented and positions can be counted.
 """
 
 from datetime import datetime
@@ -18,8 +18,8 @@ from studiogate.storage.bookings.facts import LiveEntry
 from studiogate.storage.database import Connection
 from studiogate.storage.ids import new_id
 
-# $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id, $9 whether somebody
-# promoted the member, or they took the seat by a request of their own.
+# $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id, $9 true if the member was
+# promoted, false if they took the seat by their own request.
 PROMOTE = """
     with moved as (
         update bookings set status = 'confirmed', class_spot_id = $5, membership_id = $6, credits_taken = $7,
@@ -43,7 +43,7 @@ SKIP = """
     update waitlist_entries set skip_reason = $3
     where studio_id = $1 and id = $2 and skip_reason is distinct from $3"""
 
-# After somebody left: 1..n again, in the order they had. Their bookings show the position, so these have changed too.
+# After an entry has ended: 1..n again, in the same order. The bookings show the position, so they have changed too.
 RENUMBER = """
     with moved as (
         update waitlist_entries w set position = n.position
@@ -77,7 +77,7 @@ async def record_promotion(
 async def record_conversion(
     connection: Connection, access: Access, class_id: UUID, entry: LiveEntry, taken: Promote, now: datetime
 ) -> None:
-    """The same for a member who took an open seat by a request of their own."""
+    """Record the same for a member who took an open seat by their own request."""
     await _promote(connection, access, class_id, entry.booking_id, (taken, now, False))
 
 
@@ -94,7 +94,7 @@ async def record_skip(connection: Connection, access: Access, entry_id: UUID, re
 
 
 async def renumber(connection: Connection, access: Access, class_id: UUID) -> list[Renumbered]:
-    """Close the gaps; returns whose position changed, front first."""
+    """Close gaps in the positions; return the entries whose position changed, ordered by position."""
     rows = await connection.fetch(RENUMBER, access.studio_id, class_id)
     return sorted((Renumbered(*row) for row in rows), key=lambda each: each.position)
 
@@ -102,7 +102,7 @@ async def renumber(connection: Connection, access: Access, class_id: UUID) -> li
 async def record_fee(
     connection: Connection, access: Access, booking: BookingFacts, cancellation: Cancellation, location_id: UUID | None
 ) -> UUID | None:
-    """The late fee as a pending purchase at the class's location, where there is one."""
+    """Insert the late fee, if there is one, as a pending purchase at the class's location; return its id."""
     if cancellation.fee is None:
         return None
     purchase_id = new_id()

@@ -1,4 +1,4 @@
-"""What the staff's flows and housekeeping read and change. The flows hold the locks."""
+"""Reads and changes for the staff's flows and for housekeeping. The flows hold the locks."""
 
 from datetime import datetime
 from uuid import UUID
@@ -8,7 +8,7 @@ from studiogate.storage.database import Connection
 
 
 async def live_bookings(connection: Connection, access: Access, class_id: UUID) -> list[tuple[UUID, UUID]]:
-    """The bookings that are not cancelled, with their members."""
+    """Return the bookings that are not cancelled, with their members."""
     rows = await connection.fetch(
         """
         select id, member_id from bookings
@@ -49,7 +49,8 @@ async def set_booking_status(connection: Connection, access: Access, booking_id:
 
 
 async def studios_of(connection: Connection, kind: str, row_id: UUID) -> list[UUID]:
-    """Operators only: whose row of this kind this is. Ids are unique a studio, so there can be more than one."""
+    """Return the studios that have a row of this kind with this id. Ids are unique per studio, so there can be more
+    than one. Operators only."""
     rows = await connection.fetch(_STUDIOS_OF[kind], row_id)
     return [row["studio_id"] for row in rows]
 
@@ -63,7 +64,8 @@ _STUDIOS_OF = {
 
 
 async def classes_with_expired_waitlist(connection: Connection) -> list[tuple[UUID, UUID]]:
-    """Housekeeping, all studios: (studio, class) where somebody still waits though the class has begun."""
+    """Return (studio, class) of classes that have begun and still have waiting members. Housekeeping only, all
+    studios."""
     rows = await connection.fetch(
         "select studio_id, id from classes where waitlist_count > 0 and start_time <= clock_timestamp() limit 500"
     )
@@ -73,7 +75,8 @@ async def classes_with_expired_waitlist(connection: Connection) -> list[tuple[UU
 async def classes_with_seat_and_waitlist(
     connection: Connection, beyond: tuple[UUID, UUID] | None, at_most: int
 ) -> list[tuple[UUID, UUID]]:
-    """Housekeeping, all studios: (studio, class) to come where a seat is free and somebody waits, after ``beyond``."""
+    """Return (studio, class) of future classes with a free seat and waiting members, after ``beyond``. Housekeeping
+    only, all studios."""
     studio_id, class_id = beyond or (None, None)
     rows = await connection.fetch(
         """
@@ -89,7 +92,7 @@ async def classes_with_seat_and_waitlist(
 
 
 async def class_has_started(connection: Connection, access: Access, class_id: UUID) -> datetime | None:
-    """When the class began, if it has."""
+    """Return when the class began, or None if it has not."""
     started: datetime | None = await connection.fetchval(
         "select start_time from classes where studio_id = $1 and id = $2 and start_time <= clock_timestamp()",
         access.studio_id,
