@@ -1,4 +1,4 @@
-"""What a hosted page is made of."""
+"""The data of hosted pages."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ STUDIO = """
     from studios s join studio_secrets k on k.studio_id = s.studio_id
     left join studio_logos l on l.studio_id = s.studio_id where s.slug = $1"""
 
-# A draft is nobody's business but its writers'. An archived form is told of: somebody may hold its address.
+# A draft is visible only to its authors. An archived form is found, because visitors may still have its address.
 FORM = """
     select f.id, f.title, f.slug, f.description, f.fields, f.settings, f.status, f.version, clock_timestamp() as now
     from forms f where f.studio_id = $1 and f.slug = $2 and f.status <> 'draft'"""
@@ -72,7 +72,7 @@ class PageForm:
     status: str
     version: int
     now: datetime
-    # Of the fields as they are stored: equal digests, equal fields.
+    # A digest of the fields as they are stored: equal digests mean equal fields.
     fields_digest: bytes
 
 
@@ -92,7 +92,7 @@ class KeptUpload:
 
 @dataclass(frozen=True, slots=True)
 class LinkGround:
-    """What a link for a member is made of."""
+    """The data from which a link for a member is built."""
 
     studio_id: UUID
     studio_slug: str
@@ -103,12 +103,12 @@ class LinkGround:
 
 
 async def published_test_forms(connection: Connection, slug: str) -> list[PublishedForm]:
-    """Published forms of a studio that is marked as a test; none of any other."""
+    """Return the published forms of a studio that is marked as a test; none for any other studio."""
     return [PublishedForm(row["slug"], row["title"]) for row in await connection.fetch(PUBLISHED, slug)]
 
 
 async def find_page_studio(connection: Connection, slug: str) -> PageStudio | None:
-    """The studio that a page's address names: the directory of addresses, and the only way in from outside."""
+    """Return the studio that a page's address names. This lookup is the only entry point for public pages."""
     row = await connection.fetchrow(STUDIO, slug)
     return None if row is None else PageStudio(**dict(row))
 
@@ -130,7 +130,7 @@ async def find_page_member(connection: Connection, access: Access, member_id: UU
 async def kept_uploads(
     connection: Connection, access: Access, form_id: UUID, upload_ids: Sequence[str]
 ) -> dict[str, KeptUpload]:
-    """Of the given ids those that wait for a submission of this form, by id."""
+    """Return those of the given uploads that wait for a submission of this form, by id."""
     rows = await connection.fetch(UPLOADS, access.studio_id, form_id, upload_ids)
     return {row["id"]: KeptUpload(**dict(row)) for row in rows}
 
@@ -145,6 +145,7 @@ async def find_link_ground(connection: Connection, access: Access, form_id: UUID
 
 
 async def studios_of_form(connection: Connection, form_id: UUID) -> list[UUID]:
-    """Operators only: whose form this is. Ids are unique a studio, so there can be more than one."""
+    """Return the studios that have a form with this id. Ids are unique per studio, so there can be more than one.
+    Operators only."""
     rows = await connection.fetch("select studio_id from forms where id = $1", form_id)
     return [row["studio_id"] for row in rows]

@@ -12,7 +12,7 @@ from studiogate.storage.listing import Filter, Parent, Resource, read_one, read_
 
 _BEFORE = f"f.id, 'form' as object, f.title, f.slug, f.description, {FIELDS}"
 _BEHIND = "f.status, f.version"
-# Events hold this one: a key without forms:write may read them.
+# Events contain this one, because a key without forms:write may read them.
 FORM = Resource(table="forms", alias="f", columns=f"{_BEFORE}, {SHARED_SETTINGS}, {_BEHIND}")
 MANAGED_FORM = Resource(table="forms", alias="f", columns=f"{_BEFORE}, {SETTINGS}, {_BEHIND}")
 PUBLISHED = Filter("f.status = 'published'")
@@ -24,7 +24,7 @@ SUBMISSION = Resource(
         n.id, 'form_submission' as object, n.form_id, n.form_version, n.submitter_name, n.submitter_email, n.data,
         n.status, n.verified, n.member_id, n.lead_id, n.created_at, n.updated_at""",
 )
-# Whose submissions can be read: an archived form's too, once it has been published.
+# The forms whose submissions can be read, including archived ones that have been published.
 FORM_EXISTS = "select from forms f where f.studio_id = $1 and f.id = {}"
 FORM_WAS_PUBLISHED = FORM_EXISTS + " and f.status <> 'draft'"
 
@@ -36,7 +36,7 @@ async def list_forms(connection: Connection, access: Access, page: PageRequest, 
 
 
 async def read_form(connection: Connection, access: Access, form_id: str) -> str | None:
-    """A form that is not published exists only for those who may write forms."""
+    """Return a form; one that is not published exists only for keys that may write forms."""
     if manages_forms(access):
         return await read_one(connection, access, MANAGED_FORM, form_id)
     return await read_one(connection, access, FORM, form_id, PUBLISHED)

@@ -1,5 +1,5 @@
-"""What a submission is judged by, and what it leaves behind. First the form and the email are locked, then the rest is
-read."""
+"""The facts that decide about a submission, and the rows that it writes. The form and the email are locked first, then
+the rest is read."""
 
 import json
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ FIND_FORM = """
     from forms f join studios s on s.studio_id = f.studio_id
     where f.studio_id = $1 and f.id = $2"""
 
-# Shared: submissions do not wait for each other, only for somebody who changes the form.
+# A shared lock: submissions do not wait for each other, only for a transaction that changes the form.
 LOCK_FORM = f"{FIND_FORM} for share of f"
 
-# For a form with a limit: its submissions are made one after the other, so that they can be counted.
+# For a form with a limit: its submissions are created one after the other, so that they can be counted.
 LOCK_COUNT = "select pg_advisory_xact_lock(hashtext('form ' || $1), hashtext($2))"
 
-# What was judged to be spam or was turned away takes nobody's place. Of an email only verified submissions count: who
-# types somebody's address must not keep them from submitting.
+# Spam and rejected submissions do not count. Per email, only verified submissions count: entering another person's
+# address must not keep that person from submitting.
 COUNTED = "studio_id = $1 and form_id = $2 and status in ('pending', 'confirmed')"
 HAS_SUBMITTED = f"""
     select exists (select from form_submissions where {COUNTED} and submitter_email = $3 and verified)"""
@@ -76,7 +76,7 @@ RECORD = f"""
 
 @dataclass(frozen=True, slots=True)
 class FormSituation:
-    """A form as it stands while its row is locked."""
+    """The state of a form while its row is locked."""
 
     id: UUID
     status: str
@@ -105,7 +105,7 @@ class NewSubmission:
 
 @dataclass(frozen=True, slots=True)
 class KeptSubmission:
-    """A submission while its row is locked."""
+    """The state of a submission while its row is locked."""
 
     form_id: UUID
     status: str
@@ -118,7 +118,7 @@ async def lock_form(connection: Connection, access: Access, form_id: str | UUID)
 
 
 async def find_form(connection: Connection, access: Access, form_id: str | UUID) -> FormSituation | None:
-    """The same without the lock, for who only looks."""
+    """Return a form without locking it, for callers that only read."""
     return _situation(await connection.fetchrow(FIND_FORM, access.studio_id, form_id))
 
 
@@ -138,30 +138,30 @@ def _situation(row: Any) -> FormSituation | None:
 
 
 async def lock_count(connection: Connection, access: Access, form_id: UUID) -> None:
-    """Wait for others who submit this form; held until the transaction ends."""
+    """Lock submissions of this form until the transaction ends, after waiting for concurrent ones."""
     await connection.execute(LOCK_COUNT, str(access.studio_id), str(form_id))
 
 
 async def has_submitted(connection: Connection, access: Access, form_id: UUID, email: str) -> bool:
-    """Whether a verified submission of this form was made with this email."""
+    """Return whether a verified submission of this form was made with this email."""
     return bool(await connection.fetchval(HAS_SUBMITTED, access.studio_id, form_id, email))
 
 
 async def count_submissions(connection: Connection, access: Access, form_id: UUID, most: int) -> int:
-    """How many submissions the form has; counting ends at ``most``."""
+    """Return how many submissions the form has; counting stops at ``most``."""
     return int(await connection.fetchval(COUNT, access.studio_id, form_id, most))
 
 
 async def waiting_uploads(
     connection: Connection, access: Access, form_id: str | UUID, upload_ids: Sequence[str]
 ) -> dict[str, str]:
-    """Of the given ids those that wait for a submission of this form, each with its field; locked."""
+    """Lock and return those of the given uploads that wait for a submission of this form, each with its field."""
     rows = await connection.fetch(WAITING_UPLOADS, access.studio_id, form_id, upload_ids)
     return {row["id"]: row["field_key"] for row in rows}
 
 
 async def find_person(connection: Connection, access: Access, email: str) -> tuple[UUID | None, UUID | None]:
-    """The member and the lead with this email."""
+    """Return the ids of the member and of the lead with this email."""
     row = await connection.fetchrow(PERSON, access.studio_id, email)
     return (row["member_id"], row["lead_id"]) if row else (None, None)
 
@@ -192,7 +192,7 @@ async def record(connection: Connection, access: Access, made: NewSubmission) ->
 
 
 async def sent_from_page(connection: Connection, access: Access, form_id: UUID, page_key: bytes) -> str | None:
-    """Return the submission that this very page has made already, in wire form. The email must be locked."""
+    """Return the submission that this page has already made, in wire form. The email must be locked."""
     wire: str | None = await connection.fetchval(SENT_FROM_PAGE, access.studio_id, form_id, page_key)
     return wire
 
@@ -219,6 +219,7 @@ async def set_status(connection: Connection, access: Access, submission_id: UUID
 
 
 async def studios_of_submission(connection: Connection, submission_id: UUID) -> list[UUID]:
-    """Operators only: whose submission this is. Ids are unique per studio, so there can be more than one."""
+    """Return the studios that have a submission with this id. Ids are unique per studio, so there can be more than one.
+    Operators only."""
     rows = await connection.fetch("select studio_id from form_submissions where id = $1", submission_id)
     return [row["studio_id"] for row in rows]

@@ -18,7 +18,7 @@ INSERT = """
         select u.id, 'form_upload' as object, u.filename, u.size, u.content_type from made u
     ) w"""
 
-# Locks the studio's row: two uploads of a studio cannot both take what is left of its quota, nor of a form's.
+# Locks the studio's row: two uploads of a studio cannot both use the rest of its quota, nor of a form's.
 LOCK_STUDIO_USAGE = """
     insert into studio_upload_usage as u (studio_id) values ($1)
     on conflict (studio_id) do update set files = u.files returning files, bytes"""
@@ -38,7 +38,7 @@ FORGET = """
         limit $2 for update skip locked)
     returning stored_name"""
 
-# In the order of the primary key, from behind the last one of the page before.
+# In primary key order, after the last row of the previous page.
 PAGE = """
     select id, stored_name from form_uploads
     where studio_id = $1 and ($2::uuid is null or id > $2) order by id limit $3"""
@@ -68,7 +68,7 @@ class StoredFile:
 
 
 async def lock_usage(connection: Connection, access: Access, form_id: str | UUID) -> UploadUsage:
-    """What the files of the form and of the studio take up, until the transaction ends."""
+    """Lock upload usage until the transaction ends; return what the files of the form and of the studio use."""
     studio = await connection.fetchrow(LOCK_STUDIO_USAGE, access.studio_id)
     form = await connection.fetchrow(FORM_USAGE, access.studio_id, form_id)
     form_files, form_bytes = (form["files"], form["bytes"]) if form else (0, 0)
@@ -85,7 +85,7 @@ async def find_file(
 
 
 async def insert_upload(connection: Connection, access: Access, made: NewUpload) -> str:
-    """The upload in wire form."""
+    """Insert an upload; return it in wire form."""
     wire: str = await connection.fetchval(
         INSERT,
         access.studio_id,
@@ -102,18 +102,18 @@ async def insert_upload(connection: Connection, access: Access, made: NewUpload)
 
 
 async def forget_uploads(connection: Connection, access: Access, at_most: int) -> list[str]:
-    """Take the rows of files that no submission named within a day; returns the files' names."""
+    """Delete the rows of files that no submission referred to within a day; return the files' names."""
     return [row["stored_name"] for row in await connection.fetch(FORGET, access.studio_id, at_most)]
 
 
 async def known_files(connection: Connection, access: Access, names: list[str]) -> set[str]:
-    """Of these files those that have a row."""
+    """Return those of the given files that have a row."""
     return {row["stored_name"] for row in await connection.fetch(KNOWN, access.studio_id, names)}
 
 
 async def page_of_files(
     connection: Connection, access: Access, after: UUID | None, at_most: int
 ) -> list[tuple[UUID, str]]:
-    """Uploads with the names of their files."""
+    """Return a page of uploads with the names of their files."""
     rows = await connection.fetch(PAGE, access.studio_id, after, at_most)
     return [(row["id"], row["stored_name"]) for row in rows]

@@ -1,8 +1,8 @@
-"""The SQL that completes a stored definition for answers: every tabulated field, instants in UTC.
+"""SQL that completes a stored form definition for responses: every field of the specification, instants in UTC.
 
-Forms are completed by ``domain.forms.completing`` when they are saved and pass through unchanged. The statements here
-are for rows that were written before that was so, or by an older process beside this one: ``completed_version`` tells
-which version of a form was completed. A test holds them and the domain's functions together on random definitions.
+Forms are completed by ``domain.forms.completing`` when they are saved and are then returned unchanged. The statements
+here are for rows that were written before this existed, or by an older process beside this one: ``completed_version``
+says which version of a form was completed. A test compares them with the domain's functions on random definitions.
 """
 
 from studiogate.domain.forms.completing import FIELD_DEFAULTS, INSTANTS
@@ -38,7 +38,7 @@ FIELDS = f"""
         from json_array_elements(f.fields) with ordinality e(field, place)
     ) end as fields"""
 
-# Only what PostgreSQL reads without an error; anything else that was stored is answered as it is.
+# Matches only what PostgreSQL parses without an error; any other stored value is returned unchanged.
 _DATE = (
     r"([1-9]\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8]))"
     r"|[1-9]\d(0[48]|[2468][048]|[13579][26])-02-29)"

@@ -1,4 +1,4 @@
-"""Forms are written, each version of the fields is kept."""
+"""Write forms; each version of the fields is kept."""
 
 import json
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ TAKEN = """
 
 @dataclass(frozen=True, slots=True)
 class FormContent:
-    """All of a form that can be written, complete and canonical."""
+    """All writable attributes of a form, complete and canonical."""
 
     title: str
     slug: str
@@ -73,7 +73,7 @@ class StoredForm(NamedTuple):
 
 
 async def insert_form(connection: Connection, access: Access, content: FormContent) -> str | None:
-    """The new form in wire form, or None where its slug is taken."""
+    """Insert a form; return it in wire form, or None if its slug is taken."""
     wire: str | None = await connection.fetchval(INSERT, access.studio_id, new_id(), *content.columns)
     return wire
 
@@ -92,7 +92,8 @@ async def has_submissions(connection: Connection, access: Access, form_id: str) 
 
 
 async def update_form(connection: Connection, access: Access, form_id: str, content: FormContent, version: int) -> str:
-    """Write all of a form and return it in wire form. Whoever takes the slug at the same moment makes us look again."""
+    """Write all of a form and return it in wire form. If another form takes the slug at the same time, raise
+    TransactionConflictError, so that the transaction is retried."""
     try:
         wire: str = await connection.fetchval(UPDATE, access.studio_id, form_id, *content.columns, version)
     except asyncpg.UniqueViolationError as error:
@@ -101,11 +102,11 @@ async def update_form(connection: Connection, access: Access, form_id: str, cont
 
 
 async def keep_version(connection: Connection, access: Access, form_id: str) -> None:
-    """Keep the fields of the form's version for its submissions."""
+    """Store the fields of the form's current version for its submissions."""
     await connection.execute(KEEP_VERSION, access.studio_id, form_id)
 
 
 async def taken_slugs(connection: Connection, access: Access, slug: str, except_form: str | UUID | None) -> set[str]:
-    """This slug and its numbered kin, as far as other forms of the studio have them."""
+    """Return which of this slug and its numbered variants other forms of the studio use."""
     rows = await connection.fetch(TAKEN, access.studio_id, slug, except_form)
     return {row["slug"] for row in rows}

@@ -1,4 +1,4 @@
-"""The changes into the tables: a few statements each, however many rows there are."""
+"""Write the changes to the tables: a few statements per table, however many rows there are."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,18 +17,18 @@ NEW_FORM_VERSIONS = """
     select $1, f.id, f.version, f.fields from forms f where f.studio_id = $1 and f.id in (select id from change_forms)
     on conflict do nothing"""
 
-# The file's reader has completed their definitions.
+# Their definitions were completed when the file was read.
 COMPLETED_FORMS = """
     update forms set completed_version = version where studio_id = $1 and id in (select id from change_forms)"""
 
 
 class ConflictError(Exception):
-    """Somebody else wrote, between our checks and our writing, what this import cannot go together with."""
+    """Between our checks and our writes, another transaction wrote something that conflicts with this import."""
 
 
 @contextmanager
 def conflicts() -> Iterator[None]:
-    """Turns the driver's exceptions into ours. The checks leave no other reason for a violated constraint."""
+    """Replace the driver's exceptions by ours. The checks leave no other reason for a violated constraint."""
     try:
         yield
     except asyncpg.IntegrityConstraintViolationError as error:
@@ -40,7 +40,7 @@ def conflicts() -> Iterator[None]:
 
 
 async def apply_studio(connection: Connection, access: Access, values: Mapping[str, Any]) -> str:
-    """``created``, ``updated`` or ``unchanged``."""
+    """Insert or update the studio; return ``created``, ``updated`` or ``unchanged``."""
     names = ", ".join(STUDIO_COLUMNS)
     places = ", ".join(f"${number}" for number in range(2, len(STUDIO_COLUMNS) + 2))
     given = [access.studio_id, *(values[name] for name in STUDIO_COLUMNS)]
@@ -54,7 +54,7 @@ async def apply_studio(connection: Connection, access: Access, values: Mapping[s
             where studio_id = $1 and ({others}) is distinct from ({places}) returning true""",
         *given,
     )
-    # By itself, for the reason given at _update.
+    # In a separate statement, for the reason given at _update.
     renamed = await connection.fetchval(
         "update studios set slug = $2 where studio_id = $1 and slug <> $2 returning true", access.studio_id, slug
     )
@@ -62,9 +62,10 @@ async def apply_studio(connection: Connection, access: Access, values: Mapping[s
 
 
 async def tell_the_planner(connection: Connection, tables: Iterable[Table]) -> None:
-    """That much has come: until PostgreSQL looks for itself, a minute later, it may read a whole studio to find a row.
+    """Analyze the tables after an import: until autovacuum does so, a minute later, PostgreSQL may read a whole studio to
+    find a row.
 
-    The import is done by then, so a failure here is none of it.
+    The import is complete by then, so a failure here is ignored.
     """
     with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
         for table in tables:
@@ -72,7 +73,7 @@ async def tell_the_planner(connection: Connection, tables: Iterable[Table]) -> N
 
 
 async def slug_taken(connection: Connection, access: Access, slug: str) -> bool:
-    """Operators only: slugs are unique among all studios."""
+    """Return whether another studio has the slug: slugs are unique among all studios. Operators only."""
     query = "select exists (select from studios where slug = $2 and studio_id <> $1)"
     return bool(await connection.fetchval(query, access.studio_id, slug))
 
@@ -97,10 +98,10 @@ def _vacate(table: Table, column: str, value: str) -> str:
 
 
 def _update(table: Table) -> str:
-    """Before the insert: what kept rows give up, new ones may take.
+    """Return the update of existing rows. It runs before the insert: new rows may take values that existing ones give up.
 
     Neither ``on conflict do update`` nor all columns at once: a statement that names a unique column locks its rows
-    as if that column changed, and would hold up everybody who refers to them.
+    as if that column changed, and would block every transaction that references them.
     """
     assigned = {column.quoted: f"c.{column.quoted}" for column in table.stored if column not in table.keys}
     assigned |= {f'"{name}"': value for name, value in table.at_change.items()}
@@ -110,7 +111,7 @@ def _update(table: Table) -> str:
 
 
 def _claim(table: Table) -> str:
-    """The unique columns, of the rows where they change; all of those are vacant by now."""
+    """Return the update of unique columns, for rows where they change; all of these have been vacated by then."""
     assigned = ", ".join(f"{column.quoted} = c.{column.quoted}" for column in table.keys)
     kept, given = (", ".join(f"{row}.{column.quoted}" for column in table.keys) for row in "tc")
     return f"""

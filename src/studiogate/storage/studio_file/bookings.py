@@ -1,12 +1,12 @@
-"""What follows from bookings and classes that changed: the waitlist, the counters, the copies.
+"""Update what follows from changed bookings and classes: the waitlist, the counters, the copies.
 
-No credit is taken or given back, nobody is promoted: seats that an import frees are the sweep's to fill.
+No credit is taken or returned, and no member is promoted: the sweep fills seats that an import frees.
 """
 
 from studiogate.domain.access import Access
 from studiogate.storage.database import Connection
 
-# A class that moved takes its bookings along.
+# Bookings have copies of their class's location and times, which follow a change of the class.
 MOVE_BOOKINGS = """
     update bookings b set location_id = k.location_id, start_time = k.start_time, end_time = k.end_time
     from classes k join change_classes c on c.id = k.id and c.existing
@@ -19,7 +19,7 @@ MOVE_ENTRIES = """
     where k.studio_id = $1 and w.studio_id = $1 and w.class_id = k.id
         and w.location_id is distinct from k.location_id"""
 
-# Whoever waited and does not any more has got a seat or has left.
+# An entry whose booking is no longer waitlisted was converted or cancelled.
 END_WAITING = """
     with ended as (
         update waitlist_entries w
@@ -33,7 +33,7 @@ END_WAITING = """
     update bookings b set promoted_at = now() from ended
     where b.studio_id = $1 and b.id = ended.booking_id and ended.status = 'converted'"""
 
-# New ones join behind those who wait already, in the order in which they were made.
+# New entries follow those that already wait, in the order in which their bookings were created.
 BEGIN_WAITING = """
     insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status,
                                   created_at)
@@ -68,6 +68,6 @@ COUNT = """
 
 
 async def settle(connection: Connection, access: Access) -> None:
-    """After classes and bookings are in their tables; the classes are locked."""
+    """Run the updates, after classes and bookings are in their tables. The classes must be locked."""
     for statement in (MOVE_BOOKINGS, MOVE_ENTRIES, END_WAITING, BEGIN_WAITING, CLOSE_GAPS, COUNT):
         await connection.execute(statement, access.studio_id)

@@ -1,11 +1,10 @@
-"""Which rows of the file differ from what is kept, and the locks that hold the rest still.
+"""Find the rows of the file that differ from the stored ones, and lock what must not change meanwhile.
 
-Only rows that differ are locked and written: a row that is as the file says at the moment of looking is done, and
-what happens to it afterwards happened afterwards. Bookings go on in every class that the file does not change.
+Only rows that differ are locked and written: a row that equals the file's when it is compared is done, and later
+changes to it count as made after the import. Bookings continue in every class that the file does not change.
 
-Locks are taken in the house's order, each kind by id: the studio, classes, members, memberships, forms.
-Everything that a running booking can hold is locked before anything is written, so the two cannot wait for each other
-in a circle.
+Locks are taken in the same order as everywhere, each kind by id: the studio, classes, members, memberships, forms.
+Everything that a running booking can hold is locked before anything is written, so the two cannot deadlock.
 """
 
 from studiogate.domain.access import Access
@@ -16,7 +15,7 @@ from studiogate.storage.studio_file.tables import BOOKINGS, CLASSES, MEMBERS, ME
 # An arbitrary number of our own, which no other advisory lock uses.
 IMPORTS = 7_311_925
 
-# What the locks are taken for: looked at again once they are held.
+# The tables for which the locks are taken: compared again once they are held.
 LOCKED = (MEMBERS, MEMBERSHIPS, CLASSES, BOOKINGS)
 
 CLASSES_TO_LOCK = """
@@ -35,16 +34,16 @@ MEMBERSHIPS_TO_LOCK = """
         select id from change_memberships union select membership_id from change_bookings)
     order by s.id for no key update"""
 
-# Whoever submits a form locks it and then the submitter's email: so does an import.
+# A submission locks the form and then the submitter's email; an import does the same.
 FORMS_TO_LOCK = """
     select f.id from forms f where f.studio_id = $1 and f.id in (select id from change_forms)
     order by f.id for no key update"""
 
 
 async def lock_studio(connection: Connection, access: Access) -> None:
-    """One import of a studio at a time, also of one that does not exist yet.
+    """Allow one import per studio at a time, also for a studio that does not exist yet.
 
-    ``no key update``: rows that refer to the studio can still be made meanwhile.
+    ``no key update``: rows that reference the studio can still be inserted meanwhile.
     """
     await connection.execute("select pg_advisory_xact_lock($1, hashtext($2::text))", IMPORTS, str(access.studio_id))
     await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
@@ -61,7 +60,7 @@ async def find_changes(connection: Connection, access: Access) -> None:
 
 
 async def _look_again(connection: Connection, access: Access, table: Table) -> None:
-    """With the locks held: what the first look saw may have changed while we waited for them."""
+    """Compare the rows again with the locks held, because they may have changed while we waited for the locks."""
     await connection.execute(
         f"""create temp table again on commit drop as select id from {table.change};
             truncate {table.change}; analyze again"""

@@ -1,4 +1,4 @@
-"""References, ids and values that must be unique. Every check selects its faults: n, place, message."""
+"""Check references, ids and values that must be unique. Every check selects its faults: n, place, message."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ WITH_POLICY = (LOCATIONS, CLASS_TYPES, CLASSES)
 
 
 async def check(connection: Connection, access: Access, faults: Faults) -> None:
-    """All faults that the database can see, added to those of the rows by themselves."""
+    """Add all faults that the database can find to those of the individual rows."""
     for query in _queries():
         rows = await connection.fetch(
             f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
@@ -28,7 +28,7 @@ async def check(connection: Connection, access: Access, faults: Faults) -> None:
 
 
 async def waiver_known(connection: Connection, access: Access, policy: str) -> bool:
-    """Whether the form that a studio's own policy names is in the file or in the studio."""
+    """Return whether the form that a studio's own policy names is in the file or in the studio."""
     unknown = _unknown(TABLE_BY_NAME["forms"], "p.form_id")
     query = f"select not exists (select from (select ($2::jsonb->>'waiver_form_id')::uuid) p(form_id) where {unknown})"
     return bool(await connection.fetchval(query, access.studio_id, policy))
@@ -60,7 +60,7 @@ def _same_id(table: Table) -> str:
 
 
 def _id_of_another_studio(table: Table) -> str:
-    """The one statement of an import that looks beyond its studio, and it tells no more than that."""
+    """Return the only query of an import that reads other studios; it reveals no more than that the id is theirs."""
     return f"""
         select c.n, c.place || '.id', 'belongs to another studio' from {table.change} c
         where not c.existing and exists (
@@ -69,7 +69,7 @@ def _id_of_another_studio(table: Table) -> str:
 
 
 def _unknown(referred: Table, value: str) -> str:
-    """Neither in the file (not even as a row with faults of its own) nor in the studio."""
+    """Return the condition that an id is neither in the file (not even as a faulty row) nor in the studio."""
     return f"""
         {value} is not null
         and not exists (select from {referred.stage} r where r.id = {value})
@@ -113,7 +113,7 @@ def _twice_in_the_file(table: Table, unique: Unique) -> str:
 
 
 def _taken_in_the_studio(table: Table, unique: Unique) -> str:
-    """By a row that the file leaves alone: one that is in the file too has the file's value afterwards."""
+    """Return the check for values of rows that are not in the file; rows in the file get the file's values."""
     same = " and ".join(f"t.{column} = c.{column}" for column in unique.columns)
     column = unique.columns[-1]
     return f"""

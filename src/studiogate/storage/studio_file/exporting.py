@@ -1,4 +1,4 @@
-"""A studio's rows in the file's own format: PostgreSQL writes the JSON, and rows pass through one by one."""
+"""A studio's rows in the file's own format: PostgreSQL writes the JSON, and rows are streamed one by one."""
 
 from collections.abc import AsyncIterator
 
@@ -23,7 +23,7 @@ PRICES = """
                      where o.studio_id = p.studio_id and o.price_id = p.id order by 1) as location_ids
         from prices p where p.studio_id = d.studio_id and p.product_id = d.id order by p.created_at, p.id) w"""
 
-# In the order of the file. The order of rows is part of the format: the same studio always gives the same bytes.
+# In the order of the file. The order of rows is part of the format: the same studio always produces the same bytes.
 SECTIONS = {
     "locations": """
         select id, name, city, state, timezone, active, is_primary, policy
@@ -79,7 +79,7 @@ async def studio(connection: Connection, access: Access) -> str:
 
 
 async def rows(connection: Connection, access: Access, section: str) -> AsyncIterator[str]:
-    """Needs a transaction: the rows come through a cursor of the server."""
+    """Yield the rows of a section. Must run inside a transaction, because it uses a server-side cursor."""
     statement = f"select row_to_json(w)::text as row from ({SECTIONS[section]}) w"
     async for record in connection.cursor(statement, access.studio_id, prefetch=PREFETCH):
         yield record["row"]

@@ -13,10 +13,10 @@ LOCK_EMAILS = f"""
 
 
 async def lock_emails(connection: Connection, access: Access) -> None:
-    """In one order, so that two imports, or an import and a request, do not wait for each other in a circle."""
+    """Lock the emails in a fixed order, so that two imports, or an import and a request, do not deadlock."""
     await connection.execute(LOCK_EMAILS, str(access.studio_id))
 
 
 async def changed_emails(connection: Connection, _access: Access) -> list[str]:
-    """Of members and leads that are new or changed."""
+    """Return the emails of new and changed members and leads."""
     return [row["email"] for row in await connection.fetch(f"{EMAILS} order by email")]

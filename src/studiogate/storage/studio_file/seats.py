@@ -1,7 +1,7 @@
-"""Classes and bookings as they would be afterwards: nothing oversold, nothing held twice.
+"""Classes and bookings as they would be after the import: nothing oversold, nothing held twice.
 
-``final_classes`` and ``final_bookings`` hold the classes that the file touches, with all of their bookings, those of
-the file in the place of the kept ones. ``n`` and ``place`` are null for what is not in the file.
+``final_classes`` and ``final_bookings`` contain the classes that the file changes, with all of their bookings; those of
+the file replace the stored ones. ``n`` and ``place`` are null for rows that are not in the file.
 """
 
 from studiogate.domain.access import Access
@@ -42,7 +42,8 @@ OVERBOOKED = """
 
 
 def _held_twice(what: str, message: str) -> str:
-    """Kept bookings come first, so that the fault is the file's row."""
+    """Return the check for a value that two bookings hold. Stored bookings come first, so that the fault is reported for
+    the file's row."""
     return f"""
         select n, place || '.{what}', '{message}: ' || coalesce(first_place, 'booking ' || first_id)
         from (select n, place, first_value(place) over w as first_place, first_value(id) over w as first_id,
@@ -130,7 +131,7 @@ SEATS = (
 
 
 async def foresee(connection: Connection, access: Access) -> None:
-    """Needs the changes, and the locks of the classes."""
+    """Fill the ``final_`` tables; the changes must have been found and the classes locked."""
     await connection.execute(PREPARE)
     await connection.execute(FINAL_CLASSES, access.studio_id)
     await connection.execute(FINAL_BOOKINGS, access.studio_id)

@@ -1,4 +1,4 @@
-"""How a table that a studio file fills is described."""
+"""Descriptions of the tables that a studio file fills."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``value`` is what the row is to have, out of s (the file's row) and t (the one that is kept, if any)."""
+    """``value`` is the new value as SQL over s (the file's row) and t (the stored row, if any)."""
 
     name: str
     type: str
     value: str = ""
-    # json has no equality; as jsonb it is compared without its spelling.
+    # json has no equality; as jsonb it is compared regardless of formatting.
     compared: str = "{0}"
-    # A set in a table of its own.
+    # False for a set in a separate table.
     stored: bool = True
 
     @property
@@ -27,7 +27,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """Columns that no two rows of the studio share; ``only`` says which rows, with {0} for the row's name."""
+    """Columns that are unique within the studio; ``only`` says for which rows, with {0} for the row's alias."""
 
     columns: tuple[str, ...]
     only: str = "true"
@@ -35,7 +35,7 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """A set of references that is kept in a table of its own and replaced as a whole."""
+    """A set of references that is stored in a separate table and replaced as a whole."""
 
     column: str
     table: str
@@ -52,19 +52,19 @@ class Table:
     columns: tuple[Column, ...]
     references: Mapping[str, str] = field(default_factory=dict)
     uniques: tuple[Unique, ...] = ()
-    # What unique columns that change are set to for a moment, so that rows of one file can exchange their values.
+    # Temporary values of unique columns that change, so that rows of one file can exchange their values.
     vacated: Mapping[str, str] = field(default_factory=dict)
     limits: tuple[Limits, ...] = ()
-    # More tables that the values need.
+    # Joins to other tables that the values need.
     joins: str = ""
-    # Columns that are set once, when the row is made, as expressions over c (the changed row).
+    # Columns that are set once, when the row is inserted, as expressions over c (the changed row).
     at_creation: Mapping[str, str] = field(default_factory=dict)
-    # Columns that a change of a kept row touches, as expressions over c and t (the row as it is kept).
+    # Columns that a change of a stored row also sets, as expressions over c and t (the stored row).
     at_change: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
-        """As the file names it."""
+        """The table's name in the file."""
         return "spots" if self.name == "room_spots" else self.name
 
     @property
@@ -81,13 +81,13 @@ class Table:
 
     @property
     def keys(self) -> tuple[Column, ...]:
-        """The columns of unique constraints, beside the id."""
+        """The columns of unique constraints, besides the id."""
         named = {name for unique in self.uniques for name in unique.columns}
         return tuple(column for column in self.stored if column.name in named)
 
     @property
     def kept(self) -> str:
-        """The rows that are kept, with their limits as sorted arrays."""
+        """The stored rows, with their limits as sorted arrays."""
         if not self.limits:
             return self.name
         arrays = ", ".join(

@@ -1,4 +1,4 @@
-"""Rows of the file into temporary tables, in batches, as they are read."""
+"""Load rows of the file into temporary tables, in batches, as they are read."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from studiogate.storage.database import Connection
 from studiogate.storage.studio_file.shapes import Table
 from studiogate.storage.studio_file.tables import TABLES
 
-# Rows that could not be read: a reference to one of them is no fault of its own.
+# Rows that could not be read: a reference to one of them is not reported as another fault.
 FAULTY = "stage_faulty"
 
 
@@ -26,7 +26,7 @@ async def prepare(connection: Connection) -> None:
 async def stage(
     connection: Connection, _access: Access, table: Table, rows: Iterable[tuple[int, str, dict[str, Any]]]
 ) -> None:
-    """``rows``: number in the file, place, values."""
+    """Load rows, each as (number in the file, place, values), into the staging table."""
     names = ["n", "place", "id", *(column.name for column in table.columns)]
     records = [(n, place, *(values[name] for name in names[2:])) for n, place, values in rows]
     await connection.copy_records_to_table(table.stage, records=records, columns=names)
@@ -37,12 +37,12 @@ async def stage_faulty(connection: Connection, _access: Access, ids: Sequence[tu
 
 
 async def finish(connection: Connection) -> None:
-    """Tells the planner how much was staged: nobody else does for temporary tables."""
+    """Analyze the staging tables: autovacuum does not process temporary tables."""
     await connection.execute("; ".join(f"analyze {table.stage}" for table in TABLES))
 
 
 async def counted(connection: Connection, table: Table) -> tuple[int, int, int]:
-    """How many rows of the file are new, changed and unchanged."""
+    """Return how many rows of the file are new, changed and unchanged."""
     row = await connection.fetchrow(
         f"""select (select count(*) from {table.stage}) as staged, count(*) filter (where not existing) as created,
                    count(*) filter (where existing) as updated from {table.change}"""

@@ -104,7 +104,7 @@ MEMBERS = Table(
     vacated={"email": "null"},
 )
 
-# -1 is "not given": a new membership gets what its product grants, a kept one keeps what it has.
+# -1 means "not given": a new membership gets what its product grants, an existing one keeps what it has.
 _GRANTED = """
     case when s.credits_granted is distinct from -1 then s.credits_granted when t.id is not null then t.credits_granted
          when d.id is not null then d.credits_granted else p.credits_granted end"""
@@ -133,7 +133,7 @@ MEMBERSHIPS = Table(
         *_columns("text", "pause_reason", "cancellation_reason"),
         Column("credits_granted", "integer", _GRANTED),
         Column("credits_remaining", "integer", _REMAINING),
-        # Never back: whoever remembers a version must not meet it again with another state.
+        # Never decreases: a client that has seen a version must not see it again with another state.
         Column("state_version", "integer", "greatest(s.state_version, t.state_version, 1)"),
     ),
     {"member_id": "members", "product_id": "products"},
@@ -161,7 +161,7 @@ CLASSES = Table(
         "room_id": "rooms",
         "instructor_id": "instructors",
     },
-    # Bookings of the same file may bring the count down to a lower capacity: it is counted again at the end.
+    # Bookings of the same file may reduce the count to a lower capacity: it is counted again at the end.
     at_change={"booked_count": "least(t.booked_count, c.capacity)"},
 )
 _SOURCE = "coalesce(s.booking_source, case when t.id is null then 'import' else t.booking_source end)"
@@ -193,7 +193,7 @@ PURCHASES = Table(
     ),
     {"member_id": "members", "product_id": "products", "location_id": "locations"},
 )
-# A lead that has become a member stays so, whatever a file of an earlier time says.
+# A lead that has become a member stays converted, whatever an older file says.
 _STAYS_CONVERTED = "case when t.status = 'converted' and s.status <> 'converted' then t.{0} else s.{0} end"
 LEADS = Table(
     "leads",
@@ -211,7 +211,7 @@ LEADS = Table(
     vacated={"email": "c.id::text"},
 )
 
-# In the order in which they are filled: what is referred to comes first.
+# In the order in which they are filled: referenced tables come first.
 TABLES = (
     LOCATIONS,
     ROOMS,
