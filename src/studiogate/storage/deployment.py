@@ -21,8 +21,8 @@ ENDPOINT_SECRETS = (
 )
 WRITE_ENDPOINT_SECRETS = """
     update webhook_endpoints set secret = $3, previous_secret = $4 where studio_id = $1 and id = $2"""
-# A sealed answer begins with random bytes, any other is a JSON object. One in 16 million sealed answers looks like JSON.
-# That is accepted: it only means that this answer cannot be replayed to its caller within a day of a rotation.
+# A sealed answer begins with random bytes, any other is a JSON object. One in 16 million sealed answers looks like a
+# JSON object. That is accepted: it only means that it cannot be replayed to its caller within a day of a rotation.
 SEALED_ANSWERS = """
     select studio_id, credential_id, key, body from idempotency_keys
     where substr(body, 1, 2) <> '\\x7b22'::bytea or substr(body, length(body), 1) <> '\\x7d'::bytea

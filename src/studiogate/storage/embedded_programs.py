@@ -87,7 +87,7 @@ class ServerLog:
         return ""
 
     def trim(self) -> None:
-        """Keep two files of about LOG_BYTES. Truncate in place, because the server keeps its file open for appending."""
+        """Keep two files of about LOG_BYTES. Truncate in place: the server keeps its file open for appending."""
         if self.size() > LOG_BYTES:
             older = self.path.with_suffix(".log.1")
             older.unlink(missing_ok=True)
@@ -169,7 +169,7 @@ def create_cluster(cluster: Path, account: Account | None, lock: int, server_log
             f"The disk of {cluster.parent} is full ({free_space(cluster.parent)}): a new database needs "
             f"{NEW_CLUSTER_BYTES // 1_000_000} MB. Free some, or name another folder (STUDIOGATE_DATA_DIR)."
         )
-    # Built under another name and renamed when complete: an interrupted initdb leaves nothing that looks like a cluster.
+    # Built under another name, renamed when complete: an interrupted initdb leaves nothing that looks like a cluster.
     fresh = cluster.with_suffix(".new")
     if fresh.exists():
         shutil.rmtree(fresh)

@@ -91,8 +91,8 @@ async def claim(connection: Connection, access: Access, key: str) -> FirstResult
 async def claim_with(
     connection: Connection, access: Access, key: str | None, statement: str, arguments: tuple[object, ...]
 ) -> Record:
-    """Run a statement that contains ``first_result`` and takes the lock as its last argument; return its row. If another
-    transaction holds the key, wait for it and run the statement again."""
+    """Run a statement that contains ``first_result`` and takes the lock as its last argument; return its row. If
+    another transaction holds the key, wait for it and run the statement again."""
     lock = None if key is None else _lock_number(access, key)
     (row,) = await connection.fetch(statement, *arguments, lock)
     if row["key_is_free"] is False:

@@ -17,7 +17,7 @@ LOG_SETTINGS = ["log_error_verbosity", "log_min_duration_statement", "log_parame
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """An invariant. ``query`` selects one text per violation. Housekeeping fixes what a warning reports within a minute."""
+    """An invariant. ``query`` selects one text per violation. Housekeeping fixes a warning within a minute."""
 
     name: str
     holds: str

@@ -12,7 +12,7 @@ from studiogate.storage.database import Connection, Record
 
 
 class OperatorList(NamedTuple):
-    """``columns`` maps the names shown to their SQL; ``filters`` maps names to conditions, with {} for the parameter."""
+    """``columns`` maps displayed names to SQL; ``filters`` maps names to conditions, with {} for the parameter."""
 
     kind: str
     columns: Mapping[str, str]

@@ -72,7 +72,7 @@ class UploadFolder:
         self.incoming(studio_id, name).replace(target)
 
     def make_private(self, folder: Path) -> None:
-        """Create a private folder, with its parents that are ours: ``parents=True`` would make those readable by all."""
+        """Create a private folder and those parents that are ours: ``parents=True`` would make them readable by all."""
         self.data.mkdir(parents=True, exist_ok=True)
         for each in (*reversed(folder.relative_to(self.data).parents), folder.relative_to(self.data)):
             (self.data / each).mkdir(mode=0o700, exist_ok=True)
@@ -139,8 +139,8 @@ class IncomingFile:
                 os.close(folder)
 
     def keep(self) -> None:
-        """Move the file to its final path, now that its row is committed. If that fails, it stays in ``incoming``, where
-        readers find it too, and housekeeping moves it later."""
+        """Move the file to its final path, now that its row is committed. If that fails, it stays in ``incoming``,
+        where readers find it too, and housekeeping moves it later."""
         self._has_row = True
         with contextlib.suppress(OSError):
             self._folder.keep(self._studio_id, self.name)

@@ -43,7 +43,7 @@ LOCK_CLASS_OF_ENTRY = FIND_CLASS_OF_BOOKING.replace("from bookings b", "from wai
 
 # Locks key, class and member in one statement, in this order: a lateral subquery runs for each row of the preceding
 # one, which is locked and fresh by then. If another transaction holds the key, or the key has a result, nothing else is
-# locked. No member is locked while others wait for a free seat: then several are locked, by id, in a separate statement.
+# locked. No member is locked while others wait for a free seat: then a separate statement locks several, by id.
 #
 # Once all are locked, the facts of the member are read by a function that takes its own snapshot. This does not apply
 # to a class with spots, which uses another statement.

@@ -1,5 +1,5 @@
-"""Record a new booking: its row, the counter, the credit or the waitlist entry, its event, and the answer that is stored
-for its request.
+"""Record a new booking: its row, the counter, the credit or the waitlist entry, its event, and the answer that is
+stored for its request.
 
 The class row and the member's row are locked, so counters can be incremented and positions can be counted.
 """

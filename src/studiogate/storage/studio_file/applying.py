@@ -62,8 +62,8 @@ async def apply_studio(connection: Connection, access: Access, values: Mapping[s
 
 
 async def tell_the_planner(connection: Connection, tables: Iterable[Table]) -> None:
-    """Analyze the tables after an import: until autovacuum does so, a minute later, PostgreSQL may read a whole studio to
-    find a row.
+    """Analyze the tables after an import: until autovacuum does so, a minute later, PostgreSQL may read a whole studio
+    to find a row.
 
     The import is complete by then, so a failure here is ignored.
     """
@@ -98,7 +98,7 @@ def _vacate(table: Table, column: str, value: str) -> str:
 
 
 def _update(table: Table) -> str:
-    """Return the update of existing rows. It runs before the insert: new rows may take values that existing ones give up.
+    """Return the update of existing rows. It runs before the insert: new rows may take values that these give up.
 
     Neither ``on conflict do update`` nor all columns at once: a statement that names a unique column locks its rows
     as if that column changed, and would block every transaction that references them.

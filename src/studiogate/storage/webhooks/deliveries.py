@@ -42,11 +42,11 @@ WAITING = f"""
 
 
 def fan_out(events: str, condition: str = "true") -> str:
-    """Return a statement, or part of one, that creates a delivery for every endpoint that wants an event and may see it.
-    ``events`` names the table, or the part of the statement, that has the events. $1 is the studio.
+    """Return a statement, or part of one, that creates a delivery for every endpoint that wants an event and may see
+    it. ``events`` names the table, or the part of the statement, that has the events. $1 is the studio.
 
-    No endpoint gets more deliveries than may wait for it; the log still has the events that are left out. Must run under
-    the lock of the studio's event head, which every statement that queues deliveries takes first.
+    No endpoint gets more deliveries than may wait for it; the log still has the events that are left out. Must run
+    under the lock of the studio's event head, which every statement that queues deliveries takes first.
     """
     return f"""
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
