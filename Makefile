@@ -10,7 +10,7 @@ SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test battery reliability schemathesis bench bench-compare lint audit format schema lock clean
+.PHONY: help install up test battery reliability schemathesis bench bench-compare lint audit format schema openapi lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ format: $(VENV)/dev.stamp ## let ruff mend what it can
 
 schema: $(VENV)/dev.stamp ## write storage/schema.sql anew after a migration
 	$(BIN)/python -m studiogate.cli.schema_dump
+
+openapi: $(VENV)/dev.stamp ## write docs/openapi.json after a change of the interface; ARGS=--break if it breaks partners
+	$(BIN)/python -m tests.openapi_changes $(ARGS)
 
 lock: $(BIN)/python ## resolve the newest versions into requirements/*.txt
 	@$(PIP) install uv
