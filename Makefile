@@ -56,11 +56,12 @@ bench: $(VENV)/dev.stamp ## how fast it is, in about six minutes; ARGS="--only r
 bench-compare: $(VENV)/dev.stamp ## two runs side by side: make bench-compare A=bench/results/….json B=bench/results/….json
 	$(BIN)/python -m bench --compare $(A) $(B)
 
-lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the floors, bandit, the migrations, the lock files
+lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the layers, dead code, bandit, the migrations, the lock files
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/vulture
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 	$(BIN)/squawk --config .squawk.toml src/studiogate/storage/migrations/*.sql
 	$(BIN)/python requirements/audit.py --offline

@@ -241,9 +241,3 @@ def metrics_text() -> bytes:
 def forget_process(folder: Path, process_id: int) -> None:
     """Remove a dead process from the metrics that count live processes only: connections, queues, memory."""
     multiprocess.mark_process_dead(process_id, str(folder))  # type: ignore[no-untyped-call]
-
-
-def share_metrics(folder: Path) -> None:
-    """Make processes that are started from now on collect their metrics in this folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)

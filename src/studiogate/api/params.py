@@ -87,7 +87,6 @@ Id = Annotated[str, AfterValidator(_id), WithJsonSchema({"type": "string", "form
 DateTime = Annotated[datetime, BeforeValidator(_date_time), WithJsonSchema({"type": "string", "format": "date-time"})]
 Boolean = Annotated[bool, BeforeValidator(_boolean), WithJsonSchema({"type": "boolean"})]
 Text = Annotated[str, AfterValidator(_no_nul)]
-NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_no_nul)]
 
 
 def _name(value: str) -> str:

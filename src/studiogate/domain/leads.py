@@ -29,10 +29,6 @@ class LeadStatus(StrEnum):
     LOST = "lost"
 
 
-# ``converted`` is set by the system when a member with that email appears.
-WRITABLE_STATUSES = tuple(status for status in LeadStatus if status is not LeadStatus.CONVERTED)
-
-
 @dataclass(frozen=True, slots=True)
 class LeadContact:
     """The values of a lead that a create request may fill in. Empty strings and None count as not given."""

@@ -12,7 +12,6 @@ from studiogate.storage import studio as studios
 from studiogate.storage.database import Connection
 
 MAXIMUM_OVERLAP = timedelta(days=7)
-DEFAULT_OVERLAP = timedelta(hours=24)
 
 
 class KeyProblemError(Exception):

@@ -16,7 +16,6 @@ from studiogate.domain.forms.answer_checks import PNG_DATA_URL
 MAX_TYPED = 80
 SCALE = 5
 MARGIN = 4
-LETTER = 6  # five columns and a gap
 ROWS = 8  # seven rows and one for descenders
 INK, PAPER = 0, 1
 FRAME = bytes.fromhex("7f4141417f")

@@ -139,8 +139,3 @@ async def change_lead(connection: Connection, access: Access, lead_id: UUID, cha
 
 async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, Any]) -> None:
     await connection.execute(NOTE, access.studio_id, lead_id, json.dumps(dict(metadata)))
-
-
-async def lead_exists(connection: Connection, access: Access, lead_id: str) -> bool:
-    query = "select exists (select from leads where studio_id = $1 and id = $2)"
-    return bool(await connection.fetchval(query, access.studio_id, lead_id))

@@ -11,8 +11,6 @@ from studiogate.domain.refusals import Code, Refusal
 SLUG_PATTERN = r"^[a-z0-9](-?[a-z0-9])*$"
 MAX_SLUG = 100
 MAX_SLUG_FROM_TITLE = 60
-# No title is longer. Normalizing takes time quadratic in the length of a run of combining marks.
-MAX_TITLE = 200
 
 
 class FormStatus(StrEnum):
