@@ -1,4 +1,4 @@
-"""An ordinary class and an ordinary member; a test names only what is out of the ordinary."""
+"""Default facts of a class, a member and a booking; a test passes only what differs from the defaults."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -22,7 +22,7 @@ from studiogate.domain.bookings import (
     WaitingEntry,
 )
 
-# Rules have no clock, so neither have their property tests: a busy machine must not fail them.
+# The rules do not read the clock, so their property tests have no deadline: a busy machine must not fail them.
 unhurried = settings(deadline=None)
 thorough = settings(deadline=None, max_examples=500)
 

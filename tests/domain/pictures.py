@@ -1,4 +1,4 @@
-"""Small files of many kinds, made by hand."""
+"""Minimal image files of several formats, built by hand."""
 
 import base64
 import struct

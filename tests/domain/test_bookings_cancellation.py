@@ -1,4 +1,4 @@
-"""What cancelling costs, and the receipt."""
+"""The cost of a cancellation, and its receipt."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -259,7 +259,7 @@ def test_a_preview_has_the_same_members_and_no_effect_to_point_to():
     credits_left=st.none() | st.integers(0, 3),
 )
 def test_cancelling_restated(left, window, action, amount, free, earlier, grace, promoted_ago, status, credits_left):
-    """All in minutes before the start, without types: first what is lost, then what it must be called."""
+    """Restate the rules in minutes before the start: first what the member loses, then the cancellation type."""
     now = START - left * MINUTE
     policy = Policy(
         cancellation_window_minutes=window,

@@ -1,4 +1,4 @@
-"""Every reason to say no, each by itself, then all of them together against a restatement as a table of truths."""
+"""Every reason to refuse a booking, first alone, then in combination against a restatement as a truth table."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -299,7 +299,7 @@ class World:
         )
 
     def converts(self) -> bool:
-        """The default cutoff is 60 minutes; exactly at it seats are still promised."""
+        """Whether the waitlist entry converts; at the default cutoff of 60 minutes seats are still promised."""
         unpromised = self.waitlist_mode == "off" or self.minutes_left < 60
         return self.live == "waitlisted" and self.seats > 0 and unpromised
 
@@ -330,7 +330,7 @@ class World:
         }
 
 
-# Mostly harmless: each world has a few faults, not all of them at once, so that the outcomes without any are met too.
+# Each world has a few faults rather than all of them at once, so that outcomes without any fault occur too.
 yes = st.sampled_from([True, True, True, True, False])
 no = yes.map(lambda value: not value)
 few = st.integers(0, 2)

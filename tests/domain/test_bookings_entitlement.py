@@ -1,4 +1,4 @@
-"""Which membership pays, against a restatement by sorting and elimination."""
+"""Which membership pays, compared with a restatement by elimination and sorting."""
 
 from datetime import timedelta
 
@@ -169,7 +169,7 @@ memberships = st.builds(
 
 
 def restated(owned):
-    """Throw out what cannot pay, step by step; name the step after which nothing was left; then sort, least first."""
+    """Eliminate memberships step by step; return the code of the step that left none, or the id that sorts first."""
 
     def rests(m):
         if m.status == "paused":

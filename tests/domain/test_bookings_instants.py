@@ -1,4 +1,4 @@
-"""Days and overlaps, against a walk along the clock."""
+"""Local days, compared with a search in steps of 15 minutes, and overlaps."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -11,13 +11,13 @@ from studiogate.domain.bookings import instant_text, local_day_bounds, overlaps
 from tests.domain.booking_facts import END, START, unhurried
 
 QUARTER = timedelta(minutes=15)
-# Changes at 2:00, at midnight in both directions, by half an hour, on odd offsets, and never.
+# Zones whose clocks change at 02:00, at midnight in both directions, by half an hour, at odd offsets, or never.
 ZONES = ["America/New_York", "Europe/Berlin", "America/Havana", "Africa/Cairo", "Asia/Beirut", "America/Nuuk"]
 ZONES += ["Australia/Lord_Howe", "America/St_Johns", "Asia/Kathmandu", "Pacific/Chatham", "UTC"]
 
 
 def walked_day(moment: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """Steps quarter of an hour by quarter of an hour until the local date is another one."""
+    """Return the bounds of the local day, found by stepping 15 minutes at a time until the local date changes."""
     date = moment.astimezone(zone).date()
     first = last = moment
     while (first - QUARTER).astimezone(zone).date() == date:

@@ -1,4 +1,4 @@
-"""The policy: its table, its levels, its instants, its faults."""
+"""The booking policy: members and defaults, levels, instants and faults."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

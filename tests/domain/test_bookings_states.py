@@ -1,4 +1,4 @@
-"""States and transitions, against the contract's own lines."""
+"""States and transitions, compared with the text of the contract."""
 
 import re
 from datetime import datetime, timedelta

@@ -44,7 +44,7 @@ def free(seats: int, **changes):
 
 
 def verdicts(class_, entries, spots=(), policy=None, now=NOW):
-    """Position to "promoted" or the skip reason."""
+    """Map each position to "promoted" or to its skip reason."""
     plan = plan_promotions(class_, policy or Policy(), entries, spots, now)
     return {
         step.entry.position: "promoted" if isinstance(step.verdict, Promote) else str(step.verdict.skip_reason)
@@ -198,7 +198,7 @@ def test_the_promoted_are_the_first_eligible_ones(suspended, seats, mode, spot_c
     promoted = [step.entry.position for step in plan if isinstance(step.verdict, Promote)]
     assert promoted == eligible[:can_seat]
 
-    # Looked at: from the head of the line, without gaps, and no further than the entry that took the last seat.
+    # The plan covers the entries from the first one, without gaps, up to the one that took the last seat.
     looked_at = [step.entry.position for step in plan]
     end = promoted[-1] if seats and len(promoted) == seats else (len(suspended) if seats else 0)
     assert looked_at == list(range(1, end + 1))
@@ -208,7 +208,7 @@ def test_the_promoted_are_the_first_eligible_ones(suspended, seats, mode, spot_c
     assert handed_out == [spot.id for spot in spots[: len(handed_out)]]
     assert len(handed_out) == (0 if mode is None else min(len(promoted), spot_count))
 
-    # No stealing, no waste: what is left after the pass is open to newcomers, and only that.
+    # The seats that are left after the promotions are open to newcomers, and no others.
     left = class_._replace(booked_count=class_.booked_count + len(promoted))
     still_waiting = [entry for entry in entries if entry.position not in promoted]
     spots_left = spots[len(handed_out) :]

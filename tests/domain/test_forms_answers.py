@@ -1,4 +1,4 @@
-"""Answers: each of the 15 types, all faults at once, and on random forms the same verdict as an independent judge."""
+"""Answers: each of the 15 types, all faults at once, and random forms compared with an independent implementation."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What a form's fields must be when they are saved."""
+"""Validation of a form's fields when the form is saved."""
 
 from typing import Any
 

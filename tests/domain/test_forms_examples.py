@@ -1,4 +1,4 @@
-"""Forms that we show to people pass the checks that theirs have to pass."""
+"""The forms of the demo, the reference and the guide pass the checks that every form must pass."""
 
 import json
 import re

@@ -19,7 +19,7 @@ def field(key: str, kind: str = "text", when: tuple[str, str, Any] | None = None
 
 
 def shows(kind: str, op: str, value: Any, answer: Any, **more: Any) -> bool:
-    """Whether field b is visible for this answer to field a."""
+    """Return whether field b is visible for this answer to field a."""
     fields = [field("a", kind, **more), field("b", when=("a", op, value))]
     return "b" in visible_keys(fields, {} if answer is None else {"a": answer})
 
@@ -139,7 +139,7 @@ VALUES = st.one_of(
 
 @st.composite
 def forms(draw: st.DrawFn) -> list[Field]:
-    """Any rule graph: chains, trees, cycles, rules on nothing."""
+    """Draw any rule graph: chains, trees, cycles, rules on unknown fields."""
     fields = []
     for key in draw(st.lists(st.sampled_from(KEYS), unique=True, min_size=1)):
         rule = st.tuples(st.sampled_from(KEYS), st.sampled_from([op.value for op in RuleOp]), VALUES)
@@ -191,7 +191,7 @@ def test_it_ends_for_anything(fields: list[Field], answers: dict[str, Any]) -> N
 
 
 def independently(fields: list[Field], answers: dict[str, Any]) -> set[str]:
-    """The same rules, told another way: recursive, by definition, one op after the other."""
+    """Evaluate the same rules in another way: recursively, by definition, one op after the other."""
     by_key = {each["key"]: each for each in fields}
 
     def on_cycle(key: str) -> bool:
@@ -277,7 +277,7 @@ def is_date(text: str) -> bool:
 
 
 def is_special(kind: str | None, text: str) -> bool:
-    """Compared as something else than the text it is."""
+    """Return whether the text is compared as a number or a date instead of as text."""
     return (kind in ("number", "rating") and number(text) is not None) or (kind == "date" and is_date(text))
 
 

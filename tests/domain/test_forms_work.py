@@ -1,4 +1,4 @@
-"""The work of saving, judging and showing a form: bounded at the limits, and linear beyond them (older forms)."""
+"""The cost of saving, judging and showing a form: bounded at the limits, and linear beyond them (older forms)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from studiogate.hosted.views import Known, step_views
 from tests.counting import CountedText, bytecodes, comparisons
 
 Fields = list[dict[str, Any]]
-# Linear work doubles; half as much again is left for what grows slower (dictionaries), none for a square.
+# Linear work doubles. The remaining 0.5 allows for slower growth (dictionaries), but not for quadratic work.
 DOUBLED = 2.5
 
 
@@ -31,7 +31,7 @@ def rule(key: str, op: str = "equals", value: Any = "x") -> dict[str, Any]:
 
 
 def chain(count: int) -> Fields:
-    """Each field's rule asks about the next one: the longest way to a decision."""
+    """Return fields whose rules each refer to the next field: the longest path to a decision."""
     asked = [field(str(n), display_when=rule(str(n + 1))) for n in range(count - 1)]
     return [*asked, field(str(count - 1))]
 
@@ -41,7 +41,7 @@ def circle(count: int) -> Fields:
 
 
 def into_a_circle(count: int) -> Fields:
-    """A long way that ends in a small circle."""
+    """Return a long chain of rules that ends in a small cycle."""
     return [*circle(2), *(field(str(n), display_when=rule(str(n - 1))) for n in range(2, count))]
 
 
@@ -82,7 +82,7 @@ def test_a_form_with_more_fields_is_not_looked_at() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_judging_is_linear(shape: Callable[[int], Fields]) -> None:
-    """Also with far more fields than can be saved today: older forms have them."""
+    """Also with far more fields than can be saved today, because older forms have them."""
     fields = {count: shape(count) for count in (MAX_FIELDS, 1_500, 3_000)}
     answers = {count: answers_to(count) for count in fields}
 
@@ -94,7 +94,7 @@ def test_judging_is_linear(shape: Callable[[int], Fields]) -> None:
 
 
 def test_a_small_post_to_a_large_form_is_linear() -> None:
-    """All that the hosted page does with it but for the template."""
+    """Covers everything that the hosted page does with the request, except for the template."""
 
     def work(count: int) -> int:
         fields = [field(str(n), step_index=n % 50) for n in range(count)]
@@ -108,7 +108,7 @@ def test_a_small_post_to_a_large_form_is_linear() -> None:
             step_views(made, Known(posted, {}, {}), visible, digest, asks=True)
 
         digest = uuid4().bytes
-        show()  # what has not been answered is rendered the first time only
+        show()  # unanswered fields are rendered the first time only
         return bytecodes(show)
 
     assert grows_linearly(work, 400)
@@ -147,7 +147,7 @@ def test_a_list_of_a_rule_is_compared_once_per_value(op: str) -> None:
 
 
 def test_a_text_is_searched_a_bounded_number_of_times() -> None:
-    """An older form with thousands of texts to look for: after ten million characters nothing more is found."""
+    """An older form may search for thousands of texts: after ten million characters, nothing more is found."""
     text = CountedText("y" * 49_999 + "x")
 
     def searching(count: int) -> Fields:
@@ -199,7 +199,7 @@ def test_every_type_is_tried_with_hostile_answers() -> None:
 
 @pytest.mark.parametrize(("kind", "answer"), [(kind, each) for kind, answers in HOSTILE.items() for each in answers])
 def test_a_long_answer_is_refused_before_anything_is_done_with_it(kind: str, answer: str) -> None:
-    """A library that normalizes or parses a megabyte goes through it in Python: a few hundred bytecodes do not."""
+    """A library that normalizes or parses a megabyte in Python executes far more than a few hundred bytecodes."""
     check = CHECKS[kind](field("a", kind, options=["x"]), Setting("US"))
     assert check(answer) is not None
     assert bytecodes(lambda: check(answer)) < 300

@@ -1,4 +1,4 @@
-"""Keys: their form, their checksum, and what each key is told."""
+"""Keys: format, checksum, and the verdict on each presented key."""
 
 import hashlib
 import re
@@ -42,7 +42,7 @@ def test_keys_are_new_each_time() -> None:
 
 
 def test_secrets_have_256_bits() -> None:
-    """Each of the 43 places takes many values, and the largest number fits."""
+    """Each of the 43 characters takes many values, and together they can hold the largest number."""
     assert 62**43 > 2**256 > 62**42
     secrets = [keys.new_key("Ab3Cd5Ef", test=False)[18:61] for _ in range(400)]
     assert all(len({secret[place] for secret in secrets}) > 30 for place in range(1, 43))
@@ -71,7 +71,7 @@ def test_what_is_no_key(text: str) -> None:
 @given(st.text(max_size=120) | st.from_regex(FORM))
 @settings(max_examples=200, deadline=None)
 def test_text_is_no_key(text: str) -> None:
-    """Parsing any text ends without an exception; of texts in the right form, none has the right checksum by chance."""
+    """Parsing never raises, and no random text in the right format has a valid checksum by chance."""
     assert keys.parse(text) is None
 
 
@@ -108,7 +108,7 @@ RIGHT, OTHER, WRONG = (bytes([number]) * 32 for number in range(3))
     ],
 )
 def test_what_a_key_is_told(credential: Credential | None, code: Code | None) -> None:
-    """That a credential expired or was revoked is for those who hold its secret."""
+    """Only a caller with the secret learns that a credential has expired or was revoked."""
     verdict = keys.check(credential, PresentedKey("Ab3Cd5Ef", RIGHT), NOW)
     assert (verdict.code if isinstance(verdict, Refusal) else None) == code
     if isinstance(verdict, Credential):
@@ -116,7 +116,7 @@ def test_what_a_key_is_told(credential: Credential | None, code: Code | None) ->
 
 
 def test_permitted_locations_have_one_order() -> None:
-    """The order in which locations were given makes no other statement and no other cache entry."""
+    """The order in which locations are given leads to neither another statement nor another cache entry."""
     locations = [uuid4() for _ in range(5)]
     access = keys.credential_access(uuid4(), "Ab3Cd5Ef", ["studio:read", "studio:read"], locations)
     assert access.location_ids == tuple(sorted(locations))

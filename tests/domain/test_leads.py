@@ -1,4 +1,4 @@
-"""What a lead's metadata remembers."""
+"""Submissions that are recorded in a lead's metadata."""
 
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -7,7 +7,7 @@ from studiogate.domain.leads import with_submission
 
 
 def test_a_submission_s_time_is_spelled_as_its_created_at() -> None:
-    """As PostgreSQL spells it, without needless zeros: partners compare the two texts."""
+    """The format is PostgreSQL's, without trailing zeros, because partners compare the two texts."""
     at = datetime(2026, 11, 15, 6, 18, 56, 237340, UTC)
     (entry,) = with_submission({}, uuid4(), uuid4(), at)["form_submissions"]
     assert entry["submitted_at"] == "2026-11-15T06:18:56.23734+00:00"

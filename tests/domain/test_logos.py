@@ -1,4 +1,4 @@
-"""Which files can be a studio's logo."""
+"""Which files are accepted as a studio's logo."""
 
 import hashlib
 

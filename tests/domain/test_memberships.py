@@ -1,4 +1,4 @@
-"""Periods on the calendar, pauses, ends and renewals of a membership, and what payments do to it."""
+"""Calendar periods, pauses, ends and renewals of a membership, and the effect of payments on it."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -39,7 +39,7 @@ def state(**changes) -> MembershipState:
 
 
 def ends(started: datetime, interval: Interval, count: int, **changes) -> list[datetime]:
-    """The ends of the next periods of a membership that was started then, one period after another."""
+    """Return the ends of the first ``count`` periods of a membership that started at ``started``."""
     now = state(started_at=started, current_period_start=started, current_period_end=started, **changes)
     found = []
     for _ in range(count):
@@ -52,7 +52,7 @@ def ends(started: datetime, interval: Interval, count: int, **changes) -> list[d
 
 @pytest.mark.parametrize("known_start", [True, False])
 def test_months_are_clamped_to_their_last_day_and_recover(known_start):
-    """Also where only the current period tells on which day they began."""
+    """Also where only the current period shows on which day the membership began."""
     start = datetime(2027, 1, 31, 18, tzinfo=NEW_YORK)
     now = state(
         started_at=start if known_start else None,

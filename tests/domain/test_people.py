@@ -1,4 +1,4 @@
-"""Addresses and names: measured first, then normalized."""
+"""Email addresses and names: lengths are checked before normalization."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_an_email_has_254_characters_before_it_is_normalized() -> None:
     at_the_limit = LONGEST + "p" * (254 - len(LONGEST))
     assert normalize_email(at_the_limit) == at_the_limit
     assert normalize_email(" " + at_the_limit) is None
-    # NFKC makes one character of three out of it: what counts is what was sent, and what is kept.
+    # The limits apply to the text as sent and to the text as kept: NFKC turns the ligature into three characters.
     assert normalize_email("a@b.example" + " " * 244) is None
     assert normalize_email("\ufb03" * 64 + "@b.example") is None
 
@@ -32,7 +32,7 @@ def test_nothing_normalizes_what_is_too_long(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_has_no_at_sign_in_reach_is_refused_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library behind it normalizes the rest of the text once for each character before the at sign."""
+    """The email library normalizes the rest of the text once per character before the at sign."""
     with counted(monkeypatch) as count:
         assert normalize_email("\u0301" * 254) is None
         assert normalize_email("a" * 65 + "@" + "\u0301" * 188) is None

@@ -21,7 +21,7 @@ VALUES = st.recursive(
 
 
 def test_it_is_what_postgresql_writes(database_url: str) -> None:
-    """The rule is in Python; PostgreSQL is asked about random values whether it would say the same."""
+    """Compare the size that Python computes with PostgreSQL's, on random values."""
     values: list[Any] = [1e308, -0.0, 1e-300, 5e-324, 1.5, 10**300, '\u007f\u2028\x1f"\\/é😀', {"a": [1e22, {}]}]
 
     @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

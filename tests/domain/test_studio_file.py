@@ -1,4 +1,4 @@
-"""What a valid studio file is: every wrong value is a fault with its place, and nothing raises."""
+"""Validation of a studio file: every invalid value is a fault with its place, and nothing raises."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def good_row(section: str) -> dict[str, Any]:
 
 
 def faults_of(section: str, **members: Any) -> list[str]:
-    """The places of the faults of a good row with these members; ``...`` leaves one out."""
+    """Return the places of the faults of a valid row with these members replaced; ``...`` removes a member."""
     row = {name: value for name, value in {**good_row(section), **members}.items() if value is not ...}
     return [place_of(section, loc) for loc, _message in READERS[section].read(row)[1]]
 

@@ -1,4 +1,4 @@
-"""Reading a studio file: any bytes give elements or faults, and a large file never is in memory as a whole."""
+"""Reading a studio file: any bytes yield elements or faults, and a large file is never in memory as a whole."""
 
 import io
 import json
@@ -15,13 +15,13 @@ from tests.studio_files import small_studio
 
 
 def dribble(data: bytes, size: int) -> Callable[[int], bytes]:
-    """Reads at most ``size`` bytes at a time, whatever is asked for."""
+    """Return a reader that returns at most ``size`` bytes per call, however many are requested."""
     file = io.BytesIO(data)
     return lambda wanted: file.read(min(size, wanted))
 
 
 def read(data: bytes, size: int = 1 << 20) -> tuple[list[str], list[str]]:
-    """The places of elements and of faults; a broken file ends with its line."""
+    """Return the places of elements and of faults; the last fault of a broken file is the line where it breaks."""
     elements: list[str] = []
     faults: list[str] = []
     try:

@@ -1,4 +1,4 @@
-"""When a delivery is tried again."""
+"""When a delivery is retried."""
 
 from datetime import UTC, datetime, timedelta
 

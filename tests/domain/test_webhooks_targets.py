@@ -1,4 +1,4 @@
-"""Which URLs may be told. Hostile ones are refused by their text alone or by the address behind them."""
+"""Which URLs may receive webhooks. Hostile URLs are refused by their text or by the address they resolve to."""
 
 from ipaddress import ip_address
 
