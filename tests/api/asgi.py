@@ -1,4 +1,4 @@
-"""A request as the server hands it to the application, without an HTTP client that tidies it up first."""
+"""Requests as the server passes them to the application, without an HTTP client that normalizes them first."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ SECURITY = {
 
 @dataclass
 class Told:
-    """What the application said."""
+    """The application's response."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -52,7 +52,7 @@ async def ask(
     body: bytes | Sequence[bytes] = b"",
     address: str = NO_ONE,
 ) -> Told:
-    """One request; ``target`` is as it stands in the request line, a path below the prefix unless it starts with //."""
+    """Send one request; ``target`` is as in the request line, a path below the prefix unless it starts with //."""
     path, _, query = target.partition("?")
     path = path[1:] if path.startswith("//") else PREFIX + path
     chunks = [body] if isinstance(body, bytes) else list(body)
@@ -89,7 +89,7 @@ def _bytes(value: str | bytes) -> bytes:
 
 
 async def post(app: Any, target: str, key: str | None, body: object, *headers: tuple[str, str]) -> Told:
-    """A JSON body, already spelled where it is bytes."""
+    """Post a JSON body; bytes are sent unchanged, because they are already serialized."""
     spelled = body if isinstance(body, bytes) else json.dumps(body).encode()
     return await ask(
         app, "POST", target, key=key, headers=[("content-type", "application/json"), *headers], body=spelled
@@ -97,7 +97,7 @@ async def post(app: Any, target: str, key: str | None, body: object, *headers: t
 
 
 def assert_common(told: Told) -> None:
-    """What every answer carries, whatever it says."""
+    """Assert the headers that every response carries."""
     assert told.header("api-version") == "2026-08-02"
     assert told.header("x-request-id")
     for name, value in SECURITY.items():
@@ -108,7 +108,7 @@ def assert_common(told: Told) -> None:
 
 
 def assert_refused(told: Told, code: Code | str, *, param: str | None = None) -> dict[str, Any]:
-    """The error body in its exact shape; returns the error member."""
+    """Assert the exact shape of the error body, and return its error member."""
     code = Code(code)
     body = told.json()
     assert told.status == STATUS[code][1], told.body

@@ -1,4 +1,4 @@
-"""The partners' door in this process, on a real database."""
+"""The partner API in this process, on a real database."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ PREFIX = "/partner/v1"
 
 @dataclass
 class Door:
-    """The application with an HTTP client in front of it, and the database behind it."""
+    """The application, an HTTP client for it, and a connection to its database."""
 
     app: PartnerApp
     client: httpx2.AsyncClient
@@ -41,14 +41,14 @@ async def open_door(database_url: str, **overrides: object) -> AsyncIterator[Doo
 
 @pytest.fixture
 async def door(database_url: str) -> AsyncIterator[Door]:
-    """A door on an empty database of its own."""
+    """The partner API on an empty database of its own."""
     async for opened in open_door(database_url):
         yield opened
 
 
 @pytest.fixture(scope="session")
 async def shared_door(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Door]:
-    """One door on one database with three seeded studios: north, south, west. For tests that only read."""
+    """The partner API on a shared database with three seeded studios (north, south, west), for read-only tests."""
     async for opened in open_door(new_database(), rate_limit=0):
         yield opened
 

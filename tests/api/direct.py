@@ -1,4 +1,4 @@
-"""The application asked without an HTTP client: raw bytes, and quick enough for thousands of requests."""
+"""Requests to the application without an HTTP client: raw bytes, and fast enough for thousands of requests."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class Answered(NamedTuple):
 
     @property
     def raw(self) -> bytes:
-        """Every byte that leaves, headers included."""
+        """Every byte of the response, headers included."""
         return b"\n".join([*(name + b": " + value for name, value in self.headers), self.body])
 
     def json(self) -> Any:
@@ -26,7 +26,7 @@ class Answered(NamedTuple):
 
     @property
     def code(self) -> str | None:
-        """The refusal's code, None for a success."""
+        """The code of a refusal, None for a success."""
         return self.json()["error"]["code"] if self.status >= 400 else None
 
 
@@ -40,7 +40,7 @@ async def ask(
     body: Any = None,
     headers: Mapping[str, str] | None = None,
 ) -> Answered:
-    """One request with a fixed request id, so that equal answers are equal bytes."""
+    """Send one request with a fixed request id, so that equal responses are equal bytes."""
     sent = {"x-request-id": REQUEST_ID, **{name.lower(): value for name, value in (headers or {}).items()}}
     if key is not None:
         sent["x-service-key"] = key

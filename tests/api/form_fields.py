@@ -1,8 +1,8 @@
-"""FormField as the specification tabulates it (2.15)."""
+"""FormField as tabulated in section 2.15 of the specification."""
 
 from typing import Any
 
-# The tabulated fields of a FormField that need not be given (specification 2.15), with their defaults.
+# The optional fields of a FormField (specification 2.15), with their defaults.
 OPTIONAL: dict[str, Any] = {
     "required": False,
     "placeholder": None,
@@ -26,5 +26,5 @@ OPTIONAL: dict[str, Any] = {
 
 
 def completed(*fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """The fields as they are answered: what is missing is added behind what was given."""
+    """Return the fields as the API returns them: missing members are appended to the given ones."""
     return [each | {name: value for name, value in OPTIONAL.items() if name not in each} for each in fields]

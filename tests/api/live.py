@@ -1,4 +1,4 @@
-"""The partners' door behind the real server, on a loopback port."""
+"""The partner API behind the real server, on a loopback port."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ from studiogate.runtime import Runtime
 
 @contextmanager
 def serving(database_url: str, **overrides: object) -> Iterator[int]:
-    """A server as the API process starts it, in a thread of its own; yields its port."""
+    """Run a server as the API process starts it, in its own thread, and yield its port."""
     listening = socket.create_server(("127.0.0.1", 0))
     server: list[uvicorn.Server] = []
 

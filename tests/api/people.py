@@ -1,4 +1,4 @@
-"""What the tests of people and forms share: a studio, its key, and JSON in and out."""
+"""Shared by the tests of people and forms: a studio, its key, and JSON requests."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from tests.seed import Studio, issue_key, seed_studio
 
 @dataclass
 class Partner:
-    """A key of one studio, and the door it opens."""
+    """A key of one studio, and the API that it is used with."""
 
     door: Door
     studio: Studio

@@ -1,4 +1,4 @@
-"""Booking over HTTP: what is confirmed, by which policy, on which membership, within which limits."""
+"""Booking over HTTP: confirmation, policy, membership and limits."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from tests.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
-MOMENT = 0.5  # minutes: more than a few requests take, less than matters
+MOMENT = 0.5  # minutes: longer than a few requests take, too short to matter
 
 
 async def test_a_confirmed_booking(studio: BookingStudio) -> None:
@@ -74,7 +74,7 @@ async def test_a_faulty_body(studio: BookingStudio, body: Any, loc: list[str]) -
         assert [fault["loc"] for fault in answer.json()["detail"]] == [loc]
 
 
-# The policy: the class beats the class type, that the location, that the studio; member by member.
+# The policy: for each member, class overrides class type, class type overrides location, location overrides studio.
 
 LEVELS = ("studios", "locations", "class_types", "classes")
 
@@ -119,7 +119,7 @@ async def test_levels_override_single_members(studio: BookingStudio) -> None:
 
 
 async def test_null_is_a_setting(studio: BookingStudio) -> None:
-    """ "No limit" of a class beats the studio's limit."""
+    """A class with null ("no limit") overrides the studio's limit."""
     form = await studio.new_form()
     limits = {"booking_opens_minutes_before": 1, "max_bookings_per_day": 0, "waiver_form_id": str(form)}
     await studio.policy("studios", **limits)
@@ -151,7 +151,7 @@ async def test_without_require_entitlement_none_is_taken(studio: BookingStudio) 
 
 
 async def test_the_membership_that_pays(studio: BookingStudio) -> None:
-    """Unlimited first, then the credits that end first; without an end last; spent, foreign and ended ones never."""
+    """Unlimited first, then credits by their end, those without an end last; never spent, inapplicable or ended."""
     member, now = await studio.new_member(membership=False), await studio.now()
     elsewhere = await studio.new_product(locations=(studio.other_location,))
     fitting = await studio.new_product(class_types=(studio.class_type,), locations=(studio.location,))
@@ -174,7 +174,7 @@ async def test_the_membership_that_pays(studio: BookingStudio) -> None:
 
 
 async def test_usable_from_its_start_until_its_period_ends(studio: BookingStudio) -> None:
-    """From its start on at the moment of booking, and for classes that start before its end."""
+    """It must have started at the time of booking, and it pays for classes that start before its end."""
     class_id, now = await studio.new_class(), await studio.now()
     start = (await studio.row("classes", class_id))["start_time"]
     member = await studio.new_member(membership=False)
@@ -240,7 +240,7 @@ async def test_bookable_until_the_start(studio: BookingStudio) -> None:
     await studio.booked(await studio.new_class(MOMENT), await studio.new_member())
 
 
-# The day's limit, in the studio's own days.
+# The daily limit, by the studio's local days.
 
 NEW_YORK = ZoneInfo("America/New_York")
 
@@ -272,7 +272,7 @@ async def test_the_daily_limit_counts_the_studios_day(studio: BookingStudio, day
 
 
 async def test_both_hours_of_the_long_night_are_one_day(studio: BookingStudio) -> None:
-    """01:30 comes twice on 2030-11-03."""
+    """01:30 occurs twice on 2030-11-03."""
     await studio.policy("studios", max_bookings_per_day=2)
     member = await studio.new_member()
     for fold in (0, 1):
@@ -282,7 +282,7 @@ async def test_both_hours_of_the_long_night_are_one_day(studio: BookingStudio) -
 
 
 async def test_the_day_is_the_studios_not_utcs(hall: Hall) -> None:
-    """22:00 and 23:30 in Honolulu are another day in UTC than noon there."""
+    """23:00 in Honolulu falls on another UTC day than noon there."""
     studio = await hall.new_studio("Pacific/Honolulu")
     await studio.policy("studios", max_bookings_per_day=1)
     honolulu = ZoneInfo("Pacific/Honolulu")
@@ -295,7 +295,7 @@ async def test_the_day_is_the_studios_not_utcs(hall: Hall) -> None:
 
 
 async def test_what_counts_towards_the_daily_limit(studio: BookingStudio) -> None:
-    """Seats held, attended or missed; not the waitlist, not what was cancelled."""
+    """Seats held, attended or missed count; waitlist entries and cancelled bookings do not."""
     await studio.policy("studios", max_bookings_per_day=1)
     start, member = new_york(2030, 6, 3, 9), await studio.new_member()
     full, _ = await studio.full_class(start=start + timedelta(hours=1))

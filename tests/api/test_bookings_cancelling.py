@@ -20,7 +20,7 @@ FEE = {"late_action": "fee", "late_fee_amount": "15.00"}
 
 
 async def late_booking(studio: BookingStudio, remaining: int | None = 8, **policy: Any) -> Any:
-    """A booking whose cancellation is late by now."""
+    """Return a booking whose cancellation would be late."""
     class_id = await studio.new_class(HOUR, policy=policy)
     return await studio.booked(class_id, await studio.new_member(remaining))
 
@@ -185,7 +185,7 @@ async def test_free_late_cancels(studio: BookingStudio) -> None:
     assert [receipt["late"] for receipt in receipts] == [True, True, True]
     assert [receipt["late_fee"] is None for receipt in receipts] == [True, True, False]
     assert [receipt["credits_returned"] for receipt in receipts] == [1, 1, 1]
-    # The oldest of them leaves the window: one is free again.
+    # One is free again once fewer than two are left in the window.
     await studio.change(
         "booking_cancellations", UUID(receipts[0]["id"]), cancelled_at=await studio.now() - timedelta(days=31)
     )
@@ -376,7 +376,7 @@ async def test_the_receipt_has_an_etag(studio: BookingStudio) -> None:
 
 
 async def test_a_receipt_does_not_change_with_the_times(studio: BookingStudio) -> None:
-    """Neither by a class that is edited, nor by the sweep, nor by the purchase's fate."""
+    """Neither an edit of the class, nor the sweep, nor a new status of the purchase changes it."""
     booking = await late_booking(studio, **FEE)
     receipt = await studio.cancelled(booking["id"])
     await studio.policy("classes", UUID(booking["class_id"]), late_action="none")
@@ -399,7 +399,7 @@ async def test_a_receipt_does_not_change_with_the_times(studio: BookingStudio) -
 async def test_a_frozen_policy_has_the_decimals_of_its_currency(
     hall: Hall, currency: str, amount: str | None, shown: str
 ) -> None:
-    """Also where the amount was written at one level and the currency comes from another."""
+    """Also where the amount is set at one level and the currency comes from another."""
     studio = await hall.new_studio(currency=currency)
     await studio.policy("studios", late_action="fee", **({} if amount is None else {"late_fee_amount": amount}))
     class_id = await studio.new_class(HOUR)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
 
 Case = tuple[dict[str, Any], list[str], dict[str, Any]]
-"""The request's body, the reasons in their order, and the details of the first."""
+"""The request body, the reasons in order, and the details of the first reason."""
 
 Scenario = Callable[[BookingStudio], Awaitable[Case]]
 SCENARIOS: dict[str, Scenario] = {}
@@ -141,7 +141,7 @@ async def membership_paused(s: BookingStudio) -> Case:
 
 @scenario
 async def membership_paused_by_its_schedule(s: BookingStudio) -> Case:
-    """Housekeeping has not been there yet."""
+    """The pause has begun, but housekeeping has not run yet."""
     member, now = await s.new_member(membership=False), await s.now()
     pause = {"pause_starts_at": now - timedelta(minutes=1), "pause_ends_at": now + timedelta(days=1)}
     await s.new_membership(member, **pause)
@@ -152,7 +152,7 @@ async def membership_paused_by_its_schedule(s: BookingStudio) -> Case:
 async def membership_not_valid_for_class_type(s: BookingStudio) -> Case:
     member, other = await s.new_member(membership=False), await s.add("class_types", name="Other")
     await s.new_membership(member, product_id=await s.new_product(class_types=(other,)))
-    await s.new_membership(member, status="paused")  # a usable one exists, so this one is not named
+    await s.new_membership(member, status="paused")  # a usable one exists, so this one is not reported
     return case(await s.new_class(), member, "membership_not_valid_for_class")
 
 
@@ -209,7 +209,7 @@ async def overlapping_booking(s: BookingStudio) -> Case:
 
 @scenario
 async def overlapping_booking_around_it(s: BookingStudio) -> Case:
-    """A class of a whole week that began days ago still overlaps."""
+    """A week-long class that began days ago still overlaps."""
     member, week = await s.new_member(), 7 * DAY
     long = await s.new_class(-week + DAY, length=week)
     await s.imported_booking(long, member)
@@ -304,7 +304,7 @@ async def waitlist_full(s: BookingStudio) -> Case:
 
 
 async def _everything_wrong(s: BookingStudio) -> tuple[UUID, UUID, UUID, UUID]:
-    """A class, a member with every fault there is, the waiver's form and a spot that is taken."""
+    """Return a class, a member with every possible fault, the waiver's form and a taken spot."""
     form = await s.new_form()
     (spot,) = await s.new_spots("A1")
     columns = {"capacity": 1, "spot_selection_mode": "optional"}
@@ -331,7 +331,7 @@ async def everything_at_once(s: BookingStudio) -> Case:
 
 @scenario
 async def everything_at_once_while_waiting(s: BookingStudio) -> Case:
-    """The spot is no matter to who waits; the waitlist is closed instead."""
+    """The spot is not checked for a member who joins the waitlist; the waitlist is closed instead."""
     class_id, member, _, spot = await _everything_wrong(s)
     await s.change("classes", class_id, allow_waitlist=False)
     reasons = (*REASONS_OF_THE_CLASS, *REASONS_OF_THE_MEMBER, "overlapping_booking", "waitlist_not_allowed")
@@ -381,7 +381,7 @@ def test_the_guide_explains_every_code_in_its_order() -> None:
     assert [row for row in rows if row in ORDER.split()] == ORDER.split()
 
 
-# What is not found is not a refusal of the booking, and is not remembered.
+# A class or member that is not found does not count as a refusal of the booking, and is not stored for replay.
 
 
 async def test_unknown_and_foreign_are_alike(studio: BookingStudio, hall: booking_studio.Hall) -> None:

@@ -1,4 +1,4 @@
-"""Spots over HTTP: asked for, assigned, taken, released, handed on."""
+"""Spots over HTTP: requested, assigned, taken, released, and passed on to promoted members."""
 
 from typing import Any
 from uuid import UUID
@@ -55,7 +55,7 @@ async def test_the_one_asked_for(studio: BookingStudio, mode: str) -> None:
 
 
 async def test_a_spot_is_held_a_class(studio: BookingStudio) -> None:
-    """The next class in the same room has its spots free."""
+    """The same spot is free in the next class in the room."""
     (spot,) = await studio.new_spots("A1")
     for number in range(2):
         class_id = await studio.new_class(2880 + 60 * number, spot_selection_mode="required")
@@ -89,7 +89,7 @@ async def test_handed_to_the_promoted_one(studio: BookingStudio, mode: str) -> N
     spots = await studio.new_spots("A1", "A2")
     class_id = await studio.new_class(capacity=2, spot_selection_mode=mode)
     held = [await studio.booked(class_id, await studio.new_member(), class_spot_id=spot) for spot in spots]
-    # Who waits holds no spot, may wish for a taken one, and need not name any.
+    # A waiting member holds no spot, may request a taken one, and need not name any.
     waiting = await studio.booked(class_id, await studio.new_member(), join_waitlist=True, class_spot_id=spots[0])
     second = await studio.waits(class_id, await studio.new_member())
     assert (waiting["status"], waiting["class_spot_id"]) == ("waitlisted", None)
@@ -102,7 +102,7 @@ async def test_handed_to_the_promoted_one(studio: BookingStudio, mode: str) -> N
 
 
 async def test_no_spot_left_for_the_promoted_one(studio: BookingStudio) -> None:
-    """``optional`` promotes without one, ``required`` skips."""
+    """``optional`` promotes without a spot, ``required`` skips the entry."""
     await studio.new_spots("A1")
     for mode, status, reason in (("optional", "confirmed", None), ("required", "waitlisted", "spot_required")):
         class_id = await studio.new_class(capacity=1, spot_selection_mode=mode)
@@ -116,7 +116,7 @@ async def test_no_spot_left_for_the_promoted_one(studio: BookingStudio) -> None:
 
 
 async def test_a_newcomer_does_not_get_the_spot_of_who_is_promoted_first(studio: BookingStudio) -> None:
-    """Two seats are free, one of them promised: validating foresees which spot the promotion takes."""
+    """Two seats are free, one of them promised: validation predicts which spot the promotion takes."""
     spots = await studio.new_spots("A1", "A2")
     class_id = await studio.new_class(capacity=0, spot_selection_mode="optional")
     waiting = await studio.waits(class_id, await studio.new_member())

@@ -1,4 +1,4 @@
-"""A lead whose email is a member's is converted, in whatever order and by whatever way the two come."""
+"""A lead with the email of a member is converted, in whatever order and by whatever means the two are created."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ async def read(partner: Partner, lead_id: str) -> dict[str, Any]:
 
 
 async def events_of(partner: Partner, subject: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Type, object and previous attributes of the events about one row, in order."""
+    """Return type, object and previous attributes of the events about one row, in order."""
     rows = await partner.door.connection.fetch(
         "select type, object, previous_attributes from events where subject = $1 order by created_at, id", subject
     )
@@ -94,7 +94,7 @@ async def test_an_imported_lead_of_a_member_is_converted(partner: Partner) -> No
     await imported(partner, leads=[row])
     lead = await read(partner, row["id"])
     assert (lead["status"], lead["lifecycle_stage"], lead["last_name"]) == ("converted", "member", "L")
-    # The file of yesterday does not undo it, and does not empty what it does not name.
+    # An older file does not undo the conversion, and does not clear the fields that it omits.
     await imported(partner, leads=[{"id": row["id"], "email": row["email"], "status": "new"}])
     assert await read(partner, row["id"]) == lead
 
@@ -129,7 +129,7 @@ async def test_both_at_once(partner: Partner) -> None:
 
 
 async def test_without_the_email_s_lock_a_conversion_is_lost(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check of the check: the two transactions do not see each other."""
+    """Prove that the test above can fail: without the lock, the two transactions do not see each other."""
     monkeypatch.setattr(people, "LOCK_EMAIL", "select pg_sleep(0.05), $1::text, $2::text")
     for number in range(30):
         if await both_at_once(partner, f"mutant-at-once{number}@example.com") != "converted":

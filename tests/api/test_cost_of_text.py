@@ -1,4 +1,4 @@
-"""Every text that a caller may send costs about as much at the limit as a short one, on every route."""
+"""On every route, every text that a caller can send costs about as much at its limit as a short one."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.counting import HOSTILE, LONGEST, PATTERN, Cost, counted_lines
 
 pytestmark = pytest.mark.anyio
 DOCUMENT: dict[str, Any] = openapi.document(ROUTES)
-# Lines that a long text may cause beyond those of a short one: faults are longer, an answer may be refused earlier.
+# Lines that a long text may execute in addition to those of a short one: faults are longer, refusals may be earlier.
 EXTRA_LINES = 4_000
 # Percent-decoding is linear, a few lines per escape.
 LINES_PER_CHARACTER = 3
@@ -37,7 +37,7 @@ def _variants(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _texts(schema: dict[str, Any], way: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """The way to every text in a body: fields, elements of arrays, values of free objects."""
+    """Yield the path to every text in a body: fields, array elements, values of free-form objects."""
     for each in _variants(schema):
         if each.get("type") == "string" or not each.get("type"):
             yield way
@@ -51,7 +51,7 @@ def _texts(schema: dict[str, Any], way: tuple[str | int, ...] = ()) -> Iterator[
 
 
 def _example(schema: dict[str, Any]) -> Any:
-    """A body with its required fields."""
+    """Return a body with its required fields."""
     first = next(_variants(schema))
     for source in (_resolved(schema), first):
         if source.get("examples"):

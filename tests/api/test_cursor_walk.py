@@ -1,4 +1,4 @@
-"""A cursor walk is complete and free of duplicates while four others write."""
+"""A cursor walk is complete and free of duplicates while four writers run."""
 
 import asyncio
 import itertools
@@ -44,7 +44,7 @@ FILL = """
     join (select *, row_number() over (order by id) as n from members where studio_id = '{studio}') m using (n)
     on conflict do nothing"""
 
-# What the writers do: each statement takes the studio and a random number, and touches other rows every time.
+# The writers' statements: each takes the studio and a random number, and affects different rows every time.
 INSERT = {
     "classes": """
         insert into classes (studio_id, id, title, location_id, start_time, end_time, capacity)
@@ -93,13 +93,13 @@ async def town(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIter
 
 @pytest.fixture
 def size() -> int:
-    """How many rows there are of everything."""
+    """The number of rows of each kind."""
     return ROWS
 
 
 @pytest.fixture
 async def crowd(town: tuple[str, Door], size: int) -> Crowd:
-    """A studio of its own for every test."""
+    """A separate studio for each test."""
     url, door = town
     studio = await seed_studio(door.connection, f"walk-{next(_numbers)}")
     places = ",".join(map(str, studio.ids["location"]))
@@ -112,7 +112,7 @@ async def crowd(town: tuple[str, Door], size: int) -> Crowd:
 
 @asynccontextmanager
 async def writers(crowd: Crowd, table: str, spared: Sequence[UUID] = ()) -> AsyncIterator[list[int]]:
-    """Four at once: new rows twice over, and changes of old rows but for the spared ones."""
+    """Run four writers: two insert rows, two change existing rows except the spared ones."""
     done = [0, 0, 0, 0]
     spare = f"and id <> all('{{{','.join(map(str, spared))}}}') " if spared else ""
     changes = [UPDATE.format(table, CHANGE[table], spare + order) for order in ("order by id", "order by updated_at")]
@@ -142,7 +142,7 @@ async def writers(crowd: Crowd, table: str, spared: Sequence[UUID] = ()) -> Asyn
 
 
 async def _whatever_happens(statement: Awaitable[Any]) -> None:
-    """Two writers may meet in a deadlock, or make the same booking twice: then one of them does nothing."""
+    """Ignore a deadlock between two writers and a duplicate booking: one of the two writers then does nothing."""
     try:
         await statement
     except (asyncpg.DeadlockDetectedError, asyncpg.UniqueViolationError):
@@ -176,7 +176,7 @@ WALKS = [
 @sized(ROWS, 10 * ROWS, "pagination", "rows")
 @pytest.mark.parametrize(("path", "table", "key"), WALKS)
 async def test_every_row_exactly_once(crowd: Crowd, tally: Tally, path: str, table: str, key: str, size: int) -> None:
-    """Every row that was there before the walk comes once; a row that came meanwhile comes at most once."""
+    """A row that existed before the walk is returned once; a row that was added meanwhile, at most once."""
     before = set(await walk(crowd, path, key))
     assert len(before) >= (size if key != "one place" else size // 2)
     async with writers(crowd, table) as done:
@@ -201,7 +201,7 @@ async def test_every_row_exactly_once(crowd: Crowd, tally: Tally, path: str, tab
 async def test_every_row_that_matches_throughout(
     crowd: Crowd, path: str, table: str, query: dict[str, str], key: str
 ) -> None:
-    """Cursors fall on rows that leave the filter; the rows that stay in it all come, once."""
+    """Cursors fall on rows that stop matching the filter; every row that keeps matching is returned once."""
     before = await walk(crowd, path, key, **query)
     stable = before[::3]
     async with writers(crowd, table, [UUID(each) for each in stable]):
@@ -211,7 +211,7 @@ async def test_every_row_that_matches_throughout(
 
 
 async def test_the_writers_would_break_a_walk_by_offset(crowd: Crowd) -> None:
-    """The check of the check: the same writers make pages by number lose rows or show them twice."""
+    """Prove that the tests above can fail: with the same writers, pages by offset lose or repeat rows."""
     statement = "select id from leads where studio_id = $1 order by created_at desc, id desc limit $2 offset $3"
     found: list[UUID] = []
     async with writers(crowd, "leads"):
@@ -226,7 +226,7 @@ MOVED = "update classes set start_time = start_time + $2, end_time = end_time + 
 
 @pytest.mark.parametrize("by", [timedelta(days=365), timedelta(days=-365)])
 async def test_a_cursor_follows_its_class(crowd: Crowd, by: timedelta) -> None:
-    """Decision 12: the walk goes on from the new place of the class that ended the page."""
+    """Decision 12: the walk continues from the new position of the class that ended the page."""
     first = (await ask(crowd.door.app, "GET", "/classes", crowd.keys["all"], query={"limit": LIMIT})).json()
     await crowd.door.connection.execute(MOVED, UUID(first["next_cursor"]), by)
     now = await walk(crowd, "/classes", "all")
@@ -235,7 +235,7 @@ async def test_a_cursor_follows_its_class(crowd: Crowd, by: timedelta) -> None:
 
 
 async def test_a_walk_by_time_misses_no_class_that_is_moved(crowd: Crowd) -> None:
-    """As the introduction advises: the last row's time as the next request's bound, known ids skipped."""
+    """As the introduction advises: use the last row's time as the next request's bound, and skip known ids."""
     before = set(await walk(crowd, "/classes", "all"))
     found: dict[str, None] = {}
     query: dict[str, Any] = {"limit": 100}
@@ -244,7 +244,7 @@ async def test_a_walk_by_time_misses_no_class_that_is_moved(crowd: Crowd) -> Non
         found |= dict.fromkeys(row["id"] for row in page["data"])
         if not page["has_more"]:
             break
-        # The class that ends every page is moved away before the next page is read.
+        # The last class of each page is moved before the next page is read.
         await crowd.door.connection.execute(MOVED, UUID(page["data"][-1]["id"]), timedelta(days=365))
         assert page["data"][-1]["start_time"] > query.get("starts_after", ""), "a page holds more than one time"
         query["starts_after"] = page["data"][-1]["start_time"]

@@ -1,4 +1,4 @@
-"""The documentation pages: complete, strict about what they may load, and readable in a browser without the outside."""
+"""The documentation pages: complete, strict about what they load, and usable in a browser without external requests."""
 
 import fcntl
 import hashlib
@@ -32,7 +32,7 @@ CHROMIUM_FLAGS = ["--no-sandbox", "--disable-background-networking"]
 
 
 class _Outline(HTMLParser):
-    """Ids, links and texts of a page."""
+    """Collects the ids, the links, and the inline styles and scripts of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ def test_vendored_files_are_the_ones_that_were_recorded() -> None:
 
 
 class _Site:
-    """The pages over real HTTP, with the description beside them and one endpoint to try out."""
+    """Serves the pages over real HTTP, with the OpenAPI document and one endpoint to try out."""
 
     def __init__(self) -> None:
         self.answers = {
@@ -152,7 +152,7 @@ def origin() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Debian's chromium, installed where we may; one test process does it for all."""
+    """The path of Debian's chromium, installed where permitted; one test process installs it for all."""
     with (tmp_path_factory.getbasetemp().parent / "chromium.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if shutil.which("chromium") is None and os.geteuid() == 0 and shutil.which("apt-get"):
@@ -172,7 +172,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 @pytest.fixture(params=["light", "dark"])
 def page(browser: Browser, origin: str, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page on which any request to the outside and any complaint in the console fails the test."""
+    """A page on which any external request and any warning or error in the console fails the test."""
     context = browser.new_context(color_scheme=request.param, viewport={"width": 1360, "height": 900})
     context.set_default_timeout(120_000)  # a busy machine takes long to render the reference
     page, asked, complaints = context.new_page(), [], []
@@ -189,7 +189,7 @@ def page(browser: Browser, origin: str, request: pytest.FixtureRequest) -> Itera
 @pytest.mark.timeout(700)
 @pytest.mark.parametrize("page", ["dark"], indirect=True)
 def test_reference_in_a_browser(page: Page, origin: str) -> None:
-    """Rendered once, in the dark: it takes seconds. The colours follow the system's at any time."""
+    """Rendered only once, in dark mode, because it takes seconds. The colours follow the system at any time."""
     page.goto(origin + "/docs")
     links = page.locator("#contents li a")
     links.first.wait_for()

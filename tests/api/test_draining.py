@@ -1,4 +1,4 @@
-"""A request that outlasts the drain limit is told so like any other refusal."""
+"""A request that exceeds the drain limit gets a refusal like any other."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ def post(port: int, key: str, body: dict[str, Any]) -> http.client.HTTPResponse:
 
 
 async def hold_up(database_url: str) -> tuple["asyncpg.Connection[Any]", str, dict[str, Any]]:
-    """A class that nobody else gets at, and a booking of it."""
+    """Lock a class; return the connection that holds the lock, a key, and the body of a booking of the class."""
     connection = await asyncpg.connect(database_url)
     studio = await seed_studio(connection)
     key = await issue_key(connection, studio)
