@@ -1,4 +1,4 @@
-"""Every "no" in its one shape, in the one order of checks, with the headers that every answer carries."""
+"""Every refusal: its shape, the order of checks, and the headers that every response carries."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -99,7 +99,7 @@ async def test_no_key(shared_door: Door, studios: list[Studio], headers: list[tu
 
 @pytest.mark.parametrize("which", ["expired", "revoked"])
 async def test_expiry_and_revocation_are_told_to_holders_only(shared_door: Door, some: Keys, which: str) -> None:
-    """The same credential with another secret: nothing tells that it was ever issued."""
+    """The same credential with another secret: nothing reveals that it was ever issued."""
     forged = new_key(getattr(some, which).split("_")[2], test=False)
     assert_refused(await ask(shared_door.app, "GET", "/studio", key=forged), "invalid_api_key")
 
@@ -146,7 +146,7 @@ async def test_unknown_paths_outside_the_prefix(shared_door: Door, path: str) ->
 
 
 async def test_unknown_paths_need_a_key(shared_door: Door) -> None:
-    """Whoever has no key does not even learn which paths there are."""
+    """A caller without a key does not even learn which paths exist."""
     told = [
         await ask(shared_door.app, "GET", path, headers=[("x-request-id", "a")]) for path in ("/studio", "/nothing")
     ]
@@ -160,7 +160,7 @@ ALL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNEC
 
 @pytest.mark.parametrize("declared", TEMPLATES)
 async def test_wrong_methods(shared_door: Door, some: Keys, declared: str) -> None:
-    """Every method that a path does not take is 405 and names those that it does."""
+    """A method that a path does not support gets a 405 that names the supported ones."""
     path = "/".join(UNKNOWN if part.startswith("{") else part for part in declared.split("/"))
     told = await ask(shared_door.app, "OPTIONS", path)
     assert told.status == 204
@@ -206,7 +206,7 @@ async def test_head_is_get_without_a_body(shared_door: Door, some: Keys, path: s
 
 
 async def test_no_cors_anywhere(shared_door: Door, some: Keys) -> None:
-    """The key must stay on a server: a browser gets no permission from us."""
+    """The key must stay on a server, so the API never permits cross-origin requests by browsers."""
     preflight = [("origin", "https://evil.example"), ("access-control-request-method", "GET")]
     for method, path in (("OPTIONS", "/studio"), ("GET", "/studio"), ("GET", "/nothing"), ("GET", "//docs")):
         told = await ask(shared_door.app, method, path, key=some.every, headers=preflight)
@@ -218,7 +218,7 @@ async def test_no_cors_anywhere(shared_door: Door, some: Keys) -> None:
 
 @pytest.fixture(scope="module")
 async def spent(shared_door: Door, studios: list[Studio]) -> tuple[PartnerApp, str]:
-    """An application with limits on, and a key without any booking scope whose burst is used up."""
+    """An application with rate limits, and a key without any booking scope whose burst is used up."""
     narrow = await issue_key(shared_door.connection, studios[0], "studio:read", rate_limit=1)
     runtime = shared_door.app._runtime
     settings = runtime.settings.model_copy(update={"rate_limit": 1000})
@@ -321,7 +321,7 @@ async def _book(door: Door, key: str, idempotency_key: str, **body: Any) -> Told
 
 @pytest.fixture
 async def booked(database_url: str) -> AsyncIterator[tuple[Post, Studio]]:
-    """A studio of one's own, where member 2 has booked class 0 with the key `first-booking`."""
+    """A separate studio, where member 2 has booked class 0 with the key `first-booking`."""
     async for door in open_door(database_url, rate_limit=0):
         studio = await seed_studio(door.connection)
         key = await issue_key(door.connection, studio)
@@ -335,18 +335,18 @@ async def booked(database_url: str) -> AsyncIterator[tuple[Post, Studio]]:
 async def test_values_then_replay_then_existence_then_state(booked: tuple[Post, Studio]) -> None:
     book, studio = booked
     class_id, member_id = studio.ids["class"][0], studio.ids["member"][2]
-    # A faulty body under a used key: its faults, not the key.
+    # An invalid body under a used key: the faults are reported, not the key.
     assert_refused(await book("first-booking", class_id="x", member_id=member_id), "validation_error", param="class_id")
-    # The same key for something that does not even exist: the key, not the class.
+    # The same key for a class that does not exist: the key is reported, not the class.
     assert_refused(await book("first-booking", class_id=UNKNOWN, member_id=member_id), "idempotency_key_reused")
     # The same request again: the first answer, not "already booked".
     again = await book("first-booking", class_id=class_id, member_id=member_id)
     assert (again.status, again.header("idempotent-replayed")) == (201, "true")
-    # A new key: now it is. And an unknown member of the same class is unknown before anything else.
+    # A new key: now it is "already booked". An unknown member is reported before the state of the class.
     error = assert_refused(await book("second-booking", class_id=class_id, member_id=member_id), "already_booked")
     assert error["details"]["reasons"][0] == "already_booked"
     assert_refused(await book("third-booking", class_id=class_id, member_id=uuid4()), "not_found")
-    # A refused booking is a first result as well: the same bytes, marked as a replay.
+    # A refused booking is stored as a first result too: the same bytes, marked as a replay.
     first, second = [await book("second-booking", class_id=class_id, member_id=member_id) for _ in range(2)]
     assert first.body == second.body
     assert first.header("idempotent-replayed") == "true"
@@ -455,7 +455,7 @@ async def test_the_version_that_is_served(shared_door: Door, some: Keys) -> None
     assert_common(told)
 
 
-# What goes wrong on our side
+# Failures of the service
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ async def test_the_version_that_is_served(shared_door: Door, some: Keys) -> None
 async def test_our_own_failures(
     shared_door: Door, some: Keys, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
 ) -> None:
-    """Told in the same shape; of what went wrong, nothing leaves."""
+    """Failures have the same shape, and reveal nothing about their cause."""
 
     async def fail(_key: object) -> object:
         raise error
@@ -485,7 +485,7 @@ async def test_our_own_failures(
 async def test_who_would_wait_in_vain_is_refused_at_the_door(
     shared_door: Door, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the key is looked at; those who wait for a class are counted. Health is told all the same."""
+    """Load is shed before the key is checked; requests that wait for a class count. Health checks still answer."""
     asked: list[int] = []
 
     def refuse(_database: Database, on_their_way: int) -> None:

@@ -1,4 +1,4 @@
-"""Single resources carry a weak ETag; who has the current state gets 304 and no body."""
+"""Single resources carry a weak ETag; a client that has the current state gets 304 and no body."""
 
 import re
 
@@ -92,7 +92,7 @@ async def test_a_change_changes_the_tag(shared_door: Door, studios: list[Studio]
 
 
 async def test_a_tag_opens_nothing(shared_door: Door, studios: list[Studio], key: str) -> None:
-    """304 says "you may see it": so everything is checked first."""
+    """A 304 confirms that the caller may see the resource, so every check comes first."""
     class_id = studios[0].first("class")
     etag = (await get(shared_door, key, f"/classes/{class_id}")).header("etag")
     stranger = await issue_key(shared_door.connection, studios[1])

@@ -1,4 +1,4 @@
-"""GET /events: what a key may see, in order, paged, and waited for."""
+"""GET /events: visibility per key, order, paging and long polling."""
 
 import asyncio
 import time
@@ -41,7 +41,7 @@ async def listed(door: Door, key: str, **query: Any) -> Any:
 
 
 async def everything(door: Door, studio: Studio) -> None:
-    """One event of every type, about the newest resource; and one at each place for those that have one."""
+    """Emit and number one event of every type, about the newest resource of its kind."""
     access = operator_access(studio.studio_id)
     for type_ in EventType:
         row_id = await storage.newest(door.connection, access, type_)
@@ -83,7 +83,7 @@ async def test_a_key_sees_the_types_of_its_scopes(door: Door, studio: Studio, sc
     whole = await issue_key(door.connection, studio)
     expected = {each.value for each in EventType if READ_SCOPES[each] == scope}
     if scope in ("forms:read", "webhooks:manage"):
-        expected = set()  # the newest form is archived: its managers only; the endpoint belongs to a key that sees more
+        expected = set()  # the newest form is archived (managers only), and the endpoint's key sees more than this one
     seen = (await listed(door, key))["data"]
     assert {each["type"] for each in seen} == expected
     for event in (await listed(door, whole))["data"]:
@@ -94,7 +94,7 @@ async def test_a_key_sees_the_types_of_its_scopes(door: Door, studio: Studio, sc
 
 
 async def test_a_restricted_key_sees_its_places_and_what_is_studio_wide(door: Door, studio: Studio) -> None:
-    for booking in studio.ids["booking"]:  # first place, second place, none
+    for booking in studio.ids["booking"]:  # first location, second location, none
         await tell(door, studio, EventType.BOOKING_UPDATED, booking)
     for purchase in studio.ids["purchase"]:
         await tell(door, studio, EventType.PURCHASE_CREATED, purchase)

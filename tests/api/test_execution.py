@@ -1,4 +1,4 @@
-"""Our execution of a declared route against FastAPI's own: the same values, and the same faults in the same words."""
+"""LeanRoute compared with FastAPI's own execution: the same values, and the same faults with the same messages."""
 
 import inspect
 import json
@@ -32,7 +32,7 @@ EVERYTHING = Access(uuid4(), "test", frozenset(Scope), None)
 
 @dataclass
 class Parsed:
-    """What one of the two made of a request."""
+    """The result of parsing a request by one of the two."""
 
     values: dict[str, Any] | None = None
     faults: list[tuple[tuple[Any, ...], str, str]] | None = None
@@ -73,17 +73,17 @@ class Fastapis:
 
 
 class Ours:
-    """The routes as the door executes them, with endpoints that only note what they get."""
+    """The routes as the API executes them, with endpoints that only record their arguments."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.parsed = Parsed()
         self.tree = RouteTree(PREFIX, ROUTES)
         for route in ROUTES:
             monkeypatch.setattr(route, "endpoint", self._note)
-            # What no type can tell is ours alone.
+            # FastAPI has no counterpart for checks that types cannot express.
             for beyond_types in ("_own_faults", "_judge", "_faults_between"):
                 monkeypatch.setattr(route, beyond_types, None)
-        # FastAPI takes unknown parameters; what we say about unknown names is tested in test_unknown_names.py.
+        # FastAPI accepts unknown parameters; our faults for unknown names are tested in test_unknown_names.py.
         monkeypatch.setattr(execution, "unknown_parameters", lambda _given, _known: [])
         monkeypatch.setattr(execution, "with_nearest", lambda faults, _noun, _known: faults)
         monkeypatch.setattr(execution, "_faulty", self._refused)
@@ -269,7 +269,7 @@ async def test_any_request(
 ) -> None:
     method, target, headers, body = request
     if "\\u0000" in body.decode() or "\\ud" in body.decode():
-        return  # not JSON to us, and refused before any value is looked at
+        return  # we refuse it as invalid JSON before any value is checked
     segment = target.split("?")[0].split("/")[1:]
     if any(part in ("", "validate") for part in segment[1:]):
         return
@@ -297,7 +297,7 @@ async def test_spellings_of_a_query(ours: Ours, theirs: Fastapis, query: str) ->
     await assert_same(ours, theirs, "GET", "/classes?" + query, [])
 
 
-# What only ours has
+# Without a counterpart in FastAPI
 
 
 def test_a_route_names_exactly_one_scope() -> None:
@@ -315,7 +315,7 @@ def test_a_route_names_exactly_one_scope() -> None:
 
 
 async def test_path_values_go_by_their_place_in_the_path() -> None:
-    """The order of a signature is a matter of taste; it must not swap two ids."""
+    """The order of parameters in a signature is free and must not swap two ids."""
     seen = {}
 
     async def swapped(

@@ -1,4 +1,4 @@
-"""What is kept and answered of a form's definition: limits, defaults, times, redirects, older rows (CONTRACT 6)."""
+"""How a form's definition is stored and returned: limits, defaults, times, redirects, older rows (CONTRACT 6)."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -43,7 +43,7 @@ async def put(partner: Partner, form_id: str, **body: Any) -> Told:
 
 
 async def store(partner: Partner, fields: Any, settings_: Any, status: str = "published") -> str:
-    """A form as an earlier version of the service has stored it."""
+    """Insert a form as an earlier version of the service stored it, and return its id."""
     form_id = uuid4()
     connection, studio_id = partner.door.connection, partner.studio.studio_id
     await connection.execute(
@@ -75,7 +75,7 @@ async def test_200_fields_with_200_options_are_taken_and_no_more(partner: Partne
 
 
 def sized(size: int, fields: list[Any]) -> dict[str, Any]:
-    """Settings that make a definition with these fields exactly this large."""
+    """Return settings that make a definition with these fields exactly this large."""
     used = len(json.dumps(fields, separators=(",", ":"))) + len('{"x":""}')
     return {"x": "x" * (size - used)}
 
@@ -229,7 +229,7 @@ async def test_the_database_and_the_domain_complete_alike(
 
 
 def written(value: object) -> str:
-    """With the order of members, and 1 apart from true."""
+    """Serialize the value, which preserves the order of members and distinguishes 1 from true."""
     return json.dumps(value)
 
 

@@ -1,4 +1,4 @@
-"""Who sees what of a form: unpublished ones, the studio's own settings, and the events about both (CONTRACT 3, 7)."""
+"""Visibility of forms: unpublished forms, the studio's own settings, and the events about both (CONTRACT 3, 7)."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -38,7 +38,7 @@ async def put(partner: Partner, form_id: str, **body: Any) -> dict[str, Any]:
 
 
 async def archived(partner: Partner) -> tuple[str, str]:
-    """A form that was submitted once and then archived: its id, and the submission's."""
+    """Create a form that was submitted once and then archived; return its id and the submission's."""
     form = await create(partner, status="published")
     body = {"submitter_email": "a@b.example", "data": {"secret_field": "x"}}
     submission = (await partner.post(f"/forms/{form['id']}/submissions", body)).json()
@@ -47,7 +47,7 @@ async def archived(partner: Partner) -> tuple[str, str]:
 
 
 def without_ids(told: Told) -> tuple[int, bytes]:
-    """An answer without what is always its own: the request's id."""
+    """Return status and body without the request id, which differs in every response."""
     return told.status, told.body.replace((told.header("x-request-id") or "").encode(), b"")
 
 
@@ -67,7 +67,7 @@ MULTIPART = (
 
 
 async def below(partner: Partner, key: str, form_id: str, submission_id: str) -> list[tuple[int, bytes]]:
-    """What a key is answered on the form and on every route below it."""
+    """Return the responses that a key gets on the form and on every route below it."""
     app, forms = partner.door.app, f"/forms/{form_id}"
     told = [await ask(app, "GET", path, key=key) for path in (forms, f"{forms}?", f"{forms}/submissions")]
     told.append(await ask(app, "GET", f"{forms}/submissions/{submission_id}", key=key))
@@ -171,7 +171,7 @@ async def test_the_studios_addresses_are_shown_to_writers_only(partner: Partner)
 
 
 async def events_of(partner: Partner, form_id: str, *scopes: str) -> list[dict[str, Any]]:
-    """What a key with these scopes reads about a form, in the order of the log."""
+    """Return the events about a form that a key with these scopes reads, in the order of the log."""
     await partner.door.app._runtime.sequencer.settled()
     key = await issue_key(partner.door.connection, partner.studio, "events:read", *scopes)
     found, cursor = [], ""
@@ -184,7 +184,7 @@ async def events_of(partner: Partner, form_id: str, *scopes: str) -> list[dict[s
 
 
 def told_of(events: list[dict[str, Any]]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Of each event its type, the form's status in it, and what it says has changed."""
+    """Return the type, the form's status and the previous attributes of each event."""
     return [(each["type"], each["data"]["object"]["status"], each["data"]["previous_attributes"]) for each in events]
 
 

@@ -168,7 +168,7 @@ async def test_a_full_form_under_concurrency(partner: Partner) -> None:
 
 
 async def test_without_the_lock_it_overfills(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check of the check: the race is real, and the test above would see it."""
+    """Prove that the race is real and that the test above would detect it."""
     monkeypatch.setattr(storage, "LOCK_COUNT", "select $1::text, $2::text")
     for _ in range(10):
         form = await new_form(partner, {"max_submissions": 1})

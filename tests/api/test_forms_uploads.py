@@ -1,4 +1,4 @@
-"""POST /forms/{id}/uploads: streamed, bounded, judged by content; nothing of a refused file stays (CONTRACT 6)."""
+"""POST /forms/{id}/uploads: streamed, bounded, checked by content; nothing of a refused file remains (CONTRACT 6)."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ FIELDS: list[dict[str, Any]] = [
 
 
 class World:
-    """A studio with a form that takes files, and the folder they go to."""
+    """A studio with a form that accepts files, and the folder where they are stored."""
 
     def __init__(self, partner: Partner, folder: Path, form: str) -> None:
         self.partner, self.data, self.form = partner, folder, form
@@ -263,7 +263,7 @@ async def test_too_large(world: World) -> None:
 
 
 async def peak_of_ten_mebibytes(world: World) -> int:
-    """The most memory held while ten MiB come in. Each chunk is made when it is asked for: none is the test's own."""
+    """Return the peak memory while 10 MiB arrive. Chunks are created on demand, so the test itself holds none."""
     chunks = 160
 
     async def send(_message: Any) -> None:
@@ -303,7 +303,7 @@ async def test_memory_stays_flat(world: World) -> None:
 
 
 async def test_a_door_that_holds_the_file_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check of the check: keep every chunk, and the test above fails."""
+    """Prove that the test above can fail: it does if every chunk is kept."""
     kept: list[bytes] = []
     write = IncomingFile.write
 
@@ -406,7 +406,7 @@ async def test_a_retry_with_its_key(world: World) -> None:
 
 
 async def test_a_retry_after_the_form_was_closed(world: World) -> None:
-    """The first answer comes again; only what would be new is refused."""
+    """The first response is replayed; only a new upload is refused."""
     form = await new_form(world.partner)
     header = [("idempotency-key", f"upload-{uuid4()}")]
     first = await world.upload(png(), form=form, headers=header)

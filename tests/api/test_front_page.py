@@ -1,4 +1,4 @@
-"""GET / is a page for people; a client that asks for JSON gets the answer of any other unknown path."""
+"""GET / is a page for people; a client that requests JSON gets the same response as on any unknown path."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Input that nobody sends in good faith: each gets its documented answer, none a 5xx, and the service goes on."""
+"""Hostile input: each request gets its documented response, never a 5xx, and the service keeps running."""
 
 import json
 import re
@@ -67,7 +67,7 @@ def shown(text: str) -> str:
 async def test_what_is_not_an_id(shared_door: Door, key: str, text: str) -> None:
     spelled = quote(text, safe="")
     told = await ask(shared_door.app, "GET", f"/classes/{spelled}", key=key)
-    # The server hands escaped slashes over as slashes: that is another path.
+    # The server decodes escaped slashes, which makes it a different path.
     assert_refused(told, "not_found" if "/" in text else "validation_error", param=None if "/" in text else "class_id")
     told = await ask(shared_door.app, "GET", f"/bookings?member_id={spelled}", key=key)
     assert_refused(told, "validation_error", param="member_id")
@@ -178,7 +178,7 @@ async def test_what_is_not_a_cursor(shared_door: Door, key: str, cursor: str) ->
 async def test_cursors_of_other_lists_and_studios(
     shared_door: Door, studios: list[Studio], key: str, path: str
 ) -> None:
-    """Another list's row, another studio's row, and no row at all: one answer."""
+    """A row of another list, a row of another studio and an unknown row get the same response."""
     own = studios[0].first(KINDS[path])
     strangers = [ids[0] for kind, ids in studios[0].ids.items() if kind not in (KINDS[path], "waitlisted_booking")]
     strangers += [studios[1].first(KINDS[path]), studios[0].studio_id, uuid4()]
@@ -324,7 +324,7 @@ async def test_what_is_not_a_date_time(shared_door: Door, key: str, text: str) -
     ],
 )
 async def test_one_instant_many_spellings(shared_door: Door, studios: list[Studio], key: str, raw: str) -> None:
-    """Inclusive from below, exclusive from above; a plus that arrives as a space is meant as a plus."""
+    """The lower bound is inclusive, the upper one exclusive; a plus that arrives as a space is read as a plus."""
     after = await ask(shared_door.app, "GET", f"/classes?starts_after={raw}", key=key)
     before = await ask(shared_door.app, "GET", f"/classes?starts_before={raw}", key=key)
     assert [each["id"] for each in after.json()["data"]] == [str(each) for each in studios[0].ids["class"]]
@@ -470,7 +470,7 @@ async def test_international_domains(shared_door: Door, studios: list[Studio], k
     ids=shown,
 )
 async def test_unknown_names_are_faults(shared_door: Door, key: str, query: str) -> None:
-    """A typo must not return everything. Separators alone name nothing."""
+    """A mistyped name must not return everything. Separators alone are no names."""
     told = await ask(shared_door.app, "GET", "/classes?" + query, key=key)
     if query == "&&&&":
         assert (told.status, len(told.json()["data"])) == (200, 3)
@@ -520,7 +520,7 @@ async def test_a_key_with_something_around_it(shared_door: Door, key: str, chang
 
 
 async def test_two_keys(shared_door: Door, studios: list[Studio], key: str) -> None:
-    """One of them counts, the last; they never add up."""
+    """Only the last key counts; their permissions are never combined."""
     other = await issue_key(shared_door.connection, studios[1], "studio:read")
     both = [("x-service-key", key), ("x-service-key", other)]
     told = await ask(shared_door.app, "GET", "/studio", headers=both)
@@ -584,7 +584,7 @@ async def test_headers_that_mean_nothing_here(
     ids=shown,
 )
 async def test_idempotency_keys(shared_door: Door, key: str, value: str, good: bool) -> None:
-    """Good ones get as far as the class that does not exist, and are forgotten again."""
+    """A valid key gets as far as the class, which does not exist, and is not stored."""
     body = {"class_id": ID, "member_id": ID}
     told = await post(shared_door.app, "/bookings", key, body, ("idempotency-key", value))
     assert_refused(told, "not_found" if good else "validation_error", param=None if good else "Idempotency-Key")
@@ -762,7 +762,7 @@ async def test_what_is_not_a_booking(shared_door: Door, key: str, path: str, bod
     ids=lambda body: ascii(body)[:30],
 )
 async def test_what_is_a_booking(shared_door: Door, key: str, body: bytes) -> None:
-    """As far as the class that does not exist."""
+    """A valid body gets as far as the class, which does not exist."""
     assert_refused(await post(shared_door.app, "/bookings/validate", key, body), "not_found")
 
 
@@ -805,7 +805,7 @@ async def test_lengths_that_are_no_lengths(shared_door: Door, key: str, length: 
     ids=["members", "long name", "many lists", "many numbers", "long text", "surrogate pairs"],
 )
 async def test_large_bodies_are_cheap(shared_door: Door, key: str, body: bytes) -> None:
-    """A megabyte of faults is answered briefly."""
+    """A megabyte of faults gets a short response."""
     assert len(body) <= 1024 * 1024
     told = await post(shared_door.app, "/bookings/validate", key, body)
     assert_refused(told, "validation_error")
@@ -817,7 +817,7 @@ async def test_large_bodies_are_cheap(shared_door: Door, key: str, body: bytes) 
 
 @pytest.fixture(scope="module")
 def live(new_database: Callable[[], str]) -> Iterator[tuple[int, str]]:
-    """A served studio: port and key."""
+    """The port of a running server, and the key of a studio."""
     url = new_database()
     key = run(new_key(url))
     with serving(url, rate_limit=0) as port:
@@ -825,7 +825,7 @@ def live(new_database: Callable[[], str]) -> Iterator[tuple[int, str]]:
 
 
 def exchange(port: int, *parts: bytes, pause: float = 0.0, half_close: bool = False, seconds: float = 5.0) -> bytes:
-    """Send the parts, and read until the server closes or says nothing more."""
+    """Send the parts, and read until the server closes the connection or sends nothing more."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
         try:
             for number, part in enumerate(parts):
@@ -835,7 +835,7 @@ def exchange(port: int, *parts: bytes, pause: float = 0.0, half_close: bool = Fa
             if half_close:
                 connection.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # the server has heard enough
+            pass  # the server has stopped reading
         received = b""
         try:
             while chunk := connection.recv(65_536):
@@ -863,7 +863,7 @@ JSON_LINE = "Content-Type: application/json"
 
 
 def test_a_slow_body(live: tuple[int, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body that trickles in is given up; the request ends with an answer, not with a hanging task."""
+    """A body that arrives too slowly is abandoned; the request ends with a response, not with a hanging task."""
     port, key = live
     monkeypatch.setattr(requests, "BODY_SECONDS", 0.3)
     received = exchange(
@@ -892,7 +892,7 @@ def test_a_body_that_never_ends(live: tuple[int, str]) -> None:
 
 
 def test_a_chunked_body_beyond_the_limit(live: tuple[int, str]) -> None:
-    """Kept alive: where the server closed while we still send, the answer could get lost on the way."""
+    """The connection stays open: if the server closed it while we are still sending, the response could be lost."""
     port, key = live
     chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
     received = exchange(
@@ -925,7 +925,7 @@ def test_a_body_declared_beyond_the_limit_is_not_awaited(live: tuple[int, str]) 
 
 
 def test_pipelined_requests(live: tuple[int, str]) -> None:
-    """In their order, each its own answer, also after a refused body."""
+    """Each request gets its own response, in order, also after a refused body."""
     port, key = live
     spelled = SPELLED.encode()
     posted = head("POST", "/bookings/validate", key, JSON_LINE, f"Content-Length: {len(spelled)}") + spelled
@@ -941,7 +941,7 @@ def test_pipelined_requests(live: tuple[int, str]) -> None:
 
 
 def test_a_body_is_never_taken_for_a_request(live: tuple[int, str]) -> None:
-    """What a GET or a refused POST carries is its body, even if it looks like a request."""
+    """The content of a GET or a refused POST is its body, even if it looks like a request."""
     port, key = live
     smuggled = head("GET", "/nothing", key)
     first = head("GET", "/studio", key, f"Content-Length: {len(smuggled)}") + smuggled
@@ -974,7 +974,7 @@ def test_a_body_is_never_taken_for_a_request(live: tuple[int, str]) -> None:
     ids=lambda sent: ascii(sent)[:50],
 )
 def test_what_is_not_http(live: tuple[int, str], sent: bytes) -> None:
-    """Refused by the server or not understood; never a 5xx, and the next one is served."""
+    """The server refuses it or does not understand it, never with a 5xx, and serves the next request."""
     port, key = live
     received = exchange(port, sent, half_close=True, seconds=0.5)
     assert all(400 <= status < 500 for status in statuses(received)), received
@@ -983,7 +983,7 @@ def test_what_is_not_http(live: tuple[int, str], sent: bytes) -> None:
 
 
 def error_of(received: bytes) -> dict[str, Any]:
-    """The one error that came, in the shape of all of them."""
+    """Return the only error received, and assert that it has the common shape."""
     head_, _, body = received.partition(b"\r\n\r\n")
     lines = head_.decode().lower().split("\r\n")
     error: dict[str, Any] = json.loads(body)["error"]
@@ -1003,7 +1003,7 @@ def test_a_method_that_nobody_knows(live: tuple[int, str]) -> None:
 
 @pytest.mark.parametrize("size", [65_537, 70_000, 200_000, requests.MAXIMUM_BODY])
 def test_a_large_body_is_not_taken_for_a_head(live: tuple[int, str], size: int) -> None:
-    """Its last piece can be larger than any head may be, and is no head."""
+    """The last part of a body can exceed the limit for a head, and must not be taken for one."""
     port, key = live
     body = SPELLED.encode().ljust(size)
     for _ in range(3):
@@ -1030,7 +1030,7 @@ def test_absolute_and_odd_targets(live: tuple[int, str]) -> None:
 
 
 def test_large_headers(live: tuple[int, str]) -> None:
-    """A header of 100 kB is no reason to fall over, whether it is taken or refused."""
+    """The server survives a header of 100 kB, whether it accepts or refuses it."""
     port, key = live
     received = exchange(port, head("GET", "/studio", key, "X-Large: " + "x" * 100_000, CLOSE))
     assert statuses(received)[0] in (200, 400, 431)

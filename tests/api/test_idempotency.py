@@ -1,4 +1,4 @@
-"""One key, one effect: replays byte for byte, other parameters, what is remembered and for how long."""
+"""One effect per key: byte-for-byte replays, other parameters, what is stored and for how long."""
 
 import asyncio
 import json
@@ -130,7 +130,7 @@ async def test_a_cancellation_is_replayed(studio: BookingStudio) -> None:
 
 
 async def test_a_replay_outlives_what_it_was_about(studio: BookingStudio) -> None:
-    """Cancelled, the class edited, then cancelled as well, and begun."""
+    """Also after the booking is cancelled, and after the class is edited, cancelled and started."""
     body = await a_request(studio)
     class_id = UUID(body["class_id"])
     first = await studio.post(body, "key-0001")
@@ -165,7 +165,7 @@ async def test_a_replay_outlives_a_rotation(studio: BookingStudio) -> None:
 
 
 async def test_a_refusal_stays_a_refusal(studio: BookingStudio) -> None:
-    """The class has seats now, but this key was told no; a new key gets one."""
+    """The class has seats now, but this key was refused; a new key gets a seat."""
     body = await refused(studio)
     first = await studio.post(body, "key-0001")
     await studio.staff(staff.change_capacity, UUID(body["class_id"]), 5)
@@ -173,7 +173,7 @@ async def test_a_refusal_stays_a_refusal(studio: BookingStudio) -> None:
     assert (await studio.post(body, "key-0002")).status == 201
 
 
-# The same parameters in another dress.
+# The same parameters, serialized differently.
 
 
 async def test_what_is_the_same_request(studio: BookingStudio) -> None:
@@ -257,7 +257,7 @@ async def test_keys_of_two_credentials_never_meet(studio: BookingStudio, hall: H
     assert_replay(await studio.post(body, "key-0001"), first)
 
 
-# What is not remembered.
+# What is not stored.
 
 
 async def test_what_is_not_found_or_faulty_leaves_the_key_free(studio: BookingStudio) -> None:
@@ -295,7 +295,7 @@ async def test_validating_needs_and_keeps_no_key(studio: BookingStudio) -> None:
 
 
 async def narrow(studio: BookingStudio, **columns: Any) -> None:
-    """As an operator would: felt as soon as the door's cache is."""
+    """Restrict the credential as an operator would, and clear the cache so that the change takes effect at once."""
     for name, value in columns.items():
         await studio.sql(f"update credentials set {name} = $2 where studio_id = $1", value)
     studio.door.app.authenticator._cache.clear()
@@ -390,7 +390,7 @@ async def test_the_sweep_forgets_only_what_has_expired(studio: BookingStudio) ->
     assert_replay(await studio.post(fresh, "new-key-0001"), first)
 
 
-# Two at once.
+# Concurrent requests.
 
 
 @asynccontextmanager
@@ -407,7 +407,7 @@ def partner_access(studio: BookingStudio) -> Access:
 
 
 async def waits_for_a_lock(studio: BookingStudio) -> None:
-    """Until some request stands in front of a lock."""
+    """Wait until some request is blocked by a lock."""
     statement = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
     async with asyncio.timeout(5):
         while not await studio.door.connection.fetchval(statement):
@@ -432,7 +432,7 @@ async def test_twins_with_other_parameters(studio: BookingStudio) -> None:
 
 
 async def test_the_second_waits_for_the_first(studio: BookingStudio) -> None:
-    """The first stands in front of the class's lock; its twin waits for it, not for the class."""
+    """The first request waits for the class's lock; its twin waits for the first request, not for the class."""
     body = await a_request(studio)
     async with second_connection(studio) as connection, connection.transaction():
         await connection.execute("select from classes where id = $1 for update", UUID(body["class_id"]))
@@ -474,7 +474,7 @@ async def test_a_first_that_still_runs(studio: BookingStudio) -> None:
 
 
 async def test_a_class_that_stays_locked(studio: BookingStudio) -> None:
-    """503 leaves no trace: the same key gets its one effect afterwards."""
+    """A 503 leaves nothing behind: the same key has its one effect afterwards."""
     body = await a_request(studio)
     async with second_connection(studio) as connection, connection.transaction():
         await connection.execute("select from classes where id = $1 for update", UUID(body["class_id"]))
@@ -488,7 +488,7 @@ async def test_a_class_that_stays_locked(studio: BookingStudio) -> None:
 
 
 async def test_the_sweep_does_not_forget_a_key_that_is_claimed_anew(studio: BookingStudio) -> None:
-    """An expired key is used again while the sweep is at it: its new result must be there afterwards."""
+    """An expired key is used again while the sweep runs: its new result must be kept."""
     body = await a_request(studio)
     await studio.post(body, "key-0001")
     await age(studio, HOURS_24 + timedelta(minutes=1))
@@ -504,7 +504,7 @@ async def test_the_sweep_does_not_forget_a_key_that_is_claimed_anew(studio: Book
 
 
 def once_blind(monkeypatch: pytest.MonkeyPatch, owner: Any) -> list[str]:
-    """The first claim misses the row: as a statement does that began just before the first request's commit."""
+    """Make the first claim miss the row, like a statement that began just before the first request committed."""
     blind, claim_with = ["blind"], idempotency.claim_with
 
     async def claim_blindly(connection: Any, access: Access, key: str, statement: str, arguments: Any) -> Any:
@@ -519,13 +519,13 @@ def once_blind(monkeypatch: pytest.MonkeyPatch, owner: Any) -> list[str]:
 
 
 async def left_behind(studio: BookingStudio) -> list[Any]:
-    """Of events their ids: they are numbered when their time comes."""
+    """Return the rows that a write leaves; of events only the ids, because they are numbered later."""
     events = sorted(row["id"] for row in await studio.rows("events"))
     return [events, *[await studio.rows(table) for table in ("bookings", "credit_ledger", "idempotency_keys")]]
 
 
 async def test_a_first_result_that_a_new_effect_missed(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The place is taken when it remembers: nothing of it stays, and the whole is done again."""
+    """Storing the result fails because the key is taken: all is rolled back, and the request starts over."""
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
     await studio.cancel(first.json()["id"], "cancel-0001")
@@ -551,7 +551,7 @@ async def test_a_first_result_that_a_refusal_missed(studio: BookingStudio, monke
 async def test_a_first_result_that_something_untold_missed(
     studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is not remembered itself looks once more before it is said."""
+    """Before a refusal that is not stored is returned, the first result is looked up once more."""
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
     cancelled = await studio.cancel(booking["id"], "cancel-0001")
     await studio.sql("update bookings set status = 'no_show' where studio_id = $1")
@@ -581,7 +581,7 @@ async def test_a_first_result_that_a_new_cancellation_missed(
 
 
 async def test_a_first_result_that_a_plain_claim_missed(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a write that leaves the claiming to others."""
+    """The same for a write that does not make the claim itself."""
 
     async def create() -> Answered:
         body = {"email": "sam@example.com", "first_name": "Sam"}

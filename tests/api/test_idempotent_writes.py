@@ -1,4 +1,4 @@
-"""Idempotency-Key on every POST, PUT and PATCH beside the bookings' own (which have tests of their own)."""
+"""Idempotency-Key on every POST, PUT and PATCH except those of bookings, which have their own tests."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -25,7 +25,7 @@ URL = "https://93.184.216.34/hook"
 
 
 class Write(NamedTuple):
-    """A write, the same one in other words, and another one. Without a body there is no other one."""
+    """A write, an equivalent body, and a different one. A write without a body has no different one."""
 
     method: str
     path: str
@@ -79,7 +79,7 @@ WRITES = [
     ),
     Write("POST", "/events/{event}/redeliver", tables=("webhook_deliveries",)),
 ]
-# POST /bookings demands the header; validate has no effect to repeat.
+# POST /bookings requires the header; validate has no effect to repeat.
 ELSEWHERE = {("POST", "/bookings"), ("POST", "/bookings/validate")}
 
 
