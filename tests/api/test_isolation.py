@@ -1,8 +1,8 @@
-"""No byte of any answer belongs to another studio or to a location that the key may not see.
+"""No byte of any response belongs to another studio or to a location that the key may not see.
 
-The crawl asks every GET route with every kind of id of three studios (as path id, cursor and filter) and looks at
-every byte that comes back. Each text in the database carries its studio's canary, texts of a located row also their
-place's; ids are compared one by one.
+The crawl requests every GET route with every kind of id of three studios (as path id, cursor and filter) and searches
+every byte of the responses. Each text in the database contains its studio's canary, and texts of a row with a
+location also contain the location's marker; ids are compared one by one.
 """
 
 import hashlib
@@ -51,9 +51,9 @@ ONE_OF_A_LIST = (
 PHONE, SUSPENDED_NOTE = "+12125550100", "secret "
 PRIVATE = (SUSPENDED_NOTE, '"suspended"', '"staff_notes"', '"secret_hash"')
 
-# Which kind of id (see tests/seed.py) a path's parameter takes.
+# The kind of id (see tests/seed.py) that a path parameter takes.
 KINDS = {"waitlist_id": "waitlist", "form_id": "form", "submission_id": "submission", "class_type_id": "class_type"}
-# What has a place: these ids, texts and no others are hidden from a restricted key.
+# Kinds that have a location: their ids and texts, and no others, are hidden from a restricted key.
 LOCATED = (
     "location",
     "room",
@@ -117,12 +117,12 @@ class World:
         return [row_id for studio in self.studios for row_id in studio.ids[kind]]
 
     def others(self, kind: str) -> list[UUID]:
-        """One id of every other kind and studio: enough where no id of that kind can match."""
+        """Return one id of every other kind per studio: one suffices, because no id of another kind can match."""
         return [studio.first(other) for studio in self.studios for other in studio.ids if other != kind]
 
 
 async def _mark(connection: Any, studio: Studio) -> None:
-    """What the shared seed leaves out: places in texts, receipts, limited prices of an unlimited product, reasons."""
+    """Add what the shared seed lacks: locations in texts, receipts, limited prices of an unlimited product, reasons."""
     places = [*((location, f"place-{n}") for n, location in enumerate(studio.ids["location"])), (None, "place-none")]
     for number, (location, place) in enumerate(places):
         if location is not None:
@@ -163,7 +163,7 @@ async def _mark_located(connection: Any, studio: Studio, number: int, location: 
         " select product_id from product_locations where studio_id = $1 and location_id = $2))",
         *own,
     )
-    # An unlimited product with a price for this place only: rows 3 and 4 of "price" here, checked on their own below.
+    # An unlimited product with a price for this location only: rows 3 and 4 of "price" here, checked separately below.
     price = await insert(
         connection,
         "prices",
@@ -212,7 +212,7 @@ async def _cancelled(connection: Any, studio: Studio, number: int, location: UUI
 
 
 async def _file(connection: Any, studio: Studio, data: Path) -> None:
-    """A file of the studio's first submission, with the studio's mark in its name and its content."""
+    """Store a file of the studio's first submission, with the studio's canary in its name and its content."""
     content, stored = studio.canary.encode(), uuid4().hex
     path = UploadFolder(data).kept(studio.studio_id, stored)
     path.parent.mkdir(parents=True)
@@ -234,7 +234,7 @@ async def _file(connection: Any, studio: Studio, data: Path) -> None:
 
 
 async def build_world(door: Door, names: Sequence[str], data: Path) -> World:
-    """So many studios, a key for each of them, and one for each place of the first."""
+    """Seed the studios, and issue one key per studio and one per location of the first studio."""
     studios = [await seed_studio(door.connection, name) for name in names]
     for studio in studios:
         await _mark(door.connection, studio)
@@ -262,7 +262,7 @@ RESTRICTED = ("place-0", "place-1")
 
 
 def leaks(holder: Holder, answer: Answered) -> list[str]:
-    """Everything in an answer that this key must not see."""
+    """Return everything in a response that this key must not see."""
     text = answer.raw.decode()
     found = [each for each in CANARIES.findall(text) if each != holder.studio.canary]
     found += [each for each in PLACES.findall(text) if each not in holder.places]
@@ -283,7 +283,7 @@ Question = tuple[LeanRoute, str, dict[str, Any]]
 
 
 def questions(world: World, route: LeanRoute) -> Iterator[Question]:
-    """Every way to ask one route about every id."""
+    """Yield every way to request one route with every id."""
     names = re.findall(r"\{(\w+)\}", route.path)
     values = [world.ids(kind_of(name)) for name in names]
     if "booking_id" in names:
@@ -327,7 +327,7 @@ def _filled(path: str, names: list[str], values: Any) -> str:
 
 
 async def crawl(world: World, holder: Holder, routes: list[LeanRoute]) -> tuple[list[str], dict[str, int]]:
-    """All leaks, and how many questions of each route were answered with data."""
+    """Return all leaks, and the number of requests per route that returned data."""
     found: list[str] = []
     answered: dict[str, int] = {}
     for route in routes:
@@ -351,7 +351,7 @@ async def test_no_answer_holds_a_foreign_byte(world: World, name: str) -> None:
 async def test_no_answer_among_many_studios_holds_a_foreign_byte(
     database_url: str, tally: Tally, count: int, tmp_path: Path
 ) -> None:
-    """The same with more studios, and with every key that there is."""
+    """The same with more studios, and with every key."""
     async for door in open_door(database_url, rate_limit=0, data_dir=tmp_path):
         world = await build_world(door, [f"studio{letter}" for letter in ascii_lowercase[:count]], tmp_path)
         for holder in world.holders.values():
@@ -363,13 +363,13 @@ async def test_no_answer_among_many_studios_holds_a_foreign_byte(
 
 
 async def test_every_query_parameter_is_part_of_the_crawl() -> None:
-    """A new filter needs its place in the crawl."""
+    """A new filter must be added to the crawl."""
     known = {"cursor", "limit", *ID_FILTERS, *ONE_OF_A_LIST}
     assert {field.alias for route in GETS for field in route.dependant.query_params} - known == set()
 
 
 async def test_the_crawl_finds_a_wrong_studio(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check of the check: reads that look into another studio are found on every route."""
+    """Prove that the crawl can fail: reads from another studio are found on every route."""
     south, read = world.studios[1], Caller.read
 
     async def astray(caller: Caller, function: Any, *arguments: Any) -> Any:
@@ -404,7 +404,7 @@ async def test_the_crawl_finds_a_forgotten_restriction(
 
 
 async def test_the_crawl_finds_a_forgotten_condition(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the restriction is not a Resource's: receipts, and the spots of a class."""
+    """Covers restrictions that are not part of a Resource: receipts, and the spots of a class."""
     forgotten = reading.CANCELLATION.replace("b.location_id = any($3)", "true")
     monkeypatch.setattr(reading, "CANCELLATION", forgotten)
     monkeypatch.setattr(schedule, "SPOT", replace(schedule.SPOT, permitted=None))
@@ -424,7 +424,7 @@ async def test_prices_for_other_places_do_not_show(world: World) -> None:
 
 
 async def test_a_restricted_key_sees_all_of_its_own_place(world: World) -> None:
-    """Hiding everything would pass the crawl too."""
+    """The crawl alone would also pass if everything were hidden."""
     for name in RESTRICTED:
         holder = world.holders[name]
         for route in LISTS:
@@ -437,7 +437,7 @@ async def test_a_restricted_key_sees_all_of_its_own_place(world: World) -> None:
             assert seen
 
 
-# Foreign, not permitted and unknown are one and the same answer.
+# Foreign, not permitted and unknown ids get the same response.
 
 
 def hidden(world: World, holder: Holder, kind: str) -> list[UUID]:
@@ -526,7 +526,7 @@ async def test_hidden_location_filters_do_not_exist(world: World, name: str, pat
 
 
 async def test_no_conditional_request_finds_out_more(world: World) -> None:
-    """If-None-Match: * asks whether anything is there at all."""
+    """If-None-Match: * asks whether the resource exists at all."""
     holder = world.holders["place-0"]
     for path, kind in (("/bookings/{}", "booking"), ("/classes/{}", "class"), ("/members/{}", "member")):
         asked = [uuid4(), *hidden(world, holder, kind)]
@@ -562,7 +562,7 @@ async def test_writes_to_what_is_hidden_find_nothing(world: World, name: str) ->
     for path, body in itertools.product(("/bookings", "/bookings/validate"), wanted):
         text = {member: str(value) for member, value in body.items()}
         answer = await _write(world, holder, "POST", path, text)
-        # The class is looked for first, whatever the member is.
+        # The class is looked up first, whatever the member is.
         assert answer.json()["error"]["param"] == ("member_id" if body["class_id"] == own_class else "class_id")
         answers[answer.json()["error"]["param"]].add(answer)
     kinds = ("booking", "waitlisted_booking", "cancelled_booking")
@@ -582,7 +582,7 @@ async def _write(world: World, holder: Holder, method: str, path: str, body: Any
 
 
 async def test_a_foreign_spot_is_no_spot(world: World) -> None:
-    """The refusal of a spot of another studio, another room, and of none at all is the same."""
+    """A spot of another studio, a spot of another room and an unknown spot get the same refusal."""
     holder = world.holders["place-0"]
     body = {"class_id": str(holder.studio.first("class")), "member_id": str(holder.studio.ids["member"][2])}
     asked = [uuid4(), *hidden(world, holder, "spot")]
@@ -597,7 +597,7 @@ async def test_a_foreign_spot_is_no_spot(world: World) -> None:
 
 
 async def test_idempotency_keys_of_two_credentials_never_meet(world: World) -> None:
-    """The same key and request by keys of two studios, and by two keys of one studio: nobody replays another's."""
+    """The same idempotency key, sent by two studios and by two keys of one studio, never replays another's result."""
     headers = {"Idempotency-Key": "the-same-for-all"}
     path = f"/bookings/{uuid4()}"
     for holder in world.holders.values():
@@ -616,7 +616,7 @@ async def test_idempotency_keys_of_two_credentials_never_meet(world: World) -> N
 
 
 async def test_a_bad_request_never_echoes_its_input(world: World) -> None:
-    """Not even the caller's own: what is echoed to one can be logged by another."""
+    """Not even the caller's own input: what is echoed to one party can be logged by another."""
     holder, canary = world.holders["north"], "canary-echo-0123456789ab"
     for route in LISTS:
         names = re.findall(r"\{(\w+)\}", route.path)

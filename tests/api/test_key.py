@@ -1,4 +1,4 @@
-"""GET /key, the end of a rotated secret, and absolute links in errors."""
+"""GET /key, the expiry of a rotated secret, and absolute links in errors."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -62,7 +62,7 @@ async def test_the_old_secret_is_told_when_it_ends(door: Door, studio: Studio, k
     for path, status in (("/key", 200), ("/studio", 200), ("/nothing", 404)):
         answer = await read(door, old, path)
         assert answer.status == status
-        # Without the cache of this process: it may have seen the key before the rotation.
+        # Retry without the cache of this process, which may have seen the key before the rotation.
         if EXPIRES not in dict(answer.headers):
             door.app.authenticator._cache.clear()
             answer = await read(door, old, path)

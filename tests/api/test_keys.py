@@ -1,4 +1,4 @@
-"""Keys at the door: what is stored, how they rotate and end, and how soon it is felt."""
+"""Keys in the API: what is stored, how keys rotate and expire, and how soon a change takes effect."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Time:
-    """The process's clocks, moved by hand: the monotonic one stands still otherwise."""
+    """The process's clocks, advanced by the test; the monotonic clock stands still otherwise."""
 
     ahead: float = 0.0
 
@@ -56,7 +56,7 @@ async def one_door(anyio_backend: str, new_database: Callable[[], str]) -> Async
 
 @pytest.fixture
 async def house(one_door: Door) -> House:
-    """A studio of its own, and a door that has not seen any key yet."""
+    """A separate studio, and an API that has not seen any key yet."""
     one_door.app.authenticator = access.Authenticator(one_door.app._runtime.database)
     return House(one_door, await seed_studio(one_door.connection, f"house-{uuid4()}"))
 
@@ -69,7 +69,7 @@ def credential_id(key: str) -> str:
 
 
 async def test_the_database_holds_no_secret(house: House) -> None:
-    """Every column of every table, as text and as bytes: neither key nor secret is anywhere in them."""
+    """Neither key nor secret occurs in any column of any table, as text or as bytes."""
     connection = house.door.connection
     key = await house.key()
     rotated = (await keys.rotate(connection, credential_id(key), timedelta(hours=1))).key
@@ -135,7 +135,7 @@ async def test_a_mistyped_key_asks_no_database(house: House, monkeypatch: pytest
 
 
 async def test_expiry(house: House, time_: Time) -> None:
-    """To the moment, also while the credential is still cached."""
+    """A key expires exactly on time, even while its credential is still cached."""
     key = await house.key(expires_at=clock.now() + timedelta(seconds=60))
     assert (await house.studio_with(key)).status == 200
     time_.ahead = 59
@@ -153,7 +153,7 @@ async def test_revocation_is_felt_within_5_seconds(house: House, time_: Time) ->
 
 
 async def test_a_busy_key_is_looked_up_again_all_the_same(house: House, time_: Time) -> None:
-    """Requests without a pause do not keep an old credential alive."""
+    """Continuous requests do not keep an outdated credential in the cache."""
     key = await house.key()
     assert (await house.studio_with(key)).status == 200
     await keys.revoke(house.door.connection, credential_id(key))
@@ -180,7 +180,7 @@ async def test_narrowing_is_felt_within_5_seconds(house: House, time_: Time) -> 
 
 
 async def test_a_credential_is_read_once_in_a_while(house: House, time_: Time, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache is what makes a request one statement instead of two."""
+    """With the cache, a request takes one statement instead of two."""
     key = await house.key()
     asked = []
     find = storage.find_credential
@@ -213,7 +213,7 @@ async def test_the_cache_has_a_size(house: House, monkeypatch: pytest.MonkeyPatc
     authenticator = house.door.app.authenticator
     assert len(authenticator._cache) <= 3
     assert len(authenticator._parsed) <= 3
-    # What does not exist is not kept at all.
+    # Credentials that do not exist are not cached at all.
     for _ in range(5):
         unknown = domain.new_key(domain.new_credential_id(), test=False)
         assert_refused(await house.studio_with(unknown), "invalid_api_key")
@@ -238,7 +238,7 @@ async def test_rotation(house: House, time_: Time, overlap: timedelta) -> None:
 
 
 async def test_a_rotated_key_works_at_once(house: House) -> None:
-    """Also on a process that has looked the credential up a moment ago."""
+    """Also in a process that has just looked up the credential."""
     old = await house.key()
     assert (await house.studio_with(old)).status == 200
     new = (await keys.rotate(house.door.connection, credential_id(old), timedelta(hours=1))).key

@@ -1,4 +1,4 @@
-"""Limits of what a lead keeps, and what is announced when it changes."""
+"""Limits on the data of a lead, and the events that are emitted when it changes."""
 
 import asyncio
 import json

@@ -44,7 +44,7 @@ async def create(partner: Partner, email: str, **more: Any) -> dict[str, Any]:
 
 
 async def patiently(partner: Partner, body: dict[str, Any]) -> Told:
-    """Ask again where a busy machine sheds load: the answer says that this is safe."""
+    """Retry while a busy machine sheds load; the response says that a retry is safe."""
     while True:
         told = await partner.post("/leads", body)
         if told.status != 503:
@@ -122,7 +122,7 @@ async def test_32_at_once_in_8_spellings_make_one_lead(partner: Partner) -> None
 
 
 async def test_without_the_lead_s_lock_metadata_is_lost(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check of the check: without the row lock two who fill in the same lead forget one another."""
+    """Prove that the test above can fail: without the row lock, concurrent writes to a lead overwrite each other."""
     monkeypatch.setattr(storage, "LOCK_BY_EMAIL", storage.LOCK_BY_EMAIL.replace("for no key update", ""))
     for attempt in range(10):
         email = f"mutant{attempt}@example.com"
@@ -203,7 +203,7 @@ async def test_null_is_no_value(partner: Partner, body: dict[str, Any]) -> None:
 async def test_an_unknown_lead(partner: Partner) -> None:
     assert_refused(await patch(partner, str(uuid4()), {"first_name": "X"}), "not_found")
     assert locs(await patch(partner, "not-an-id", {"first_name": "X"})) == [["path", "lead_id"]]
-    # Faults of the body come before what is not there.
+    # Faults in the body are reported before an unknown lead.
     assert locs(await patch(partner, str(uuid4()), {"phone": "call me"})) == [["body", "phone"]]
 
 
@@ -353,7 +353,7 @@ async def test_a_key_without_the_scope(door: Door) -> None:
 
 
 async def test_a_phone_number_is_judged_with_the_rest(partner: Partner) -> None:
-    """Only the studio's country tells whether it is one; a fault elsewhere does not hide it."""
+    """Its validity depends on the studio's country, but a fault elsewhere does not hide it."""
     assert locs(await partner.post("/leads", {"email": "no", "phone": "12"})) == [["body", "email"], ["body", "phone"]]
     lead = (await partner.post("/leads", {"email": "judged@example.com"})).json()["id"]
     told = await partner.post(f"/leads/{lead}/update", {"status": "no", "phone": "12"})

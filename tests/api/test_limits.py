@@ -1,4 +1,4 @@
-"""Rate limits: the bucket against an independent model, shared between processes, and as partners see them."""
+"""Rate limits: the bucket compared with an independent model, shared between processes, and as partners see them."""
 
 import dataclasses
 import math
@@ -30,7 +30,7 @@ STATE = re.compile(r'"([a-z-]+)";r=(\d+);t=(\d+)')
 
 
 class Time:
-    """The process's monotonic clock, moved by hand."""
+    """The process's monotonic clock, advanced by the test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100_000.0
@@ -47,7 +47,7 @@ def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 @dataclass
 class TokenBucket:
-    """The textbook: so many tokens, refilled continuously, in exact arithmetic."""
+    """The textbook algorithm: a fixed number of tokens, refilled continuously, in exact arithmetic."""
 
     per_second: int
     burst: int
@@ -73,7 +73,7 @@ class TokenBucket:
 )
 @settings(max_examples=150, deadline=None)
 def test_the_bucket_is_a_token_bucket(per_second: int, burst: int, pauses: list[int]) -> None:
-    """Request for request the same verdict and the same remainder, over pauses of multiples of 1/1024 s."""
+    """Every request gets the same verdict and the same remainder, with pauses of multiples of 1/1024 s."""
     limit = Limit("x", float(per_second), burst)
     model, buckets, ticks = TokenBucket(per_second, burst), Buckets(), 0
     with pytest.MonkeyPatch.context() as patch:
@@ -91,7 +91,7 @@ def test_the_bucket_is_a_token_bucket(per_second: int, burst: int, pauses: list[
 @given(per_second=st.integers(1, 5000), requests=st.lists(st.floats(0, 0.05), min_size=1, max_size=200))
 @settings(max_examples=100, deadline=None)
 def test_never_more_than_burst_and_rate(per_second: int, requests: list[float]) -> None:
-    """At any speed, in any stretch from the start: at most burst + rate x time, and what is told as wait is enough."""
+    """At any time since the start, at most burst + rate x time requests pass, and the reported wait is sufficient."""
     limit, buckets, allowed = request_limit(per_second), Buckets(), 0
     with pytest.MonkeyPatch.context() as patch:
         moved = Time(patch)
@@ -123,7 +123,7 @@ def test_buckets_are_apart(time_: Time) -> None:
 
 
 def test_time_that_stands_still_or_is_long(time_: Time) -> None:
-    """Long uptimes lose no precision that matters; a clock that stands still refills nothing."""
+    """Long uptimes lose no significant precision; a clock that stands still refills nothing."""
     for uptime in (0.0, 1.0, 1e6, 1e8):
         time_.now = uptime
         buckets, limit = Buckets(), request_limit(1000)
@@ -134,7 +134,7 @@ def test_time_that_stands_still_or_is_long(time_: Time) -> None:
 
 
 def test_a_full_table_evicts_the_idlest(time_: Time, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is being limited stays limited; a newcomer never inherits somebody else's debt."""
+    """A caller that is being limited stays limited; a new caller never inherits the debt of another."""
     monkeypatch.setattr(limits, "SLOTS", 16)
     buckets, limit = Buckets(), request_limit(1)
     for _ in range(3):
@@ -149,7 +149,7 @@ def test_a_full_table_evicts_the_idlest(time_: Time, monkeypatch: pytest.MonkeyP
 
 
 def test_an_evicted_bucket_is_found_again_by_all(tmp_path: Path, time_: Time, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes agree on a bucket's place after one of them has given it away."""
+    """Two processes agree on a bucket's slot after one of them has reassigned it."""
     monkeypatch.setattr(limits, "SLOTS", 8)
     path = tmp_path / "buckets"
     Buckets.create(path)
@@ -166,7 +166,7 @@ def test_an_evicted_bucket_is_found_again_by_all(tmp_path: Path, time_: Time, mo
 @given(names=st.lists(st.text(max_size=8), min_size=1, max_size=60), slots=st.sampled_from([8, 9, 64]))
 @settings(max_examples=50, deadline=None)
 def test_two_names_never_share_a_bucket(names: list[str], slots: int) -> None:
-    """Whatever the table's state: a name's first request finds a whole burst."""
+    """Whatever the state of the table, the first request of a name finds a full burst."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "SLOTS", slots)
         Time(patch)
@@ -194,7 +194,7 @@ print(allowed)
 
 
 def test_processes_share_one_limit(tmp_path: Path) -> None:
-    """Asking at the same time, together they get the limit, give or take those that met in one microsecond."""
+    """Concurrent processes together get the limit, give or take requests within the same microsecond."""
     path = tmp_path / "buckets"
     Buckets.create(path)
     command = [sys.executable, "-c", PROCESS, str(path)]
@@ -233,7 +233,7 @@ async def key(limited: House) -> str:
 
 
 def told_limit(told: Told) -> tuple[str, int, int, int, int]:
-    """name, q, w, r, t"""
+    """Return name, q, w, r and t of the rate limit headers."""
     policy, state = (
         POLICY.fullmatch(told.header("ratelimit-policy") or ""),
         STATE.fullmatch(told.header("ratelimit") or ""),
@@ -287,7 +287,7 @@ async def test_a_key_with_a_limit_of_its_own(limited: House, time_: Time) -> Non
 
 
 async def test_a_limit_belongs_to_the_credential(limited: House, time_: Time) -> None:
-    """Not to the address, and not to the secret: rotating buys nothing."""
+    """Not to the address, and not to the secret: rotating a key does not raise its limit."""
     time_.now += 4000
     mine = await issue_key(limited.door.connection, limited.studio, rate_limit=1)
     new = (await keys.rotate(limited.door.connection, mine.split("_")[2], timedelta(hours=1))).key
@@ -298,7 +298,7 @@ async def test_a_limit_belongs_to_the_credential(limited: House, time_: Time) ->
 
 
 async def test_failed_authentications(limited: House, key: str, time_: Time) -> None:
-    """The 21st failure in a minute is 429; good keys from there still work, and other addresses are not concerned."""
+    """The 21st failure in a minute is 429; valid keys from that address still work; other addresses are unaffected."""
     time_.now += 5000
     wrong = [None, "x", "sgk_live_AAAAAAAA_" + "A" * 49, ""] * 5
     for number, each in enumerate(wrong):

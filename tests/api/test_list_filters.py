@@ -13,7 +13,7 @@ from tests.seed import Studio, insert, issue_key
 pytestmark = pytest.mark.anyio
 LISTS = [route for route in ROUTES if isinstance(route.response_model, type)]
 LISTS = [route for route in LISTS if issubclass(route.response_model, ListEnvelope)]
-UNPAGED = {  # by the specification: there all of a small studio comes in one call
+UNPAGED = {  # by the specification: one call returns all rows of a small studio
     "/locations",
     "/rooms",
     "/class-types",
@@ -73,7 +73,7 @@ async def test_classes_by_type_and_instructor(shared_door: Door, key: str, studi
 
 
 async def test_spots_are_ordered_by_their_place(shared_door: Door, key: str, studios: list[Studio]) -> None:
-    """From the front row to the back, then by label; those without a place are last."""
+    """From the front row to the back, then by label; spots without coordinates are last."""
     studio, connection = studios[0], shared_door.connection
     own = {"studio_id": studio.studio_id}
     room = await insert(connection, "rooms", **own, location_id=studio.first("location"), name="grid", capacity=9)

@@ -1,4 +1,4 @@
-"""Lists: order, pages, limits, every filter alone and together, and what is not a cursor."""
+"""Lists: order, pages, limits, every filter alone and combined, and invalid cursors."""
 
 import itertools
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -22,7 +22,7 @@ PLACES = 3
 
 @dataclass
 class Shelf:
-    """A studio with three locations and a few dozen rows of everything, in no particular order of insertion."""
+    """A studio with three locations and a few dozen rows of each kind, inserted in no particular order."""
 
     door: Door
     studio: Studio
@@ -134,7 +134,7 @@ async def test_classes_by_their_start(shelf: Shelf) -> None:
 
 
 async def walk(shelf: Shelf, path: str, limit: int, key: str = "all", **query: Any) -> list[str]:
-    """All pages of a list; every page but the last is full."""
+    """Return the ids of all pages of a list, and assert that every page but the last is full."""
     ids: list[str] = []
     cursor: dict[str, str] = {}
     while True:
@@ -190,7 +190,7 @@ PARENTS = {
 
 @pytest.fixture(scope="module")
 async def full(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Shelf]:
-    """A studio with 250 of everything that partners get in one call."""
+    """A studio with 250 rows per list."""
     async for door in open_door(new_database(), rate_limit=0):
         studio = await seed_studio(door.connection, "full")
         for fill in [*UNPAGED.values(), *PAGED.values()]:
@@ -202,7 +202,7 @@ async def full(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIter
 
 @pytest.mark.parametrize(("path", "fill", "default"), DEFAULTS, ids=[each[0] for each in DEFAULTS])
 async def test_default_limits(full: Shelf, path: str, fill: str, default: int) -> None:
-    """200 where a small studio's partner wants all of it in one call, else 50."""
+    """200 where the partner of a small studio wants all rows in one call, otherwise 50."""
     if path in PARENTS:
         path = path.format(await full.door.connection.fetchval(PARENTS[path], full.studio.studio_id))
     page = (await full.get(path)).json()
@@ -330,7 +330,7 @@ async def test_a_class_s_status_follows_the_clock(shelf: Shelf) -> None:
 
 
 async def test_the_week_long_class_is_in_progress(shelf: Shelf) -> None:
-    """The longest class there can be, a moment before its end; and the neighbours of now."""
+    """The longest possible class, shortly before its end, and classes that start or end around now."""
     connection, now = shelf.door.connection, await shelf.door.connection.fetchval("select now()")
     hour, second = timedelta(hours=1), timedelta(seconds=30)
     spans = {
@@ -375,7 +375,7 @@ async def test_start_times_are_inclusive_and_exclusive(shelf: Shelf) -> None:
     exactly = await shelf.ids("/classes", {"starts_after": text, "starts_before": later})
     assert exactly == [str(row["id"]) for row in starts if row["start_time"] == instant]
     assert exactly
-    # The same instant in another offset, and one whose plus arrived as a space.
+    # The same instant with another offset, also with a plus sign that arrived as a space.
     elsewhere = (instant + timedelta(hours=5, minutes=30)).strftime("%Y-%m-%dT%H:%M:%S.%f") + "+05:30"
     assert await shelf.ids("/classes", {"starts_after": elsewhere}) == after
     assert await shelf.ids("/classes", {"starts_after": elsewhere.replace("+", " ")}) == after
@@ -389,7 +389,7 @@ async def test_start_times_the_wrong_way_round(shelf: Shelf) -> None:
 
 @pytest.mark.parametrize("key", ["all", "two places", "place 0"])
 async def test_class_filters_together(shelf: Shelf, key: str) -> None:
-    """Every combination of filters is the intersection of the single ones, in the list's order."""
+    """Every combination of filters returns the intersection of the single ones, in the list's order."""
     filters = {
         "starts_after": (shelf.now - timedelta(hours=3)).isoformat(),
         "starts_before": (shelf.now + timedelta(hours=3)).isoformat(),
@@ -464,13 +464,13 @@ async def test_an_email_is_compared_in_normal_form(shelf: Shelf, path: str) -> N
 
 
 async def test_an_email_as_it_stands_in_an_address(shelf: Shelf) -> None:
-    """Percent-encoded, with a blank in front: as a careless client sends it."""
+    """Percent-encoded, with a leading space, as a careless client sends it."""
     member = await shelf.door.connection.fetchrow("select id, email from members where email = 'm7@many.example'")
     answer = await shelf.door.get("/members?email=%20M7%40MANY.example", shelf.keys["all"])
     assert [row["id"] for row in answer.json()["data"]] == [str(member["id"])]
 
 
-# What changed.
+# Changed rows.
 
 CHANGING = {
     "/classes": "classes",
@@ -485,7 +485,7 @@ CHANGING = {
 @pytest.mark.parametrize("key", ["all", "two places"])
 @pytest.mark.parametrize(("path", "table"), CHANGING.items())
 async def test_updated_after_is_inclusive(shelf: Shelf, path: str, table: str, key: str) -> None:
-    """Old rows that were touched and new rows alike, each once, in the list's order."""
+    """Updated rows and new rows are returned, each once, in the list's order."""
     connection = shelf.door.connection
     everything = await walk(shelf, path, 200, key)
     touched = everything[3::9]

@@ -86,7 +86,7 @@ async def test_a_retry_with_its_key(partner: Partner) -> None:
     first = await create(partner, "idem@example.com", header)
     again = await create(partner, "idem@example.com", header)
     assert (again.status, again.body) == (201, first.body)
-    # A conflict is not remembered: once it is gone, the same key works.
+    # A conflict is not stored: once it is resolved, the same key works.
     other = ("idempotency-key", f"member-{uuid4()}")
     assert_refused(await create(partner, "idem@example.com", other), "member_exists")
     await partner.door.connection.execute("update members set email = null where email = 'idem@example.com'")

@@ -1,4 +1,4 @@
-"""What operators see: one line and one count a request, no secrets in either, and no series of an attacker's making."""
+"""Log and metrics: one line and one count per request, no secrets in either, and no series that attackers can add."""
 
 import asyncio
 import http.client
@@ -36,7 +36,7 @@ SERIES = re.compile(r'^studiogate_requests_total\{method="([^"]*)",route="([^"]*
 
 
 class Log:
-    """The access log, on a pipe instead of standard output."""
+    """The access log, written to a pipe instead of standard output."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, template: str) -> None:
         self._reading, writing = os.pipe()
@@ -45,7 +45,7 @@ class Log:
         monkeypatch.setattr(telemetry.request_records, "_template", template)
 
     def text(self) -> str:
-        telemetry.request_records.tell()  # what the turn of the loop that brought us here has not told yet
+        telemetry.request_records.tell()  # write what this iteration of the event loop has not written yet
         try:
             return os.read(self._reading, 1_000_000).decode()
         except BlockingIOError:
@@ -121,7 +121,7 @@ async def test_a_line_cannot_be_forged(shared_door: Door, key: str, log: Log, ow
 async def test_a_failure_is_told_without_its_values(
     shared_door: Door, key: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The stack yes, the message no: PostgreSQL puts rows into its messages."""
+    """The stack is logged, the message is not, because PostgreSQL puts rows into its messages."""
 
     async def fail(_key: object) -> None:
         raise RuntimeError(f"Key (email)=({EMAIL}) already exists")
@@ -144,7 +144,7 @@ async def test_a_failure_is_told_without_its_values(
 
 
 async def test_what_a_turn_brings_is_written_in_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In pieces that a pipe takes at once, so that the lines of two processes never mix."""
+    """Each write is small enough to be atomic on a pipe, so that the lines of two processes never mix."""
     pieces: list[bytes] = []
     monkeypatch.setattr(telemetry, "_write", lambda _file_descriptor, piece: pieces.append(piece))
     monkeypatch.setattr(telemetry.request_records, "_file_descriptor", 1)
@@ -193,7 +193,7 @@ async def test_many_durations_are_counted_like_one_by_one() -> None:
 
 
 async def test_an_attacker_makes_no_series(shared_door: Door, studios: list[Studio], key: str) -> None:
-    """Whatever paths, methods, ids, codes and keys come: after the first of each kind, no new series."""
+    """Whatever paths, methods, ids, codes and keys are sent, no series is added after the first of each kind."""
 
     async def attack(word: str) -> None:
         for method in ("GET", "POST", word, word.lower()):
@@ -254,7 +254,7 @@ async def test_readiness(shared_door: Door, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(scope="module")
 def processes(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, ...]]:
-    """Two API processes as the supervisor starts them, each on a port of its own, with one table of buckets."""
+    """Two API processes as the supervisor starts them, each on its own port, with a shared table of buckets."""
     folder, url = tmp_path_factory.mktemp("processes"), new_database()
 
     async def prepare() -> str:
@@ -295,7 +295,7 @@ def processes(new_database: Callable[[], str], tmp_path_factory: pytest.TempPath
     try:
         yield ports, logs, key
     finally:
-        for port in ports:  # a process that has not come up yet dies of the signal instead of draining
+        for port in ports:  # the signal kills a process that is still starting instead of draining it
             fetch(port, "/livez")
         for process in started:
             process.send_signal(signal.SIGTERM)
@@ -316,7 +316,7 @@ def fetch(port: int, path: str, key: str | None = None) -> tuple[int, str]:
 
 
 def test_two_processes_add_up(processes: tuple[list[int], list[Path], str]) -> None:
-    """Any of them tells the sum; each writes its own lines; the rate limit is one."""
+    """Each process reports the sum and writes its own log lines; the rate limit is shared."""
     ports, logs, key = processes
     for number, port in enumerate(ports):
         for _ in range(3 + number):
@@ -326,7 +326,7 @@ def test_two_processes_add_up(processes: tuple[list[int], list[Path], str]) -> N
         found = {(m, r, s): float(v) for m, r, s, v in SERIES.findall(fetch(port, "/metrics")[1])}
         return found[("GET", "/partner/v1/studio", "200")]
 
-    for port in ports:  # a request is counted after its answer is on its way
+    for port in ports:  # a request is counted after its response is sent
         wait_for(lambda port=port: counted(port) >= 7, 10, "not every request was counted")  # type: ignore[misc]
         assert counted(port) == 7
     statuses: list[int] = []

@@ -1,4 +1,4 @@
-"""What became of bookings, and what was turned away, is counted."""
+"""Metrics count the outcomes of bookings and the requests that were shed."""
 
 import asyncio
 import json
