@@ -1,4 +1,4 @@
-"""A page ends early where it would grow beyond 4 MiB, and the walk still returns every row once."""
+"""A page ends early if it would exceed 4 MiB, and the walk still returns every row once."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -22,7 +22,7 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
 
 
 async def leads_of_sizes(partner: Partner, *sizes: int) -> list[str]:
-    """Leads with metadata of these sizes, the newest first in the list."""
+    """Create leads with metadata of these sizes, and return their ids, newest first."""
     ids = []
     for number, size in enumerate(sizes):
         made = (await partner.post("/leads", {"email": f"size{number}@example.com"})).json()["id"]
@@ -34,7 +34,7 @@ async def leads_of_sizes(partner: Partner, *sizes: int) -> list[str]:
 
 
 async def walk(partner: Partner, path: str, key: str | None = None) -> list[list[str]]:
-    """The ids on each page; every page but one of a single row keeps to the limit, and says whether more follow."""
+    """Return the ids per page; only a page of a single row may exceed the limit, and each says whether more follow."""
     pages: list[list[str]] = []
     cursor = ""
     while True:
@@ -70,7 +70,7 @@ async def test_leads(partner: Partner) -> None:
 
 @pytest.mark.parametrize("restricted", [False, True])
 async def test_classes(partner: Partner, restricted: bool) -> None:
-    """Ascending order, several ranges for a restricted key, and text of several bytes per character."""
+    """Covers ascending order, several ranges for a restricted key, and text of several bytes per character."""
     connection = partner.door.connection
     key = None
     if restricted:

@@ -1,4 +1,4 @@
-"""Query strings are read as the standard library reads them, also on the short way for those without escapes."""
+"""Query strings are parsed as the standard library parses them, also on the fast path for those without escapes."""
 
 from urllib.parse import parse_qsl
 

@@ -1,4 +1,4 @@
-"""Every read answers."""
+"""Every read succeeds."""
 
 import pytest
 

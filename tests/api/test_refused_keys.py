@@ -1,4 +1,4 @@
-"""Wrong keys do not cost a statement each, and a new key still works in time."""
+"""Wrong keys do not cost one statement per request, and a new key still works in time."""
 
 from datetime import timedelta
 

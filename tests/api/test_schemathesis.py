@@ -1,7 +1,7 @@
-"""The service against its own OpenAPI document: schemathesis with all phases and all checks on.
+"""The service compared with its own OpenAPI document: schemathesis with all phases and all checks enabled.
 
-5 cases an operation by default, the same ones each time; ``SCHEMATHESIS_EXAMPLES=100`` (``make schemathesis``) looks
-longer, and for new ones.
+By default 5 cases per operation, the same ones each time; ``SCHEMATHESIS_EXAMPLES=100`` (``make schemathesis``) runs
+more cases, and new ones each time.
 """
 
 import os
@@ -20,9 +20,9 @@ from tests.conftest import run
 from tests.seed import Studio, issue_key, seed_studio
 
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "5"))
-# How a parameter's name becomes the kind of a seeded row, where it is not the name itself.
+# Parameters whose name differs from the kind of the seeded row, with that kind.
 KINDS = {"class_spot_id": "spot"}
-# The rows of a list, for cursors that are some.
+# The kind of the rows of each list, for valid cursors.
 LISTED = {
     "/locations": "location",
     "/rooms": "room",
@@ -38,10 +38,10 @@ LISTED = {
     "/waitlist": "waitlist",
     "/purchases": "purchase",
 }
-# The coverage phase alone takes minutes: it belongs to the long look. And new dice are thrown there.
+# The coverage phase alone takes minutes, so only long runs include it. Long runs also use a new random seed.
 LONG = EXAMPLES >= 100
 HOW = ["--phases=examples,coverage,fuzzing,stateful"] if LONG else ["--phases=examples,fuzzing,stateful", "--seed=1"]
-# A title is trimmed before it is measured: white space around it does not count.
+# A title is trimmed before its length is checked: surrounding white space does not count.
 TRIMMING = ("create_form", "update_form")
 ACCEPTED = ["2xx", "3xx", "401", "403", "404", "409", "429", "5xx"]
 
@@ -71,7 +71,7 @@ def _config(key: str, studio: Studio) -> str:
 
 
 def _real_ids(studio: Studio) -> list[str]:
-    """Every second id is that of a row."""
+    """Return settings by which every second id is that of an existing row."""
     parameters = {
         f"{place}.{field.alias}"
         for route in ROUTES
@@ -91,8 +91,8 @@ def _real_ids(studio: Studio) -> list[str]:
 
 
 def _beyond_the_schema() -> list[str]:
-    """What a schema cannot say: a cursor is an id of this list, one instant is not after another, and a booking that
-    was cancelled by DELETE can still be read, and so can its receipt."""
+    """Return settings for what a schema cannot express: a cursor is an id of this list, one instant is not after
+    another, and a booking that was cancelled by DELETE can still be read, and so can its receipt."""
     listing = [route for route in ROUTES if any(field.alias == "cursor" for field in route.dependant.query_params)]
     lines = []
     for route in listing:
@@ -116,7 +116,7 @@ def _beyond_the_schema() -> list[str]:
             lines += [
                 "[[operations]]",
                 f'include-operation-id = "{route.name}"',
-                # Whether a rule names a field of its form, or a URL is public, no schema can say.
+                # No schema can express that a rule names a field of its form, or that a URL is public.
                 f"checks.positive_data_acceptance.expected-statuses = {[*ACCEPTED, '400', '422']}",
                 f"checks.negative_data_rejection.enabled = {str(route.name not in TRIMMING).lower()}",
             ]

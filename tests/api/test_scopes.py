@@ -1,4 +1,4 @@
-"""Every route demands exactly its scope, and nothing answers without a key."""
+"""Every route requires exactly its scope, and no route is served without a key."""
 
 import re
 from uuid import uuid4
@@ -23,13 +23,13 @@ every_route = pytest.mark.parametrize(("method", "route"), BUILT, ids=NAMES)
 
 @pytest.fixture(scope="module")
 async def only(shared_door: Door, studios: list[Studio]) -> dict[str, str]:
-    """A key a scope, with nothing but that scope."""
+    """One key per scope, with only that scope."""
     return {scope.value: await issue_key(shared_door.connection, studios[0], scope.value) for scope in Scope}
 
 
 @pytest.fixture(scope="module")
 async def all_but(shared_door: Door, studios: list[Studio]) -> dict[str, str]:
-    """A key a scope, with everything but that scope."""
+    """One key per scope, with every other scope."""
     return {
         scope.value: await issue_key(
             shared_door.connection, studios[0], *(other.value for other in Scope if other != scope)
@@ -43,7 +43,7 @@ def concrete(route: LeanRoute) -> str:
 
 
 async def request(door: Door, method: str, route: LeanRoute, key: str | None) -> Answered:
-    """A well-formed request for nothing that exists; a body that no write accepts."""
+    """Send a well-formed request for a row that does not exist, with a body that no write accepts."""
     body = {} if method in ("POST", "PUT", "PATCH") else None
     return await ask(
         door.app, method, concrete(route), key, body=body, headers={"Idempotency-Key": f"scopes-{uuid4()}"}
@@ -96,7 +96,7 @@ async def test_no_key_where_nothing_is(shared_door: Door, key: str, method: str,
 
 
 async def test_a_wrong_key_says_no_more_than_none(shared_door: Door, key: str) -> None:
-    """A key of the right form whose secret is wrong, and one whose credential does not exist: the same bytes."""
+    """A well-formed key with a wrong secret and one with an unknown credential get the same bytes."""
     guessed = keys.new_key(key.split("_")[2], test=False)
     nobody_s = keys.new_key("zzzzzzzz", test=False)
     wrong = [guessed, nobody_s, key[:-1] + ("A" if key[-1] != "A" else "B"), "sgk_live_nothing", "x" * 5000]
@@ -127,7 +127,7 @@ async def test_a_form_that_is_not_published_needs_it_too(
 
 
 async def test_a_new_route_denies_by_default() -> None:
-    """A route without a scope in its signature does not come to be; nor does one with two."""
+    """A route without a scope in its signature is rejected at import, and so is one with two."""
     routes = APIRouter(route_class=LeanRoute)
 
     async def nothing_asked() -> None: ...

@@ -1,4 +1,4 @@
-"""A body that stalls, drips or is cut is answered by what happened to it, by both front ends."""
+"""Both front ends refuse a body that stalls, arrives too slowly or is cut off, with the matching error."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ PIECE = {"type": "http.request", "body": b"{", "more_body": True}
 
 
 def sends(*messages: dict[str, Any], for_ever: dict[str, Any] | None = None, pause: float = 0.0) -> Callable[..., Any]:
-    """A client that sends these, and then goes silent or repeats the last for ever."""
+    """Return a client that sends these messages, and then nothing more or ``for_ever`` repeatedly."""
     left = list(messages)
 
     async def receive() -> dict[str, Any]:
@@ -59,21 +59,21 @@ async def test_a_body_that_stalls(how: str) -> None:
 
 @pytest.mark.parametrize("how", ["json", "stream"])
 async def test_a_body_that_drips(how: str) -> None:
-    """Each byte arrives in time, but at this rate the body never would."""
+    """Each byte arrives in time, but the rate is too low for the whole body."""
     assert (await refusal_of(sends(for_ever=PIECE, pause=0.01), how)).code is Code.REQUEST_TIMEOUT
     assert await status_of(sends(for_ever=PIECE, pause=0.01)) == 408
 
 
 @pytest.mark.parametrize("how", ["json", "stream"])
 async def test_a_body_that_is_cut(how: str) -> None:
-    """By a client that is gone: not one whose JSON is wrong."""
+    """A client that disconnects is not reported as one that sends invalid JSON."""
     cut = {"type": "http.disconnect"}
     assert (await refusal_of(sends(PIECE, cut), how)).code is Code.INVALID_HTTP
     assert await status_of(sends(PIECE, cut)) == 400
 
 
 async def test_a_large_body_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than the first seconds, as long as the rate is kept up."""
+    """It may take longer than the first seconds, as long as it keeps up the rate."""
     monkeypatch.setattr(api, "STREAM_RATE", 1)
     monkeypatch.setattr(hosted, "BODY_RATE", 1)
     pieces = [{**PIECE, "body": b"x" * 100} for _ in range(30)] + [{**PIECE, "more_body": False}]

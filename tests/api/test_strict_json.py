@@ -1,4 +1,4 @@
-"""JSON bodies are searched for text that cannot be stored, not walked: both must find the same."""
+"""Text that cannot be stored is found by a search of the raw JSON body, which must agree with the decoded text."""
 
 import json
 import re
@@ -27,5 +27,5 @@ def test_the_deepest_nesting_counts(objects: list[bool]) -> None:
     value: object = 1
     for is_object in objects:
         value = {"x": value, "y": []} if is_object else [value, {}]
-    # The empty neighbour of the innermost value is one level deeper than the value's own container.
+    # The empty sibling of the innermost value is one level deeper than the container of both.
     assert isinstance(_strict_json(json.dumps(value).encode()), Refusal) == (len(objects) + 1 > MAXIMUM_DEPTH)

@@ -28,7 +28,7 @@ async def world(
 
 
 async def submitted(world: World, content: bytes, filename: str = "a.bin") -> tuple[str, str]:
-    """The path of a submission's file, and the upload's id."""
+    """Submit a file; return its path below the submission, and the upload's id."""
     upload = (await world.upload(content, filename=filename)).json()["id"]
     made = await world.submit({"any": [upload]})
     assert made.status == 201, made.body

@@ -1,4 +1,4 @@
-"""Every text of leads and members is measured before anything else is done with it."""
+"""The length of every text of leads and members is checked before anything else is done with it."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -34,11 +34,11 @@ FIELDS = [
     ("POST", "/members", "last_name", NAME),
     ("POST", "/members", "phone", PHONE),
 ]
-# An ordinary request executes some 10,000; a text at its limit may cost as much again, and one beyond it nothing.
+# An ordinary request executes about 10,000; a text at its limit may cost as much again, one beyond it nothing.
 BYTECODES = 60_000
-# The costliest address of 254 characters that is known: four long labels in IDNA, looked at twice when it is refused.
+# The most expensive known address of 254 characters: four long IDNA labels, processed twice if it is refused.
 BYTECODES_OF_AN_EMAIL = 700_000
-# A pass over an email for each character of its local part (64), twice where it is refused.
+# One pass over an email per character of its local part (64), twice if it is refused.
 NORMALIZING = 150 * 254**2
 
 

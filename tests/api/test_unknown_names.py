@@ -1,4 +1,4 @@
-"""A name that no operation knows is a fault, and the answer names the nearest one that it knows."""
+"""A name that the operation does not know is a fault, and the response suggests the nearest known name."""
 
 import sys
 from types import CodeType
@@ -108,11 +108,11 @@ async def test_an_empty_parameter_is_a_fault(shared_door: Door, key: str, route:
         assert (answer.status, answer.code) == expected, name
 
 
-# The bound: what a caller sends decides how many names there are and how long they are.
+# Bounds: the caller decides how many names there are and how long they are.
 
 
 def steps(call: Any) -> int:
-    """How many bytecodes of ours and of difflib a call runs."""
+    """Return how many bytecodes of our module and of difflib a call executes."""
     counted = 0
 
     def trace(frame: Any, event: str, _argument: Any) -> Any:
@@ -161,11 +161,11 @@ async def test_more_faults_than_can_be_listed_are_one(shared_door: Door, key: st
     assert len(answer.json()["detail"]) == MAXIMUM_FAULTS - 1
 
 
-# Words
+# Wording
 
 
 async def test_texts_speak_of_characters_and_fields(shared_door: Door, key: str) -> None:
-    """pydantic counts characters as items behind some types, and calls objects dictionaries."""
+    """For some types pydantic calls characters items, and it calls objects dictionaries."""
     asked: list[tuple[str, str, dict[str, Any]]] = [
         ("POST", "/bookings", {"headers": {"Idempotency-Key": "short"}, "body": {}}),
         ("POST", "/leads", {"headers": {"Idempotency-Key": "x" * 121}, "body": {"email": "a@b.example"}}),

@@ -1,4 +1,4 @@
-"""Limits of uploads: 20 files per submission, a rate per file, quotas, and a disk that is nearly full (CONTRACT 6)."""
+"""Limits on uploads: 20 files per submission, a rate that counts files, quotas, and a nearly full disk (CONTRACT 6)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -111,7 +111,7 @@ async def test_the_rate_counts_files(new_database: Callable[[], str], tmp_path: 
         world = await anext(opened)
         told = [await world.upload(b"") for _ in range(UPLOADING.burst)]
         while told[-1].status == 422 and len(told) < 10 * UPLOADING.burst:
-            told.append(await world.upload(b""))  # on a slow machine some come back in the meantime
+            told.append(await world.upload(b""))  # on a slow machine some tokens are refilled meanwhile
         error = assert_refused(told[-1], "rate_limited")
         assert error["retryable"] is True
         assert '"form-uploads"' in (told[-1].header("ratelimit-policy") or "")

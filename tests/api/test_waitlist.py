@@ -15,7 +15,7 @@ from tests.booking_studio import HOUR, BookingStudio
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
-MOMENT = 0.5  # minutes: more than a few requests take, less than matters
+MOMENT = 0.5  # minutes: longer than a few requests take, too short to matter
 
 
 async def waiters(studio: BookingStudio, class_id: UUID, number: int) -> list[Any]:
@@ -197,7 +197,7 @@ async def test_a_seat_that_nobody_eligible_waits_for_is_anybodys(studio: Booking
 
 @pytest.mark.parametrize("join", [False, True])
 async def test_no_newcomer_takes_the_seat_of_who_became_eligible_again(studio: BookingStudio, join: bool) -> None:
-    """Before the sweep has been there: the POST itself promotes, then finds the class full."""
+    """Before the sweep has run, the POST itself promotes, and then finds the class full."""
     class_id, (first,) = await studio.full_class()
     (one,) = await waiters(studio, class_id, 1)
     await suspend(studio, one)
@@ -216,7 +216,7 @@ async def test_no_newcomer_takes_the_seat_of_who_became_eligible_again(studio: B
 
 
 async def test_a_newcomer_joins_the_waitlist_that_the_promotion_made_room_in(studio: BookingStudio) -> None:
-    """The place is free once the other one is promoted, and validating knows it."""
+    """The place is free once the other member is promoted, and validation takes that into account."""
     class_id, (first,) = await studio.full_class(policy={"waitlist_capacity": 1})
     (one,) = await waiters(studio, class_id, 1)
     await suspend(studio, one)
@@ -227,7 +227,7 @@ async def test_a_newcomer_joins_the_waitlist_that_the_promotion_made_room_in(stu
 
 
 async def test_who_waits_and_asks_again_is_told_of_the_seat(studio: BookingStudio) -> None:
-    """Their own POST promotes them: they are booked then, and their last credit is spent."""
+    """The member's own POST promotes them: they are then booked, and their last credit is spent."""
     class_id, (first,) = await studio.full_class()
     one = await studio.waits(class_id, await studio.new_member(1))
     await suspend(studio, one)
@@ -308,7 +308,7 @@ async def test_just_before_the_cutoff_the_seat_is_promised(studio: BookingStudio
 
 
 async def test_the_frozen_policy_decides_on_the_entry(studio: BookingStudio) -> None:
-    """A waiver that is asked for since does not concern who waits already."""
+    """A waiver that is required later does not apply to members who are already waiting."""
     class_id, (first,) = await studio.full_class()
     (one,) = await waiters(studio, class_id, 1)
     await studio.policy("classes", class_id, waiver_form_id=str(await studio.new_form()))
@@ -336,7 +336,7 @@ async def test_an_imported_entry_has_the_classs_policy(studio: BookingStudio) ->
     assert (receipt["policy"]["require_entitlement"], receipt["credits_returned"]) == (False, 0)
 
 
-# Long waitlists: the transaction looks at the first hundred, and at all where those leave a seat over.
+# Long waitlists: the transaction reads the first hundred entries, and all of them if those leave a seat free.
 
 
 @pytest.fixture
@@ -345,7 +345,7 @@ def short_sight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def ineligible_and_then_one(studio: BookingStudio, **columns: Any) -> tuple[UUID, Any, Any]:
-    """A class, its only booking, and the one eligible entry behind three that are not."""
+    """Return a class, its only booking, and the one eligible entry behind three ineligible ones."""
     class_id, (first,) = await studio.full_class(**columns)
     *others, last = await waiters(studio, class_id, 4)
     for other in others:
@@ -388,7 +388,7 @@ async def test_the_sweep_reaches_who_is_eligible_far_behind(studio: BookingStudi
     assert await studio.counts(class_id) == (1, 3)
 
 
-# The end of waiting.
+# Expiry of the waitlist.
 
 
 async def test_at_the_start_the_waitlist_expires(studio: BookingStudio) -> None:
@@ -435,7 +435,7 @@ async def test_a_filter_by_status(studio: BookingStudio) -> None:
 
 
 async def test_promotion_respects_the_daily_limit_and_credits_of_that_moment(studio: BookingStudio) -> None:
-    """One credit, two waitlists: it buys the first seat, the second entry is skipped."""
+    """One credit, two waitlists: the credit pays for the first seat, and the second entry is skipped."""
     start = booking_studio.utc(2030, 6, 3, 12)
     classes = [await studio.full_class(start=start + timedelta(hours=2 * n)) for n in range(2)]
     member = await studio.new_member(1)

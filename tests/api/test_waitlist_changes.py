@@ -1,4 +1,4 @@
-"""What readers see of a waitlist that moves: positions, timestamps, events; and the waiting member's own request."""
+"""What readers see when a waitlist moves: positions, timestamps, events; and the waiting member's own request."""
 
 import json
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ async def waiters(studio: BookingStudio, class_id: UUID, number: int) -> list[An
 
 
 async def news(studio: BookingStudio, seen: set[UUID]) -> list[tuple[str, str, dict[str, Any]]]:
-    """The events since the last call, as (type, subject, previous attributes)."""
+    """Return the events since the last call, as (type, subject, previous attributes)."""
     found = await studio.rows("events", "true order by created_at, id")
     new = [row for row in found if row["id"] not in seen]
     seen |= {row["id"] for row in new}
@@ -81,7 +81,7 @@ async def test_the_own_request_of_a_waiting_member_takes_an_open_seat(studio: Bo
 
 
 async def test_a_converted_entry_has_no_promotion_grace(studio: BookingStudio) -> None:
-    """Nobody promoted the member: they took the seat knowing that it is late."""
+    """The member was not promoted, but took the seat knowing that it is late."""
     class_id, (first,) = await studio.full_class()
     (one,) = await waiters(studio, class_id, 1)
     await studio.move(class_id, HOUR / 2)
@@ -143,7 +143,7 @@ async def test_an_entry_that_is_skipped_and_moves_is_announced_with_both(studio:
 
 
 async def test_the_clock_raises_updated_at_of_a_class(studio: BookingStudio) -> None:
-    """Its status follows from the clock, so readers see a change that nobody wrote."""
+    """The status depends on the clock, so readers see a change that no request wrote."""
     now = await studio.now()
     old = {"updated_at": now - timedelta(days=2)}
     started = await studio.new_class(-HOUR / 2, **old)

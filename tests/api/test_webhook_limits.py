@@ -1,4 +1,4 @@
-"""At most 10,000 deliveries wait for an endpoint, whoever asks for more; the log has what was not queued."""
+"""At most 10,000 deliveries are pending per endpoint, whatever requests more; the log has what was not queued."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ FULL = {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING}
 
 
 async def fill(door: Door, endpoint_id: str, leave: int) -> None:
-    """As many waiting deliveries as leave room for so many."""
+    """Insert pending deliveries until there is room for only ``leave`` more."""
     await door.connection.execute(
         """
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_type, body)
@@ -44,7 +44,7 @@ async def waiting(door: Door, endpoint_id: str) -> int:
 
 
 async def happen(door: Door, studio: Studio, times: int) -> list[str]:
-    """So many events of a lead, numbered; the ids of all events of leads in the log."""
+    """Emit and number ``times`` events of a lead; return the ids of all lead updates in the log."""
     access, lead = operator_access(studio.studio_id), studio.first("lead")
     await emit(door.connection, access, EventType.LEAD_UPDATED, *[Change(lead)] * times)
     door.app._runtime.sequencer.kick(studio.studio_id)
@@ -114,7 +114,7 @@ async def test_the_limit_holds_against_replays_and_events_at_once(door: Door, st
 async def test_an_endpoint_without_a_success_for_five_days_is_disabled_by_time_alone(
     door: Door, studio: Studio, manager: str
 ) -> None:
-    """Also where nothing was attempted since."""
+    """Even if nothing has been attempted since."""
     late, early, fine = [await create(door, manager) for _ in range(3)]
     for endpoint, since in ((late, "5 days"), (early, "4 days 23 hours")):
         await door.connection.execute(
@@ -137,7 +137,7 @@ async def test_an_endpoint_without_a_success_for_five_days_is_disabled_by_time_a
 
 
 async def test_the_test_message_is_an_event_by_the_schema(door: Door, studio: Studio, manager: str) -> None:
-    """Outside the log, so without a sequence; its object is the endpoint as GET returns it."""
+    """It is not in the log, so it has no sequence; its object is the endpoint as GET returns it."""
     made = await create(door, manager)
     await call(door, manager, "POST", f"/webhook-endpoints/{made['id']}/test")
     message = json.loads(await door.connection.fetchval("select body from webhook_deliveries where body is not null"))

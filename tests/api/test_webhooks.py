@@ -1,4 +1,4 @@
-"""/webhook-endpoints: made, changed, asked again; within the reach of the key that asks."""
+"""/webhook-endpoints: creation, changes, redelivery, and the access of each key."""
 
 import asyncio
 from typing import Any
@@ -234,7 +234,7 @@ async def test_a_bad_url_is_listed_with_the_other_faults(door: Door, manager: st
 
 
 async def test_an_absent_member_and_a_null_one_are_two_changes(door: Door, manager: str) -> None:
-    """One leaves the description, the other takes it away: not the same request under one key."""
+    """One keeps the description, the other clears it: they are not the same request under one key."""
     made = await create(door, manager, description="ours")
     path, once = f"/webhook-endpoints/{made['id']}", {"Idempotency-Key": "change-once"}
     assert (await call(door, manager, "PATCH", path, {"enabled": False}, **once)).status_code == 200
