@@ -1,1 +1,1 @@
-"""How fast Studiogate is, beside its floor, its limit and a textbook: `python -m bench`, or `make bench`."""
+"""Benchmark Studiogate against its floor, its limit and a textbook version: `python -m bench`, or `make bench`."""

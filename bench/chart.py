@@ -1,4 +1,4 @@
-"""A bar chart as SVG, by hand: the throughput of each competitor, a group of bars a request."""
+"""A hand-written SVG bar chart: the throughput of each competitor, one group of bars per request."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -6,7 +6,7 @@ from html import escape
 from bench import labels
 from bench.results import THROUGHPUT, Results
 
-# Colours that can be told apart in grey too, on white and on black.
+# Colours that remain distinguishable in greyscale, on white and on black.
 COLOURS = {
     labels.STUDIOGATE: "#2f7fd6",
     labels.FLOOR: "#8a8f98",
@@ -18,7 +18,7 @@ STYLE = "text{font:12px system-ui,sans-serif;fill:#24292f}@media(prefers-color-s
 
 
 def chart(results: Results) -> str:
-    """Every bar has its figure beside it, so that nothing is told by length or colour alone."""
+    """Return the chart; every bar has its figure beside it, so that nothing depends on length or colour alone."""
     competitors = _competitors(results.workers)
     groups = [(of, found) for of in results.scenarios() if (found := _found(results, of, competitors))]
     height = TOP + sum(len(found) * ROW + GROUP for _, found in groups)
@@ -62,7 +62,7 @@ def _legend(competitors: Sequence[str]) -> Iterator[str]:
 def _bars(groups: Sequence[tuple[str, list[tuple[str, float]]]]) -> Iterator[str]:
     y = TOP
     for of, found in groups:
-        # Each group has its own scale: lists and single rows lie too far apart for one.
+        # Each group has its own scale: lists and single rows differ too much for a common one.
         longest = max(value for _, value in found)
         yield f'<text x="0" y="{y + BAR - 2}">{escape(of)}</text>'
         for by, value in found:

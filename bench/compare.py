@@ -1,10 +1,10 @@
-"""Two runs side by side, with a mark where they differ by more than their own rounds do."""
+"""Compare two runs, and mark where they differ by more than the rounds within each run."""
 
 from collections.abc import Iterator
 
 from bench.results import Figure, Results
 
-# Below this nobody can tell two runs of the same code apart, however calm their rounds look.
+# Two runs of the same code can differ by this much, however close together their rounds are.
 LEAST_NOISE = 0.10
 FEWER_IS_BETTER = ("ms", "ms a request", "MB a worker", "s")
 
@@ -32,7 +32,7 @@ def _lines(pairs: list[tuple[Figure, Figure]]) -> Iterator[str]:
 
 
 def verdict(before: Figure, after: Figure) -> str:
-    """Nothing where the difference is within the noise."""
+    """Return the mark for a difference, or an empty string if it is within the noise."""
     if not before.value or abs(after.value / before.value - 1) <= max(LEAST_NOISE, before.noise, after.noise):
         return ""
     fell = after.value < before.value

@@ -1,6 +1,6 @@
-"""Fills a migrated database: one studio to measure, and as many others around it as asked for.
+"""Fill a migrated database with one studio to measure, and a given number of others.
 
-Every id is the MD5 of what it is and its number, so that Python, PostgreSQL and pgbench can each compute it.
+Every id is the MD5 of its kind and number, so that Python, PostgreSQL and pgbench can each compute it.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ from generate_series({first}, {last}) s, generate_series(1, {classes}) c, genera
      lateral (select date_trunc('hour', now()) + (c - {classes} / 2) * interval '1 hour' as start) at;
 """
 
-# What the measured studio has besides: the classes to be booked, a product to pay with, a form.
+# Additional rows of the measured studio: the classes to be booked, a product to pay with, a form.
 MEASURED = f"""
 insert into classes (studio_id, id, title, description, class_type_id, location_id, start_time, end_time, capacity)
 select md5('studio1')::uuid, md5('class1-' || n)::uuid, 'Class ' || n, 'Fifty minutes of work', md5('type1-1')::uuid,
@@ -77,7 +77,7 @@ insert into form_versions (studio_id, form_id, version, fields)
 values (md5('studio1')::uuid, md5('{FORM}')::uuid, 1, '{FIELDS}');
 """
 
-# A member who can pay: the membership has the member's id, so that whoever knows the one knows the other.
+# A member who can pay. The membership has the member's id, so that either is known from the other.
 NEW_MEMBERS = """
 insert into members (studio_id, id, first_name, last_name)
 select md5('studio1')::uuid, md5('{kind}1-' || n)::uuid, 'Bench', 'Member' from generate_series({first}, {last}) n;
@@ -88,8 +88,8 @@ select md5('studio1')::uuid, md5('{kind}1-' || n)::uuid, md5('{kind}1-' || n)::u
 from generate_series({first}, {last}) n;
 """
 
-# A booking to be cancelled. It shares its id with its class, member and membership: the floor knows only what the
-# request says, and so it knows them all.
+# A booking to be cancelled. It shares its id with its class, member and membership: the floor knows only the values
+# in the request, and can derive all of them from this one.
 NEW_BOOKINGS = f"""
 {NEW_MEMBERS.replace("{kind}", "booked")}
 insert into classes (studio_id, id, title, description, class_type_id, location_id, start_time, end_time, capacity,
@@ -115,7 +115,7 @@ STUDIO_ID = id_of("studio1")
 
 @dataclass(frozen=True)
 class Size:
-    """How much each studio has."""
+    """The number of rows per studio."""
 
     classes: int = 1000
     members: int = 500
@@ -123,7 +123,7 @@ class Size:
 
 
 async def prepare(dsn: str, size: Size) -> str:
-    """A migrated database with the measured studio; returns its key."""
+    """Migrate the database, add the measured studio, and return its key."""
     connection = await database.connect(dsn)
     await migrate.migrate(connection)
     await fill(connection, STUDIOS, first=1, last=1, **vars(size))
@@ -135,8 +135,8 @@ async def prepare(dsn: str, size: Size) -> str:
 
 
 async def surround(dsn: str, studios: int, size: Size) -> None:
-    """Put other studios around the measured one. Indexes are built once all rows are there, and nobody doubts the
-    references: row by row that takes minutes."""
+    """Add other studios beside the measured one. Indexes are built after all rows are inserted, and foreign keys are
+    not checked: doing either row by row takes minutes."""
     connection = await database.connect(dsn)
     await connection.execute("set session_replication_role = replica; set maintenance_work_mem = '256MB'")
     indexes = await connection.fetch(

@@ -1,7 +1,7 @@
-"""The battery's frame, as a pytest plugin: sizes, parts, seeds, what each test tried, and the table at the end.
+"""The battery as a pytest plugin: sizes, parts, seeds, counts of what each test tried, and the summary table.
 
 A test of the battery belongs to one part (`make battery PART=overload` runs that part alone). Its random choices come
-from one seed, which the table shows and `SEED=…` gives back. What it tried it says to its ``tally``.
+from one seed, which the table shows and `SEED=…` reuses. It reports what it tried to its ``tally``.
 """
 
 import json
@@ -40,14 +40,14 @@ MOST_SECONDS = 3600
 
 
 def battery(part: str) -> list[pytest.MarkDecorator]:
-    """The marks of a test that runs only in `make battery`."""
+    """Return the marks of a test that runs only in `make battery`."""
     if part not in PARTS:
         raise ValueError(f"{part} is no part of the battery")
     return [pytest.mark.battery(part), pytest.mark.timeout(MOST_SECONDS)]
 
 
 def sized(small: int, full: int, part: str, unit: str) -> pytest.MarkDecorator:
-    """Small in `make test`, full in `make battery`; so many of what ``unit`` says are tried."""
+    """Parametrize ``size``: small in `make test`, full in `make battery`. ``unit`` names what the size counts."""
     counted = pytest.mark.unit(unit)
     sizes = [pytest.param(small, marks=counted), pytest.param(full, marks=[*battery(part), counted])]
     return pytest.mark.parametrize("size", sizes)
@@ -55,7 +55,7 @@ def sized(small: int, full: int, part: str, unit: str) -> pytest.MarkDecorator:
 
 @dataclass
 class Tally:
-    """What one test tried: counts add up, measurements are kept as they are said."""
+    """What one test tried: counts are summed, of each measurement the last value is kept."""
 
     seed: int
     name: str
@@ -66,7 +66,7 @@ class Tally:
         self._seeds = random.Random(f"{self.seed} {self.name}")
 
     def new_seed(self) -> int:
-        """The next seed that follows from the run's own, for this test."""
+        """Return this test's next seed, derived from the seed of the run."""
         return self._seeds.randrange(2**32)
 
     def add(self, **counts: int) -> None:
@@ -120,7 +120,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The full sizes run only when they are asked for: `-m battery`, or one part of it."""
+    """Deselect the full sizes unless they are requested: by `-m battery`, or by `--part`."""
     part = config.option.part
     if part is None and "battery" in config.option.markexpr:
         return
@@ -144,13 +144,13 @@ def tally(request: pytest.FixtureRequest) -> Tally:
         told.add(**{unit.args[0]: item.callspec.params["size"]})
     print(f"\n{item.nodeid}: seed {told.seed}")
     row = {"part": part_of(item), "seed": told.seed, "counts": told.counts, "measured": told.measured}
-    # The report of the test's end takes it from here, with all that was told until then.
+    # The report at the end of the test reads this, including everything added to the tally by then.
     item.user_properties.append(("battery", row))
     return told
 
 
 class Recorder:
-    """Listens to every test's end; the table and the file are written when all is over."""
+    """Collects the outcome of every test; writes the table and the file at the end of the run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -196,7 +196,7 @@ def tried(row: dict[str, Any]) -> str:
 
 
 def machine() -> str:
-    """What the numbers were taken on; no name and no address."""
+    """Describe the machine of the measurements, without its name or address."""
     information = Path("/proc/cpuinfo")
     lines = information.read_text().splitlines() if information.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

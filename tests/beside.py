@@ -1,4 +1,4 @@
-"""Work that goes on beside a test."""
+"""Background tasks that run during a test."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 @asynccontextmanager
 async def beside(work: Coroutine[Any, Any, Result], end: Callable[[], None]) -> AsyncIterator["asyncio.Task[Result]"]:
-    """Ended and waited for whatever happens in the block: a task left alone would fail in somebody else's test, on a
+    """Run a task during the block, and always end and await it: a task left running would fail in a later test, on a
     connection that is closed by then."""
     task = asyncio.create_task(work)
     try:

@@ -1,9 +1,9 @@
-"""Studios made for booking: classes in so many minutes, members with memberships, policies at every level.
+"""Studios for booking tests: classes that start in n minutes, members with memberships, policies at every level.
 
-Time is moved by moving the data: a class is placed relative to the database's clock. Every booking is validated
-beforehand (POST /bookings/validate), and must come out as that said; after every test the doctor must find nothing.
+Tests move the data, not the clock: classes are placed relative to the database's clock. Every booking is validated
+first (POST /bookings/validate) and must end as predicted; after every test the doctor must find nothing.
 
-A test file takes the two fixtures by name: ``hall = booking_studio.hall`` and ``studio = booking_studio.studio``.
+A test file assigns the two fixtures by name: ``hall = booking_studio.hall`` and ``studio = booking_studio.studio``.
 """
 
 import json
@@ -137,7 +137,7 @@ class BookingStudio:
         return class_id, [await self.booked(class_id, await self.new_member()) for _ in range(capacity)]
 
     async def imported_booking(self, class_id: UUID, member: UUID, status: str = "confirmed", **columns: Any) -> UUID:
-        """A booking as an import leaves it: no policy is frozen on it, no credit was taken."""
+        """Insert a booking as an import does: no policy is frozen on it and no credit is taken."""
         class_ = await self.row("classes", class_id)
         copies = {name: class_[name] for name in ("location_id", "start_time", "end_time")}
         booking = await self.add("bookings", class_id=class_id, member_id=member, status=status, **copies, **columns)
@@ -154,7 +154,7 @@ class BookingStudio:
         await self.sql(statement, row_id or self.id, members)
 
     async def sql(self, statement: str, *values: Any) -> None:
-        """A statement whose $1 is the studio."""
+        """Run a statement whose $1 is the studio's id."""
         given = [json_text(value) if isinstance(value, dict) else value for value in values]
         await self.door.connection.execute(statement, self.id, *given)
 
@@ -163,7 +163,7 @@ class BookingStudio:
         await self.sql(f"update {table} set {changes} where studio_id = $1 and id = $2", row_id, *columns.values())
 
     async def move(self, class_id: UUID, minutes: float) -> None:
-        """Let the class begin in so many minutes (or have begun), with the copies on its bookings."""
+        """Make the class begin in this many minutes (negative: ago), with the copied times on its bookings."""
         start = await self.now() + timedelta(minutes=minutes)
         for table, column in (("classes", "id"), ("bookings", "class_id")):
             await self.sql(
@@ -173,7 +173,7 @@ class BookingStudio:
                 start,
             )
 
-    # Asking.
+    # Sending requests.
 
     async def ask(self, method: str, path: str, **options: Any) -> Answered:
         key = options.pop("key", self.key)
@@ -189,7 +189,7 @@ class BookingStudio:
         return await self.ask("POST", "/bookings", body=body, headers=headers, **options)
 
     async def book(self, class_id: UUID, member_id: UUID, **body: Any) -> Answered:
-        """Validate, book, and hold the two answers against each other; validating must change nothing."""
+        """Validate, book, and compare the two responses; validating must change nothing."""
         request = wire_body(class_id, member_id, **body)
         before = await self.snapshot()
         validation = await self.ask("POST", "/bookings/validate", body=request)
@@ -229,7 +229,7 @@ class BookingStudio:
         return booking
 
     async def refused(self, class_id: UUID, member_id: UUID, **body: Any) -> dict[str, Any]:
-        """The error of a booking that must be refused."""
+        """Attempt a booking that must be refused, and return the error."""
         answer = await self.book(class_id, member_id, **body)
         assert answer.status == 409, answer.body
         error: dict[str, Any] = answer.json()["error"]
@@ -257,12 +257,12 @@ class BookingStudio:
         return receipt
 
     async def staff(self, flow: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """A staff flow that must succeed."""
+        """Run a staff flow that must succeed, and return its result."""
         done = await flow(self.door.connection, self.access, *arguments, **options)
         assert not isinstance(done, Refusal), done
         return done
 
-    # Looking.
+    # Reading state.
 
     async def row(self, table: str, row_id: UUID | str) -> Any:
         found = await self.door.connection.fetchrow(
@@ -288,7 +288,7 @@ class BookingStudio:
         return str((await self.get(f"/bookings/{booking['id']}"))["status"])
 
     async def entry(self, booking: Any) -> Any:
-        """The waitlist entry of a booking, by both ways to read it."""
+        """Return the waitlist entry of a booking; both ways to read it must agree."""
         entries = (await self.get("/waitlist", member_id=booking["member_id"], class_id=booking["class_id"]))["data"]
         found = next(entry for entry in entries if entry["booking_id"] == booking["id"])
         assert await self.get(f"/waitlist/{found['id']}") == found
@@ -314,7 +314,7 @@ class BookingStudio:
         return list(row or ())
 
     async def findings(self) -> list[Finding]:
-        """What the doctor says about this studio beyond that all is well."""
+        """Return the doctor's findings about this studio, without those that report success."""
         told = await checkup.examine(self.door.connection)
         return [finding for finding in told if finding.level != "ok" and str(self.id) in finding.text]
 
@@ -329,7 +329,7 @@ def json_text(value: Any) -> str:
 
 
 def _foretold(receipt: dict[str, Any]) -> dict[str, Any]:
-    """What a preview can know of a receipt."""
+    """Return the fields of a receipt that a preview can predict."""
     fee = receipt["late_fee"] and {**receipt["late_fee"], "purchase_id": None}
     unknown = {"id", "status", "cancelled_at", "reason"}
     return {**{name: value for name, value in receipt.items() if name not in unknown}, "late_fee": fee}
@@ -337,7 +337,7 @@ def _foretold(receipt: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Hall:
-    """One door and one database for the studios of a whole test file: a database a test would cost half a second."""
+    """One application and one database for all studios of a test file: a database per test costs half a second."""
 
     door: Door
 
@@ -369,7 +369,7 @@ async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIter
 
 @pytest.fixture
 async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
-    """A studio of its own for one test; afterwards the doctor must find nothing."""
+    """Yield a new studio for one test; afterwards the doctor must find nothing."""
     made = await hall.new_studio()
     yield made
     assert await made.findings() == []

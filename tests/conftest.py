@@ -1,4 +1,4 @@
-"""A real PostgreSQL for every test run: one server a test process, one database a test, cloned from a template."""
+"""A real PostgreSQL for every test run: one server per test process, one database per test, cloned from a template."""
 
 import asyncio
 import itertools
@@ -23,8 +23,8 @@ pytest_plugins = ["tests.battery"]
 _numbers = itertools.count(1)
 CONFIGURED = os.environ.get("STUDIOGATE_DATABASE_URL")
 os.environ.setdefault("STUDIOGATE_DRAIN_SECONDS", "0")  # no proxy is in front of what tests start
-# The shared server loses its data with the run, so nothing waits for the disk. Autovacuum visits every database once
-# per nap: with hundreds of them it would never rest. Servers that tests start themselves keep the shipped settings.
+# The shared server's data is discarded after the run, so fsync is off. Autovacuum visits every database once per nap:
+# with hundreds of them it would run constantly. Servers that tests start themselves keep the shipped settings.
 SHARED_SERVER = {"fsync": "off", "autovacuum_naptime": "10min"}
 # Copying files takes checkpoints, which are cheap without fsync; on any other server it is cheaper to log every page.
 COPYING = "wal_log" if CONFIGURED else "file_copy"
@@ -45,7 +45,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
-    """The server: the configured one, else an embedded one of our own."""
+    """Yield the URL of the configured server, or else of an embedded one started here."""
     if CONFIGURED:
         yield CONFIGURED
         return
@@ -68,7 +68,7 @@ def with_database(url: str, name: str) -> str:
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
-    """From anywhere, also from inside a running loop."""
+    """Run a coroutine to completion; works from inside a running event loop too."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 
@@ -92,7 +92,8 @@ async def _migrate(url: str) -> None:
 
 @pytest.fixture(scope="session")
 def drop(server_url: str) -> Callable[..., None]:
-    """Drops databases, each with a checkpoint: not those of our own server, whose folder goes as a whole."""
+    """Drop databases on a configured server. Each drop costs a checkpoint, so the embedded server skips it: its whole
+    folder is deleted."""
 
     def drop_named(*names: str) -> None:
         if CONFIGURED:
@@ -113,7 +114,7 @@ def template(server_url: str, drop: Callable[..., None]) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def databases(server_url: str, drop: Callable[..., None]) -> Iterator[Callable[[str], str]]:
-    """Makes databases by a template's name; all of them go at the end."""
+    """Yield a function that creates a database from a template; all of them are dropped at the end."""
     made: list[str] = []
 
     def make(template: str) -> str:
@@ -128,13 +129,13 @@ def databases(server_url: str, drop: Callable[..., None]) -> Iterator[Callable[[
 
 @pytest.fixture(scope="session")
 def new_database(databases: Callable[[str], str], template: str) -> Callable[[], str]:
-    """Makes migrated databases."""
+    """Return a function that creates a migrated database."""
     return lambda: databases(template)
 
 
 @pytest.fixture(scope="session")
 def new_empty_database(databases: Callable[[str], str]) -> Callable[[], str]:
-    """Makes databases without a table, for backups to be restored into."""
+    """Return a function that creates a database without tables, to restore backups into."""
     return lambda: databases("template0")
 
 

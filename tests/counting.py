@@ -1,7 +1,7 @@
-"""Work counted instead of timed: the same on a slow machine, a busy one and a fast one.
+"""Count work instead of timing it, so that results do not depend on the speed or load of the machine.
 
-Python is counted in bytecodes or, where a whole request is followed, in lines. Functions in C whose cost grows faster
-than their input are not seen that way: the lengths of the texts that they are given are kept instead.
+Python is counted in bytecodes or, for a whole request, in lines. This does not cover C functions whose cost grows
+faster than their input: for these, the lengths of their arguments are recorded instead.
 """
 
 import difflib
@@ -50,8 +50,8 @@ def _tracing(event: Executed, tally: Tally) -> Iterator[None]:
 
 
 class Count(Tally):
-    """Bytecodes executed in this thread, and characters squared that were handed to Unicode normalization (which is
-    C code, and takes quadratic time in the worst case)."""
+    """Bytecodes executed in this thread, plus the squared length of every text passed to Unicode normalization (which
+    is C code and takes quadratic time in the worst case)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Count(Tally):
 
 @contextmanager
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Count]:
-    """Count what this thread does inside."""
+    """Count the work of this thread inside the block."""
     count = Count()
     normalize = unicodedata.normalize
 
@@ -86,11 +86,11 @@ def bytecodes(call: Callable[[], object]) -> int:
     return tally.executed
 
 
-# Comparisons of texts, which no bytecode shows
+# Comparisons of texts, which bytecodes do not show
 
 
 class CountedText(str):
-    """A text that counts how often it is compared or searched, also by the loops inside of ``in``."""
+    """A text that counts how often it is compared or searched, including by the loop behind ``in``."""
 
     compared = 0
     __slots__ = ()
@@ -128,7 +128,7 @@ class Cost:
     longest: dict[str, int] = field(default_factory=dict)
 
     def note(self, name: str, text: object) -> None:
-        """Keep the length; one that is far too long is not computed at all, which would take minutes."""
+        """Record the length; raise if the text is far too long, because computing on it would take minutes."""
         if isinstance(text, str):
             self.longest[name] = max(self.longest.get(name, 0), len(text))
             if len(text) > LONGEST:
@@ -146,7 +146,7 @@ def _watched(cost: Cost, name: str, function: Callable[..., Any]) -> Callable[..
 
 @contextmanager
 def counted_lines() -> Iterator[Cost]:
-    """Count the lines that this thread executes inside, and the texts that reach costly functions."""
+    """Count the lines that this thread executes inside the block, and record the texts that reach costly functions."""
     cost, tally = Cost(), Tally()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(unicodedata, "normalize", _watched(cost, "normalize", unicodedata.normalize))

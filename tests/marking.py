@@ -1,4 +1,4 @@
-"""Check-ins and no-shows in tests of other things: the class is under way while a booking of it is marked."""
+"""Check-ins and no-shows for tests of other things: the class is made to be in progress while a booking is marked."""
 
 from uuid import UUID
 
@@ -20,7 +20,7 @@ BACK = "update classes set start_time = $3, end_time = $4 where studio_id = $1 a
 async def mark(
     connection: Connection, access: Access, booking_id: UUID, status: staff.Mark, *, undoes: staff.Mark | None = None
 ) -> staff.Mark | Refusal:
-    """``staff.mark`` as if the class had just begun; afterwards it begins when it did before."""
+    """Call ``staff.mark`` as if the class had just begun, then restore its start time."""
     async with connection.transaction():
         begun = await connection.fetchrow(BEGUN, access.studio_id, booking_id)
         done = await staff.mark(connection, access, booking_id, status, undoes=undoes)

@@ -1,4 +1,4 @@
-"""What the service promises, in words, and the tests that try to break each promise: the source of reliability.md."""
+"""The service's promises, and the tests that try to break each of them: the source of docs/reliability.md."""
 
 from typing import NamedTuple
 
@@ -220,6 +220,6 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
 
 
 def named_tests() -> list[str]:
-    """Every test that is named above, once, as pytest calls it."""
+    """Return the pytest id of every test named above, without duplicates."""
     names = [name for promises in PROMISES.values() for promise in promises for name in promise.tests]
     return [f"tests/{name}" for name in dict.fromkeys(names)]

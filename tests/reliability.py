@@ -1,7 +1,7 @@
-"""Writes docs/reliability.md from what the battery and the everyday tests have recorded (`make reliability`).
+"""Write docs/reliability.md from the recorded results of the battery and the everyday tests (`make reliability`).
 
 python -m tests.reliability RECORD     writes the page
-python -m tests.reliability --tests    names the tests that the page needs, for pytest
+python -m tests.reliability --tests    prints the tests that the page needs, for pytest
 """
 
 import json
@@ -45,7 +45,8 @@ def table_of_runs(runs: list[Run]) -> list[str]:
 
 
 def line(name: str, runs: list[Run]) -> str:
-    """One test: at full size where it ran so, else as it is every day; counts of the last run, results of all."""
+    """Return the table row of a test: its full-size runs if there are any, otherwise its everyday runs; the counts are
+    those of the last run, the results those of all runs."""
     found = {number: rows_of(name, run) for number, run in enumerate(runs, 1)}
     if any(row.get("part") for rows in found.values() for row in rows):
         found = {number: [row for row in rows if row.get("part")] for number, rows in found.items()}
@@ -60,7 +61,7 @@ def rows_of(name: str, run: Run) -> list[Row]:
 
 
 def result_of(found: dict[int, list[Row]]) -> str:
-    """The result where all runs agree, else which runs failed and which passed."""
+    """Return the result if all runs agree, otherwise the runs per result."""
     results = {number: min((row["result"] for row in rows), key=WORST.index) for number, rows in found.items()}
     if len(set(results.values())) == 1:
         return next(iter(results.values()))
@@ -71,7 +72,7 @@ def result_of(found: dict[int, list[Row]]) -> str:
 
 
 def told(rows: list[Row]) -> str:
-    """The counts of all variants of a test together; of measurements each."""
+    """Return the counts summed over all variants of a test, and each measurement."""
     counts: dict[str, int] = {}
     measured: dict[str, str] = {}
     for row in rows:

@@ -1,6 +1,6 @@
-"""Small, complete studios for tests, written straight into the database.
+"""Small, complete studios for tests, inserted directly into the database.
 
-Every text carries the studio's canary, so that a foreign byte in an answer can be found by looking for it.
+Every text contains the studio's canary, so that data of another studio in a response can be found by searching for it.
 """
 
 import json
@@ -19,7 +19,7 @@ NOON = datetime(2030, 6, 3, 12, tzinfo=UTC)
 
 @dataclass
 class Studio:
-    """The ids of one seeded studio. ``ids`` has a list a kind; index 0 is at the first location, 1 at the second."""
+    """The ids of one seeded studio. ``ids`` has one list per kind; index 0 is at the first location, 1 at the second."""
 
     studio_id: UUID
     slug: str
@@ -31,7 +31,7 @@ class Studio:
 
 
 async def insert(connection: Any, table: str, **columns: Any) -> UUID:
-    """One row; ``id`` and JSON are taken care of."""
+    """Insert one row, generating its ``id`` and encoding JSON columns; return the id."""
     columns.setdefault("id", uuid4())
     values = [
         json.dumps(value) if isinstance(value, dict | list) and column in JSON else value
@@ -58,13 +58,13 @@ async def new_key(database_url: str) -> str:
 async def issue_key(
     connection: asyncpg.Connection, studio: Studio, *scopes: str, locations: list[UUID] | None = None, **options: Any
 ) -> str:
-    """A key of the studio, with all scopes where none is named."""
+    """Issue a key of the studio, with all scopes by default."""
     wanted = keys.KeyRequest("test", list(scopes) or [each.value for each in Scope], locations, **options)
     return (await keys.create(connection, studio.slug, wanted)).key
 
 
 async def seed_studio(connection: asyncpg.Connection, name: str = "north", *, test: bool = False) -> Studio:
-    """Two locations with everything in both, something with no location, all kinds of people and forms."""
+    """Seed two locations with rows of every kind in both, rows without a location, all kinds of people and forms."""
     studio_id = uuid4()
     studio = Studio(studio_id, name, f"canary-{name}-{studio_id.hex[:12]}")
     await connection.execute(
@@ -297,7 +297,7 @@ async def _seed_forms(connection: Any, studio: Studio) -> None:
 
 
 async def _seed_events(connection: Any, studio: Studio) -> None:
-    """An event, an endpoint, a delivery and an attempt at each place; the endpoint's owner sees that place only."""
+    """Add an event, endpoint, delivery and attempt per location and for none; its key sees that location only."""
     for number, location in enumerate([*studio.ids["location"], None]):
         place = "none" if location is None else str(number)
         about = {"id": str(studio.ids["booking"][number]), "note": f"{studio.canary} place-{place}"}

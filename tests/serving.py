@@ -1,7 +1,7 @@
-"""The real service for tests: a supervisor in a process of its own, with its API processes on a shared socket.
+"""The real service for tests: a supervisor in its own process, with API processes on a shared socket.
 
-`Service` is the tests' side of it. Run as a program this file is the other side: what `studiogate serve` does, on a
-socket that the test opened, and with another program in place of the API process where a test wants a mutant.
+Tests use `Service`. Run as a program, this file does what `studiogate serve` does, on a socket that the test opened,
+and with a different program in place of the API process when a test needs a mutant.
 """
 
 import http.client
@@ -30,7 +30,7 @@ EXIT_SECONDS = 60.0
 
 
 class Service:
-    """One supervisor with its processes. It ends with ``stop``, and also when the test's process dies."""
+    """One supervisor with its processes. It ends on ``stop``, and when the test process dies."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Service:
         environment: Mapping[str, str] | None = None,
         wait: bool = True,
     ) -> None:
-        """Without a database's address: on the embedded PostgreSQL of ``data_dir``, which it then keeps alive."""
+        """Without a database URL, run on the embedded PostgreSQL of ``data_dir`` and keep it running."""
         self.workers = workers
         self._folder = tempfile.TemporaryDirectory(prefix="studiogate-service-")
         self.log = Path(self._folder.name) / "log"
@@ -93,16 +93,16 @@ class Service:
         self.stop()
 
     def api_pids(self) -> list[int]:
-        """The API processes that run now, the one started first in front."""
+        """Return the pids of the running API processes, oldest first."""
         return [each.pid for each in psutil.Process(self.process.pid).children() if _is_api(each)]
 
     def worker_pid(self) -> int:
-        """The process that delivers and keeps house, where there is one."""
+        """Return the pid of the worker process (deliveries and housekeeping), if there is one."""
         children = psutil.Process(self.process.pid).children()
         return next(each.pid for each in children if not _is_api(each) and "--lifeline" in each.cmdline())
 
     def wait_until_ready(self) -> None:
-        """Until every API process listens and one of them answers."""
+        """Wait until every API process listens and one of them responds."""
         wait_for(lambda: self._all_listen() and self.answers(), READY_SECONDS, self._explain)
 
     def answers(self, path: str = "/readyz", service_key: str = "") -> bool:
@@ -116,12 +116,12 @@ class Service:
             connection.close()
 
     def refuses(self) -> bool:
-        """Whether nobody listens any more."""
+        """Return whether no process listens any more."""
         try:
             socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
         except ConnectionRefusedError:
             return True
-        except ConnectionResetError:  # the last socket was closed while the kernel held us in its queue
+        except ConnectionResetError:  # the last socket was closed while we were in the kernel's accept queue
             pass
         return False
 
@@ -130,7 +130,7 @@ class Service:
         self.process.send_signal(signal.SIGTERM)
 
     def stop(self) -> int:
-        """Drain and end; returns the exit status."""
+        """Drain, wait for the end, and return the exit status."""
         if self.process.poll() is None:
             self.terminate()
         try:
@@ -144,7 +144,7 @@ class Service:
                 self.process.stdin.close()
 
     def log_tail(self, lines: int = 40) -> str:
-        """The last lines that are not about single requests."""
+        """Return the last log lines that are not access log lines of single requests."""
         kept = [line for line in self.log.read_text(errors="replace").splitlines() if '"event":"request"' not in line]
         return "\n".join(kept[-lines:])
 
@@ -159,7 +159,7 @@ class Service:
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, explain: Callable[[], str] | str) -> None:
-    """Poll until the condition holds; what it waited for is told when it never does."""
+    """Poll until the condition holds; fail with the explanation if it does not hold in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -175,7 +175,7 @@ def _is_api(process: psutil.Process) -> bool:
 
 
 def accepts(pid: int, port: int) -> bool:
-    """Whether the process waits for connections: it inherits the socket long before it polls it."""
+    """Return whether the process polls for connections: it inherits the socket long before that."""
     try:
         held = [each for each in psutil.Process(pid).net_connections("tcp") if each.status == psutil.CONN_LISTEN]
         # uvloop polls through epoll, which lists the descriptors that it watches.
@@ -186,11 +186,11 @@ def accepts(pid: int, port: int) -> bool:
 
 def is_polled(pid: int, descriptor: int) -> bool:
     folder, watched = Path(f"/proc/{pid}/fdinfo"), f"tfd:{descriptor:>9} "
-    if not Path("/proc").exists():  # another kernel: we cannot tell, and it costs a first request its patience only
+    if not Path("/proc").exists():  # not Linux: unknown; at worst the first request waits longer
         return True
     try:
         return any(watched in info.read_text() for info in folder.iterdir())
-    except OSError:  # a descriptor, or the process, is gone again
+    except OSError:  # the descriptor or the process has gone in the meantime
         return False
 
 
@@ -199,7 +199,7 @@ def main() -> None:
     settings = configuration.load()
     telemetry.configure_logging(settings.log_format)
     telemetry.take_over_failures()
-    # Here processes are killed by the dozen. What keeps dying waits longer and longer: right in life, idle in a test.
+    # Tests kill processes by the dozen. The restart back-off is right in production, but here it only wastes time.
     supervisor.LONGEST_PAUSE = 0.2
     listening = socket.socket(fileno=int(descriptor))
     with listening, serve.database_for(settings, lambda _, keep_alive: keep_alive) as (dsn, keep_alive):
@@ -216,7 +216,7 @@ def main() -> None:
 
 
 def _stop_with_the_test(family: supervisor.Supervisor) -> None:
-    """The test holds the other end of our standard input, also when it dies by kill -9."""
+    """Stop when standard input ends: the test holds its other end, which also closes when the test is killed (-9)."""
     os.read(0, 1)
     family.stop()
 

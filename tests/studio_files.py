@@ -16,7 +16,7 @@ Document = dict[str, Any]
 
 
 def uid(*name: object) -> str:
-    """The same id for the same name."""
+    """Return an id derived from the name: the same name gives the same id."""
     return str(uuid5(NAMESPACE_URL, "/".join(map(str, name))))
 
 
@@ -165,7 +165,7 @@ def _people(slug: str) -> Document:
 
 
 def changed(document: Document, path: str, value: Any) -> Document:
-    """A copy with one member set (``classes.0.capacity``); ``...`` removes it."""
+    """Return a copy with one value set, by path (``classes.0.capacity``); the value ``...`` removes it."""
     document = copy.deepcopy(document)
     *way, last = [int(part) if part.isdecimal() else part for part in path.split(".")]
     target: Any = document
@@ -185,7 +185,7 @@ async def load(connection: Connection, document: Document, **options: Any) -> Ou
 
 
 async def load_well(connection: Connection, *documents: Document) -> Outcome:
-    """Loads without a fault, and leaves nothing behind that the doctor would complain of."""
+    """Load the documents; there must be no faults, and the doctor must find nothing afterwards."""
     for document in documents:
         outcome = await load(connection, document)
         assert outcome.faults == []
@@ -194,7 +194,7 @@ async def load_well(connection: Connection, *documents: Document) -> Outcome:
 
 
 async def assert_promises_hold(connection: Connection) -> None:
-    """But for those that housekeeping keeps: a file may hold a class that began with people who wait."""
+    """Check all promises except those kept by housekeeping: a file may hold a started class with waiting members."""
     for promise in invariants.PROMISES:
         if promise.level == "fault":
             assert await invariants.violations(connection, promise) == [], promise.name
@@ -211,7 +211,7 @@ def places(outcome: Outcome) -> list[str]:
 
 
 def totals(outcome: Outcome) -> tuple[int, int, int]:
-    """Created, updated and unchanged over all sections."""
+    """Return the numbers of created, updated and unchanged rows over all sections."""
     counts = outcome.sections.values()
     return (
         sum(each.created for each in counts),

@@ -1,4 +1,4 @@
-"""What tests and measurements need of an embedded server beyond the service's own role, which is no superuser."""
+"""Privileges on an embedded server that tests and benchmarks need beyond the service's role, which is no superuser."""
 
 import asyncio
 import os
@@ -10,14 +10,14 @@ from studiogate.storage.embedded import EmbeddedPostgres
 from studiogate.storage.embedded_programs import NAME, ROLE
 from studiogate.storage.embedded_settings import ACCESS, ACCESS_RULES
 
-# To make a database per test, to plant what triggers and foreign keys forbid, to decide who gives way in a deadlock,
-# and to make a server log what it must not.
+# To create a database per test, to insert rows that triggers and foreign keys forbid, to choose the victim of a
+# deadlock, and to make a server log what it must not.
 PARAMETERS = "session_replication_role, deadlock_timeout, log_error_verbosity, log_statement, log_parameter_max_length"
 NEEDED = (f"alter role {ROLE} createdb", f"grant set on parameter {PARAMETERS} to {ROLE}")
 
 
 def grant_to_tests(postgres: EmbeddedPostgres) -> None:
-    """Let the superuser in for a moment and give the service's role what the tests need."""
+    """Allow superuser logins briefly, and grant the service's role the privileges that tests need."""
     _set_rules(postgres, "local all all trust")
     asyncio.run(_execute(postgres.dsn("postgres").replace(f"{ROLE}@", f"{NAME}@")))
     _set_rules(postgres, ACCESS)
@@ -33,7 +33,7 @@ async def _execute(dsn: str) -> None:
         while True:
             try:
                 connection = await asyncpg.connect(dsn)
-            except asyncpg.InvalidAuthorizationSpecificationError:  # The server has not read its rules again yet.
+            except asyncpg.InvalidAuthorizationSpecificationError:  # The server has not reloaded its rules yet.
                 await asyncio.sleep(0.01)
             else:
                 break

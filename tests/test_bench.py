@@ -1,4 +1,4 @@
-"""The benchmark works: every competitor does every request. No timing is judged here."""
+"""The benchmark works: every competitor can serve every request. Timings are not checked here."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -47,15 +47,15 @@ def test_every_competitor_does_every_request() -> None:
 
 @pytest.mark.anyio
 async def test_side_by_side_a_program_does_the_same_work(new_database: Callable[[], str]) -> None:
-    """Two who play it at once, step by step, must find the same: with an argument of the first request in the second
-    one's place, one of them would find a key taken, pass over the booking's own work, and be quicker for it."""
+    """Two connections that play a program in lockstep must get the same results. If the second one sent an argument of
+    the first one's request, it would find a key taken, skip the work of the booking, and be faster for it."""
     dsn, run = new_database(), Run(QUICK)
     programs = await run.record(dsn, await dataset.prepare(dsn, QUICK.size))
     connections = [await database.connect(dsn) for _ in range(2)]
     for each in connections:
         await each.execute("set lock_timeout = '2s'")
     scenarios = {each.name: each for each in all_scenarios(QUICK.size)}
-    for name in (labels.MANY, labels.CANCEL, labels.LEAD):  # others wait for each other, by a lock of the row
+    for name in (labels.MANY, labels.CANCEL, labels.LEAD):  # the others wait for each other's row lock
         await dataset.fill(connections[0], scenarios[name].needs, first=FIRST_NUMBER, last=FIRST_NUMBER + 1)
         players = []
         for number, connection in enumerate(connections):
