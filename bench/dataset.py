@@ -155,7 +155,7 @@ async def surround(dsn: str, studios: int, size: Size) -> None:
 
 
 async def fill(connection: "asyncpg.Connection[asyncpg.Record]", statements: str, **values: int | str) -> None:
-    """Run a script of this file. It need not survive a crash."""
+    """Run one of the scripts above, without waiting for the disk: the data need not survive a crash."""
     await connection.execute("set synchronous_commit = off")
     for statement in statements.split(";\n"):
         if statement.strip():

@@ -1,4 +1,4 @@
-"""How fast events are delivered: ten endpoints, one worker in this process, receivers on loopback."""
+"""Measure how fast events are delivered: ten endpoints, one worker in this process, receivers on loopback."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ PATIENCE = 600
 
 
 def deliveries(dsn: str, count: int) -> Figure:
-    """So many events to each endpoint, on an empty database."""
+    """Deliver ``count`` events to each endpoint, on an empty database."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         rate = runner.run(_deliver(dsn, count))
     return Figure(labels.DELIVERIES, labels.STUDIOGATE, THROUGHPUT, "deliveries/s", (rate,))

@@ -1,8 +1,8 @@
 """The floor: a bare ASGI function on the same server that runs the same statements and returns their JSON.
 
-No key, no limit, no rules, no log line, no metrics: what Studiogate costs more than this is what its promises cost.
-A read returns what PostgreSQL built, a write the bytes that the product answered when it was recorded. The events that
-a write leaves are numbered here too, by the product's own statements, right after the commit and for many at once.
+No keys, limits, rules, log lines or metrics: the cost of Studiogate beyond this is the cost of its guarantees. A read
+returns the JSON that PostgreSQL built, a write the response that the product gave when it was recorded. The events of a
+write are numbered here too, by the product's own statements, right after the commit and in batches.
 """
 
 import os
@@ -34,7 +34,7 @@ class Floor:
         path: str = scope["path"]
         where = scope["method"] + path
         program = self._programs.get(where) or self._programs.get(where[: where.rindex("/") + 1])
-        if program is None:  # whoever asks whether we are up
+        if program is None:  # a readiness check
             await _answer(send, 200, b"")
             return
         sent = b"" if program.is_a_read else await _body(receive)
@@ -57,7 +57,7 @@ class Floor:
 
 
 def _json(row: Any, given: Mapping[str, Any]) -> bytes:
-    """One resource, or a page of them."""
+    """Return the JSON of one resource, or of a page of them."""
     if len(row) == 1:
         return str(row[0]).encode()
     more = row["found"] > int(given["limit"])

@@ -1,4 +1,4 @@
-"""The names under which figures are kept: written by the run, found again by targets, tables and charts."""
+"""The names under which figures are stored: written by the run, looked up by targets, tables and charts."""
 
 ONE_CLASS, FIFTY, TWO_HUNDRED = "GET one class", "GET 50 classes", "GET 200 classes"
 OF_A_MEMBER = "GET bookings of a member"
@@ -27,7 +27,7 @@ def textbook(workers: int) -> str:
 
 
 def kind(label: str) -> str:
-    """Whose figure it is, whatever the number of workers."""
+    """Return the competitor that a label names, without the number of workers."""
     return label.partition(",")[0]
 
 

@@ -1,4 +1,4 @@
-"""What a process costs over its life: the time until it answers, and the memory after many requests."""
+"""Measure the start-up time of the service, and its memory after many requests."""
 
 import http.client
 import os
@@ -19,13 +19,13 @@ from bench.scenarios import Scenario
 
 PATIENCE = 60.0
 WARM_STARTS = 3
-# What fills the rest of the many requests: those that come most often, in turn.
+# The most frequent requests, sent in turn to make up the number of requests.
 EVERYDAY = (labels.ONE_CLASS, labels.FIFTY, labels.OF_A_MEMBER, labels.MANY)
 AT_ONCE = 1600
 
 
 def start_times() -> list[Figure]:
-    """From `studiogate up` to the first 200: on a new data folder, and on one that has been used before."""
+    """Measure from `studiogate up` to the first 200, on a new data folder and on one that was used before."""
     with tempfile.TemporaryDirectory(prefix="studiogate-bench-") as folder:
         data = Path(folder) / "data"
         cold = (_start_time(data),)
@@ -72,7 +72,7 @@ def _is_ready(port: int) -> bool:
 
 
 def memory(measuring: Measuring, server: Server, scenarios: Sequence[Scenario], requests: int) -> Figure:
-    """The largest worker's memory once the server has had so many requests."""
+    """Measure the memory of the largest worker after the server has served this many requests."""
     turns = cycle([each for each in scenarios if each.name in EVERYDAY])
     while server.served < requests:
         measuring.play(next(turns), server, min(AT_ONCE, requests - server.served))

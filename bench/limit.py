@@ -1,7 +1,7 @@
 """The limit: pgbench plays the recorded statements, without Python and without HTTP.
 
-The text is the product's own. Only its parameters are written differently: pgbench knows numbers and constants, so an
-id is computed from a request's number inside the statement, as the dataset computed it.
+The SQL is the product's own except for its parameters: pgbench knows only numbers and constants, so an id is computed
+from the number of the request inside the statement, as in the dataset.
 """
 
 import os
@@ -19,16 +19,16 @@ from studiogate.storage.database import SESSION
 from studiogate.storage.embedded import EmbeddedPostgres
 
 THREADS = 2
-# Each client prepares its statements and lets PostgreSQL try their plans; servers' connections did that long ago.
-WARMING_UP, COUNTED = 10, 30  # transactions a client, the second at least
+# Each client prepares its statements and lets PostgreSQL try their plans; the servers' connections are past that.
+WARMING_UP, COUNTED = 10, 30  # transactions per client; the second is a minimum
 NUMBER = ["\\set n :first + :turn * :clients + :client_id", "\\set turn :turn + 1"]
 
 
 class Script:
-    """A program as pgbench reads it, and the constants that it is started with."""
+    """A program as a pgbench script, and the constants to pass to pgbench."""
 
     def __init__(self, program: Program, numbers: Mapping[str, str], given: Mapping[str, str]) -> None:
-        """``numbers`` are computed from :n, ``given`` is the SQL of what the request gives."""
+        """``numbers`` are expressions computed from :n, ``given`` is the SQL for each value of the request."""
         self._given = given
         self.constants: dict[str, str] = {}
         computed = [f"\\set {name} {expression}" for name, expression in numbers.items()]
@@ -39,7 +39,7 @@ class Script:
             index = int(match[1]) - 1
             return f"({self._expression(statement.slots[index])})::{statement.types[index]}"
 
-        # A colon within a text would name a variable.
+        # pgbench would take a colon within a string literal for a variable.
         text = re.sub(r"'([a-z_]+):([a-z_]+)'", r"'\1' || chr(58) || '\2'", statement.text)
         text = re.sub(r"\$(\d+)", parameter, text) if statement.slots else text
         return text.strip().removesuffix(";") + ";"
@@ -58,7 +58,7 @@ class Script:
                 return f"array[{', '.join(map(self._expression, slots))}]"
             case Constant(None):
                 return "null"
-            case Constant(""):  # which no variable of pgbench can be
+            case Constant(""):  # a pgbench variable cannot be empty
                 return "''"
             case Constant(value):
                 return self._constant(value)
@@ -70,14 +70,14 @@ class Script:
 
 
 def _text(value: Any) -> str:
-    """As PostgreSQL reads it."""
+    """Return the value in PostgreSQL's text format."""
     if isinstance(value, bytes):
         return f"\\x{value.hex()}"
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def run(postgres: EmbeddedPostgres, script: Script, *, clients: int, first: int, count: int) -> Outcome:
-    """Play the program for ``count`` numbers from ``first`` on; see ``least``."""
+    """Run the script for ``count`` numbers starting at ``first``; see ``least``."""
     variables = {**script.constants, "first": first, "turn": 0, "clients": clients}
     with tempfile.TemporaryDirectory() as folder:
         path, log = Path(folder) / "script", Path(folder) / "log"
@@ -97,12 +97,12 @@ def run(postgres: EmbeddedPostgres, script: Script, *, clients: int, first: int,
 
 
 def least(clients: int) -> int:
-    """With fewer transactions the figures say nothing."""
+    """Return the smallest number of transactions that gives meaningful figures."""
     return (WARMING_UP + COUNTED) * clients
 
 
 def _transactions(folder: Path) -> Iterator[tuple[float, float]]:
-    """When each one ended, and how long it took: see pgbench's "Per-Transaction Logging"."""
+    """Yield the end time and the duration of each transaction: see pgbench's "Per-Transaction Logging"."""
     for log in folder.glob("log.*"):
         for line in log.read_text().splitlines():
             _, _, microseconds, _, second, part = map(int, line.split()[:6])

@@ -1,7 +1,7 @@
-"""A small load generator: keep-alive connections that send one request after another, and count.
+"""A small load generator: keep-alive connections that send one request after another, and count the responses.
 
-It shares the machine with what it measures, so it does as little as can be: the bytes of the requests are made
-beforehand, and of an answer only the status and the length are read.
+It runs on the same machine as the server, so it does as little as possible: requests are serialized in advance, and of
+a response only the status and the length are read.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class Outcome:
 
 
 class _Connection(asyncio.Protocol):
-    """Takes the next request as soon as its last one is answered."""
+    """Sends the next request as soon as the previous one is answered."""
 
     def __init__(self, requests: Iterator[bytes], outcome: Outcome) -> None:
         self._requests = requests
@@ -43,7 +43,7 @@ class _Connection(asyncio.Protocol):
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's class has the same methods, but is not a subclass
 
     def connection_lost(self, _error: Exception | None) -> None:
         if not self.done.done():
@@ -68,7 +68,7 @@ class _Connection(asyncio.Protocol):
             self.send_next()
 
     def _begin(self, data: bytes) -> None:
-        """The first bytes of an answer: count it, and know how much of it is still to come."""
+        """Read the first bytes of a response: count it, and compute how many bytes are still to come."""
         end = data.find(END_OF_HEAD)
         if end < 0:
             self._head = data
@@ -97,6 +97,6 @@ async def _run(port: int, requests: Sequence[bytes], connections: int) -> Outcom
 
 
 def run(port: int, requests: Sequence[bytes], connections: int) -> Outcome:
-    """Send all requests over so many connections; each answer is awaited before the next request."""
+    """Send all requests over this many connections, each waiting for its response before the next request."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(port, requests, connections))

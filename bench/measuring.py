@@ -1,4 +1,4 @@
-"""Measures one scenario with several competitors, who take turns: a disturbance then hits all of them."""
+"""Measure one scenario with several competitors, which take turns, so that a disturbance affects all of them."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ FIRST_NUMBER = 1_000_000
 
 
 def in_turn(competitors: Sequence[Each], number: int) -> list[Each]:
-    """Their order in a round. Everybody has every place and comes after everybody else about as often (a Latin square
-    by Williams): what somebody leaves behind in PostgreSQL is not always the same one's burden."""
+    """Return the order of the competitors in a round. Each has every place, and follows every other one, about equally
+    often (a Williams Latin square), so that work left over in PostgreSQL does not always slow the same competitor."""
     count = len(competitors)
     zigzag = [place // 2 if place % 2 == 0 else count - 1 - place // 2 for place in range(count)]
     order = [competitors[(place + number) % count] for place in zigzag]
@@ -30,7 +30,7 @@ def in_turn(competitors: Sequence[Each], number: int) -> list[Each]:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to look. A window is one competitor's turn."""
+    """How long to measure. A window is one competitor's turn."""
 
     rounds: int = 7
     window_seconds: float = 0.5
@@ -38,7 +38,7 @@ class Effort:
 
 
 class Competitor(Protocol):
-    """Somebody who can do the requests of a scenario. ``database`` is the name of the one it works on."""
+    """A program that can serve the requests of a scenario. ``database`` is the name of the database that it uses."""
 
     @property
     def label(self) -> str: ...
@@ -46,21 +46,21 @@ class Competitor(Protocol):
     def database(self) -> str: ...
 
     def pids(self) -> Sequence[int]:
-        """The processes whose CPU is the server's."""
+        """Return the processes whose CPU time counts as the server's."""
 
     def can(self, scenario: Scenario) -> bool: ...
 
     @property
     def least(self) -> int:
-        """So many requests are needed to say anything."""
+        """Return the smallest number of requests that gives meaningful figures."""
 
     def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
-        """The requests with so many numbers from ``first`` on."""
+        """Send ``count`` requests, numbered from ``first``."""
 
 
 @dataclass
 class Server:
-    """Whoever speaks HTTP."""
+    """A competitor that speaks HTTP."""
 
     label: str
     service: Service
@@ -150,7 +150,7 @@ class Measuring:
         return competitor.play(scenario, self.numbers(scenario, competitor.database, count), count)
 
     def numbers(self, scenario: Scenario, database_name: str, count: int) -> int:
-        """Numbers that no request has had, with what their requests need in the database; returns the first."""
+        """Reserve unused request numbers, insert the rows that their requests need, and return the first number."""
         first, self._next = self._next, self._next + count
         if scenario.needs:
             asyncio.run(self._provide(scenario.needs, database_name, first, first + count - 1))
@@ -162,7 +162,7 @@ class Measuring:
         await connection.close()
 
     async def _settle(self, database_name: str) -> None:
-        """Number the events that are left: pgbench numbers none, and whoever has the next turn would do its work."""
+        """Number the remaining events: pgbench numbers none, and the next competitor would have to do it."""
         pool = database.Database(self.postgres.dsn(database_name), 1)
         await number_all(pool)
         await pool.close()

@@ -1,10 +1,10 @@
-"""What the product says to PostgreSQL for one request, written down as a program that others can play.
+"""Record the statements that the product sends to PostgreSQL for one request, as a program that others can replay.
 
-The floor and the limit run "the same statements", so nobody copies them: the product serves a request here, inside
-this process, and its driver's log says which statements it sent with which arguments. Whatever a flow is changed to
-send, the next run's floor and limit send it too. Two requests are recorded and compared: what is equal in both is a
-constant, what the request gave is given by the next one, other ids and numbers (of locks) are made anew, other instants
-are now, and the rest (a fingerprint, a remembered body) keeps the value of the first.
+The floor and the limit run "the same statements", so these are not copied by hand: the product serves a request inside
+this process, and the driver's query log yields the statements and their arguments. When a flow changes, the floor and
+the limit of the next run change with it. Two requests are recorded and compared: an argument that is equal in both is a
+constant, one that came from the request is taken from the next request, other ids and (lock) numbers are generated,
+other instants become now, and the rest (a fingerprint, a stored body) keeps the value of the first request.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ Slot = Constant | FromRequest | FreshId | FreshNumber | Now | Several
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement as the product sends it. ``types`` are those that PostgreSQL infers for its parameters."""
+    """A statement as the product sends it. ``types`` are the parameter types that PostgreSQL infers."""
 
     text: str
     slots: tuple[Slot, ...] = ()
@@ -89,7 +89,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All statements of one request, in their order, and what was answered."""
+    """All statements of one request, in order, and its response."""
 
     statements: tuple[Statement, ...]
     fresh_ids: int
@@ -115,7 +115,7 @@ class _Take:
 
 
 class _LoggedDatabase(Database):
-    """Tells the listener about every statement on every connection."""
+    """Reports every statement on every connection to the listener."""
 
     listener: Callable[[Any], None]
 
@@ -126,14 +126,14 @@ class _LoggedDatabase(Database):
 
 
 class _NoSequencer(Sequencer):
-    """Numbering comes after the commit and for many requests at once: it is not part of a request's program."""
+    """Does nothing: events are numbered after the commit and in batches, so numbering is not part of a program."""
 
     def kick(self, studio_id: UUID) -> None:
         pass
 
 
 class Recorder:
-    """The product inside this process. Use it within one event loop, and close it."""
+    """Runs the product inside this process. Use it within one event loop, and close it."""
 
     def __init__(self, dsn: str, service_key: str) -> None:
         database = _LoggedDatabase(dsn, 1)
@@ -148,7 +148,7 @@ class Recorder:
         await self._runtime.close()
 
     async def record(self, requests: Sequence[Request]) -> Program:
-        """Of three requests the first one warms up: it looks up the key."""
+        """Record three requests; the first is a warm-up that looks up the key, the others are compared."""
         _, first, second = [await self._serve(each) for each in requests]
         reader = _Reader(first, second)
         statements = [
@@ -181,7 +181,7 @@ class Recorder:
             "client": ("127.0.0.1", 0),
         }
         await self._app(scope, receive, send)
-        await asyncio.sleep(0)  # the driver's log is told by the loop
+        await asyncio.sleep(0)  # the driver calls its query logger from the event loop
         if take.status >= 300:
             raise ValueError(f"{request.method} {request.path} was answered {take.status}: {take.body.decode()}")
         return take
@@ -195,7 +195,7 @@ class Recorder:
 
 
 class _Reader:
-    """Tells what kind of value each argument is, by what it was in both recorded requests."""
+    """Determines the kind of each argument from its values in the two recorded requests."""
 
     def __init__(self, first: _Take, second: _Take) -> None:
         self._given = (first.given, second.given)

@@ -1,4 +1,4 @@
-"""The tables: for the screen, and for docs/performance.md between its two marks."""
+"""The result tables: for the terminal, and for docs/performance.md between its two markers."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ Cell = Callable[[Results, str], float | None]
 
 
 def table(results: Results) -> str:
-    """One line a request, in Markdown."""
+    """Return a Markdown table with one line per request."""
     workers = results.workers
     ours = labels.studiogate(workers)
     columns: list[tuple[str, str, Cell]] = [
@@ -47,7 +47,7 @@ def _cell(value: float | None, form: str) -> str:
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for number, row in enumerate(rows):
-        if number == 1:  # figures stand on the right
+        if number == 1:  # figures are right-aligned
             yield "|".join(["", "-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:]), ""])
         else:
             figures = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
@@ -55,7 +55,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
 
 
 def singles(results: Results) -> str:
-    """What is not about one request, in a sentence each."""
+    """Return the figures that do not belong to one request, one sentence per figure."""
     wanted = (
         (
             f"Memory of a worker after {results.requests_for_memory:,} requests: {{:.0f}} MB.",
@@ -88,7 +88,7 @@ def machine(results: Results) -> str:
 
 
 def publish(results: Results, page: Path) -> None:
-    """Put the table between the marks."""
+    """Replace the text between the markers of the page by the table."""
     text = page.read_text()
     if BEGIN not in text or END not in text:
         raise ValueError(f"{page} has no {BEGIN} … {END}")

@@ -33,10 +33,10 @@ class Request:
 
 
 def given_values(path: str, query: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Mapping[str, Any]:
-    """Every value that a request gives, by name. The recording finds them again among the statements' arguments, and
-    the floor puts those of its own request in their places."""
+    """Return every value in a request, by name. The recording recognises them among the statements' arguments, and the
+    floor substitutes those of its own request."""
     given: dict[str, Any] = {"id": path.rpartition("/")[2]}
-    if query:  # nothing in ours is encoded
+    if query:  # the benchmark's queries contain no percent-encoding
         for part in query.decode().split("&"):
             name, _, given[name] = part.partition("=")
     if body:

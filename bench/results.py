@@ -1,4 +1,4 @@
-"""What a run found: figures with their units, the machine, and how they are kept."""
+"""The results of a run: figures with their units, the machine, and their JSON format."""
 
 import json
 import os
@@ -29,7 +29,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Figure:
-    """``of`` what, ``by`` whom. Where it was measured in several rounds, the value is their median."""
+    """A measured value ``of`` a request ``by`` a competitor. Of several rounds, the value is their median."""
 
     of: str
     by: str
@@ -43,7 +43,7 @@ class Figure:
 
     @property
     def noise(self) -> float:
-        """How far the rounds lie apart, as a share of the value."""
+        """Return the spread of the rounds, as a fraction of the value."""
         return (max(self.rounds) - min(self.rounds)) / self.value if self.value else 0.0
 
     @property
@@ -90,15 +90,15 @@ class Results:
         self.figures += figures
 
     def scenarios(self) -> list[str]:
-        """In the order in which they were measured."""
+        """Return the names of the scenarios, in the order in which they were measured."""
         return list(dict.fromkeys(each.of for each in self.figures if each.measure == SERVER_CPU))
 
     def find(self, of: str, by: str, measure: str) -> float | None:
         return next((each.value for each in self.figures if each.name == (of, by, measure)), None)
 
     def ratio(self, of: str, by: str, other: str, *measures: str) -> float | None:
-        """The median of the rounds' own ratios: what is measured side by side has the same neighbours, and this
-        machine's speed is not the same from one minute to the next. Several measures are added up."""
+        """Return the median of the ratios of the single rounds: within a round conditions are similar, while the speed
+        of the machine varies from minute to minute. Several measures are summed."""
         mine, its = self._rounds(of, by, measures), self._rounds(of, other, measures)
         if not mine or not its:
             return None

@@ -1,4 +1,4 @@
-"""One run: builds the datasets, starts all competitors at once, measures part by part."""
+"""One benchmark run: build the datasets, start all competitors at once, measure part by part."""
 
 import asyncio
 import pickle
@@ -21,12 +21,12 @@ from tests.superuser import grant_to_tests
 
 PARTS = ("reads", "bookings", "people", "growth", "memory", "start", "events")
 ALONE, CROWDED = "studiogate", "crowded"
-RECORDED = 3  # requests a scenario
+RECORDED = 3  # requests per scenario
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure, how long, and on how much."""
+    """What to measure, for how long, and on how much data."""
 
     parts: Sequence[str] = PARTS
     effort: Effort = field(default_factory=Effort)
@@ -104,13 +104,13 @@ class Run:
         self._tell("measured the memory")
 
     def _is_wanted(self, scenario: Scenario, competitor: Competitor) -> bool:
-        """Growth compares the same request on the two databases; all other parts are about one of them."""
+        """Return whether to measure this pair. Growth compares a request on both databases; other parts use one."""
         grown = (labels.studiogate(1), labels.crowded(self._plan.studios))
         compares_growth = "growth" in self._plan.parts and competitor.label in grown
         return compares_growth or (scenario.part in self._plan.parts and competitor.database == ALONE)
 
     async def record(self, dsn: str, key: str) -> dict[str, Program]:
-        """Every scenario's program. The numbers below the measured ones are the recording's."""
+        """Record the program of every scenario, using request numbers below those that are measured."""
         connection = await database.connect(dsn)
         recorder = Recorder(dsn, key)
         recorded = {}
@@ -125,7 +125,7 @@ class Run:
 
     @contextmanager
     def _servers(self, postgres: EmbeddedPostgres, key: str, programs: Path) -> Iterator[dict[str, Server]]:
-        """By their labels. They start side by side and stand idle while others are measured."""
+        """Start all servers and yield them by label; each is idle while others are measured."""
         environment = {"STUDIOGATE_RATE_LIMIT": "1000000", floor.PROGRAMS: str(programs)}
         with ExitStack() as stack:
             servers = []
@@ -137,10 +137,10 @@ class Run:
                 server.service.wait_until_ready()
             yield {server.label: server for server in servers}
             for server in servers:
-                server.service.terminate()  # all of them, before the first one is waited for
+                server.service.terminate()  # all of them, before waiting for the first one
 
     def _line_up(self) -> Iterator[tuple[str, int, str, str]]:
-        """The servers: label, workers, program and database of each."""
+        """Yield the label, workers, program and database of each server."""
         most = self._plan.workers
         for count in sorted({1, most}):
             yield labels.studiogate(count), count, API_MODULE, ALONE

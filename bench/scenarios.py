@@ -1,4 +1,4 @@
-"""The requests that are measured. A request is made from its number, and so is what it needs in the database."""
+"""The measured requests. A request, and the rows that it needs in the database, are derived from its number."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ KEY = {"key": "'bench-' || lpad(:n::text, 12, '0')"}
 
 @dataclass(frozen=True)
 class Scenario:
-    """``numbers`` and ``given`` tell pgbench what ``make`` tells the servers."""
+    """``numbers`` and ``given`` define for pgbench the request that ``make`` builds for the servers."""
 
     name: str
     part: str
@@ -23,14 +23,14 @@ class Scenario:
     given: Mapping[str, str]
     status: int = 200
     numbers: Mapping[str, str] = field(default_factory=dict)
-    # SQL that makes the rows for the requests {first} to {last}.
+    # SQL that inserts the rows for requests {first} to {last}.
     needs: str = ""
     # Whether the textbook has this endpoint.
     in_textbook: bool = False
 
     @property
     def place(self) -> str:
-        """Where the floor finds the program of this scenario: the path, up to the slash where an id follows."""
+        """Return the floor's key for this scenario's program: the path, cut at the slash before an id."""
         request = self.make(1)
         collection, slash, last = request.path.rpartition("/")
         return request.method + (collection + slash if len(last) == ID_LENGTH else request.path)

@@ -1,6 +1,6 @@
-"""Runs an ASGI application the way Studiogate runs its own: the same loop, the same HTTP, the same socket.
+"""Run an ASGI application as Studiogate runs its own: the same event loop, HTTP protocol and socket.
 
-Takes the place of the API process below the supervisor, so it takes the same options.
+It replaces the API process under the supervisor, so it accepts the same options.
 """
 
 import argparse
@@ -16,12 +16,12 @@ from studiogate.cli import api_process, http_config, quick_start
 
 
 def serve(open_app: Callable[[], Any]) -> None:
-    """``open_app`` is called inside the loop, before the first connection is taken."""
+    """Serve until stopped; ``open_app`` is called inside the event loop, before the first connection is accepted."""
     parser = argparse.ArgumentParser()
     for name in ("--socket", "--lifeline", "--gate"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--buckets")
-    # Taken and not used: root is not given up (nobody else's input gets here), and nobody waits to be told.
+    # Accepted but unused: root privileges are kept (there is no untrusted input), and nothing waits for a ready signal.
     for name in ("--account", "--ready", "--admin"):
         parser.add_argument(name)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What was promised, and whether a run keeps it."""
+"""The performance targets, and whether a run meets them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,13 +47,13 @@ def times_the_floors_cpu(results: Results, scenario: str) -> float | None:
 
 
 def growth(results: Results, scenario: str) -> float | None:
-    """The CPU of a request, PostgreSQL's included, among many studios against its CPU with one."""
+    """Return the CPU time of a request, PostgreSQL's included, with many studios divided by that with one."""
     among, alone = labels.crowded(results.studios), labels.studiogate(1)
     return results.ratio(scenario, among, alone, SERVER_CPU, POSTGRES_CPU)
 
 
 def targets(results: Results) -> list[Target]:
-    """Those that this run says something about."""
+    """Return the targets for which this run has figures."""
     return [*_ratios(results), *_alone(results)]
 
 

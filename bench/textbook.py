@@ -1,5 +1,5 @@
-"""The textbook: three of the endpoints as a good tutorial writes them, with FastAPI, SQLAlchemy's ORM and response
-models. The tables and the answers are the product's; idempotency, events, waitlists, limits and logs are not there.
+"""The textbook: three of the endpoints as a good tutorial would write them, with FastAPI, SQLAlchemy's ORM and response
+models. Tables and responses are the product's; idempotency, events, waitlists, limits and logs are left out.
 """
 
 import hashlib
@@ -188,7 +188,7 @@ Session = Annotated[AsyncSession, Depends(session)]
 
 
 async def studio_of_key(db: Session, x_service_key: Annotated[str, Header()]) -> UUID:
-    """The key's studio; it is looked up at every request, as the tutorials do."""
+    """Return the key's studio, looked up on every request as tutorials do."""
     _, _, credential_id, secret = x_service_key.split("_")
     digest = hashlib.sha256(secret[:SECRET_LENGTH].encode()).digest()
     found = await db.scalar(
