@@ -29,7 +29,7 @@ SECRETS = {"secrets.key": b"c2VjcmV0\n", "demo.key": b"sgk_test_x\n"}
 
 
 def silent(*_: object) -> None:
-    """No progress."""
+    """Report no progress."""
 
 
 async def every_row(connection: Connection) -> dict[str, list[str]]:
@@ -42,7 +42,7 @@ async def every_row(connection: Connection) -> dict[str, list[str]]:
 
 @pytest.fixture
 async def full(connection: Connection, database_url: str, tmp_path: Path) -> AsyncIterator[Installation]:
-    """Two studios with all kinds of rows, values that COPY escapes, and one uploaded file in each place."""
+    """Yield two studios with all kinds of rows, values that COPY escapes, and an uploaded file in each place."""
     folder = UploadFolder(tmp_path / "data")
     for slug in ("north", "south"):
         studio = await seed_studio(connection, slug)
@@ -168,7 +168,7 @@ async def test_a_folder_with_uploads_is_refused(full: Installation, empty: Conne
 
 
 def rewritten(archive: bytes, change: Callable[[str, bytes], tuple[str, bytes] | None]) -> bytes:
-    """The archive with its members changed, renamed or left out."""
+    """Return the archive with its members changed, renamed or left out."""
     result = io.BytesIO()
     with tarfile.open(fileobj=io.BytesIO(archive)) as old, tarfile.open(fileobj=result, mode="w:gz") as new:
         for info in old:
@@ -235,7 +235,7 @@ async def test_a_damaged_backup_loads_nothing(
 async def test_a_backup_of_an_earlier_schema_is_migrated(
     full: Installation, empty: Connection, new_empty_database: Callable[[], str], tmp_path: Path
 ) -> None:
-    """As before an upgrade: the backup is of the schema that was, the restore ends with the one that is."""
+    """As with a backup made before an upgrade: it has the old schema, the restored database the current one."""
     old = await asyncpg.connect(new_empty_database())
     versions = [each.version for each in migrate.migrations()]
     await migrate.migrate(old, only=set(versions[:-1]))

@@ -1,4 +1,4 @@
-"""The doctor names every violation of a promise. Each is planted here by hand, past the constraints that forbid it."""
+"""The doctor reports every violation of a promise. Each is planted here, bypassing the constraints that forbid it."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -17,7 +17,7 @@ hall = booking_studio.hall
 Plant = Callable[[BookingStudio], Awaitable[Any]]
 PLANTS: dict[str, list[Plant]] = {}
 
-# What stands in a planter's way. A damaged index or a restored dump would be without it as well.
+# Drops the constraints that prevent violations, as they are missing with a damaged index or in a restored dump.
 WITHOUT = """
     alter table classes drop constraint classes_never_oversold;
     alter table memberships drop constraint memberships_credits_never_negative;
@@ -36,7 +36,7 @@ async def unguarded(hall: Hall) -> None:
 
 @pytest.fixture
 async def studio(hall: Hall) -> BookingStudio:
-    """A studio with a little of everything, in which the doctor finds nothing."""
+    """Return a studio with rows of every kind, in which the doctor finds nothing."""
     made = await hall.new_studio()
     await made.new_spots("A1", "A2")
     class_id, (first, _) = await made.full_class(capacity=2, spot_selection_mode="optional")
@@ -64,7 +64,7 @@ async def one(studio: BookingStudio, table: str, where: str = "true") -> Any:
 
 
 async def twin(studio: BookingStudio, table: str, row: Any, **columns: Any) -> None:
-    """The same row once more, with another id."""
+    """Insert a copy of the row with another id."""
     values = {name: value for name, value in row.items() if name != "name"} | {"id": uuid4(), **columns}
     await booking_studio.insert(studio.door.connection, table, **values)
 
@@ -193,7 +193,7 @@ async def a_credit_of_another_membership(s: BookingStudio) -> None:
 
 
 async def _renewed(s: BookingStudio, member: UUID) -> tuple[UUID, UUID]:
-    """A membership that was renewed, and its purchase, which is this member's."""
+    """Insert a renewed membership and its purchase, which belongs to this member; return both ids."""
     membership = await s.new_membership(await s.new_member(membership=False))
     purchase = await s.add(
         "purchases", member_id=member, product_id=s.product, product_key="p", product_type="package", status="pending"
@@ -333,7 +333,7 @@ async def a_seat_that_nobody_was_asked_about(s: BookingStudio) -> None:
 
 @plants("event log")
 async def a_log_that_ends_before_its_head(s: BookingStudio) -> None:
-    """With at least one event that has a number, whether or not the sequencer was there before us."""
+    """At least one event has a number, whether or not the sequencer has already run."""
     await s.sql(
         """
         update events set sequence = 999 where studio_id = $1 and id = (
@@ -362,7 +362,7 @@ def test_every_promise_has_its_violation() -> None:
     assert [promise.name for promise in invariants.PROMISES if promise.name not in PLANTS] == []
 
 
-# What looks like a violation and is none.
+# States that look like violations but are not.
 
 
 async def test_a_promised_seat_is_one_only_in_auto_before_the_cutoff(studio: BookingStudio) -> None:

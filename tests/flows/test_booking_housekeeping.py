@@ -1,4 +1,4 @@
-"""What time does: waitlists end, seats are filled, memberships move on, keys are forgotten."""
+"""Housekeeping: waitlists expire, seats are filled, memberships advance, idempotency keys are deleted."""
 
 import asyncio
 from datetime import timedelta
@@ -19,7 +19,7 @@ hall, studio = booking_studio.hall, booking_studio.studio
 
 
 async def changed(studio: BookingStudio, **columns: Any) -> Any:
-    """A membership of the given columns, after housekeeping."""
+    """Insert a membership with these columns, and return it after housekeeping."""
     membership = await studio.new_membership(await studio.new_member(membership=False), **columns)
     await housekeeping.advance_memberships(studio.database)
     return await studio.row("memberships", membership)
@@ -64,8 +64,8 @@ async def test_memberships_are_advanced_once(studio: BookingStudio) -> None:
 
 
 async def test_memberships_wait_for_whoever_moves_their_credits(studio: BookingStudio) -> None:
-    """A promotion of several locks the members and then takes their credits in join order: no circle with the sweep,
-    in whatever order that is."""
+    """Promoting several members locks them and then takes their credits in join order: whatever that order is, it must
+    not deadlock with the sweep."""
     now = await studio.now()
     members = [await studio.new_member(membership=False) for _ in range(3)]
     owned = [await studio.new_membership(each, current_period_end=now) for each in members]
@@ -98,7 +98,7 @@ async def test_memberships_beyond_a_batch_are_advanced(studio: BookingStudio, mo
 
 
 async def test_a_pause_that_ends_gives_the_seat_that_waited(studio: BookingStudio) -> None:
-    """All steps of one sweep together."""
+    """Runs all steps of one sweep."""
     class_id, (first,) = await studio.full_class()
     waiting = await studio.waits(class_id, await studio.new_member())
     member = UUID(waiting["member_id"])
@@ -123,7 +123,7 @@ async def test_classes_to_come_beyond_a_page_are_filled(studio: BookingStudio, m
 
 
 async def test_one_class_that_cannot_be_done_does_not_stop_the_others(hall: Hall) -> None:
-    """A hand in the database broke one waitlist of three; the sweep says so and does the other two."""
+    """A manual change in the database broke one waitlist of three; the sweep reports it and does the other two."""
     studio = await hall.new_studio()
     classes = [await studio.full_class() for _ in range(3)]
     waiting = [await studio.waits(class_id, await studio.new_member()) for class_id, _ in classes]
@@ -143,7 +143,7 @@ async def test_one_class_that_cannot_be_done_does_not_stop_the_others(hall: Hall
 
 
 async def test_an_entry_with_an_offer_leaves_without_being_counted_twice(hall: Hall) -> None:
-    """Nothing makes offers yet; one that is there ends with its class and does not spoil the count."""
+    """Nothing creates offers yet; an existing one expires with its class and does not distort the count."""
     studio = await hall.new_studio()
     class_id, _ = await studio.full_class()
     offered = await studio.waits(class_id, await studio.new_member())
@@ -159,7 +159,7 @@ async def test_an_entry_with_an_offer_leaves_without_being_counted_twice(hall: H
 
 
 async def test_a_sweep_of_nothing(hall: Hall) -> None:
-    """On a quiet database nothing is done, nothing fails; twice as well."""
+    """With no work due, a sweep does nothing and nothing fails, also the second time."""
     runtime = hall.door.app._runtime
     await sweep.sweep_once(runtime)
     assert await sweep.sweep_once(runtime) == dict.fromkeys(sweep.steps_of(runtime), 0)

@@ -1,5 +1,5 @@
-"""Which rows POST and DELETE /bookings have locked when they look, and which they leave for the statement that locks
-several."""
+"""Which rows POST and DELETE /bookings lock before they read the facts, and which they leave to the statement that
+locks several rows at once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -44,7 +44,7 @@ async def somebody_waits(connection: "asyncpg.Connection[asyncpg.Record]") -> No
 async def locks(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]", class_id: UUID, member: UUID
 ) -> tuple[bool, bool, bool]:
-    """Whether the class is locked, the member is, and the flow is told so."""
+    """Return whether the class is locked, whether the member is, and whether the result says that the member is."""
     async with studio.database.transaction() as connection:
         found = await locking.lock_class_and_member(connection, studio.access, class_id, member, "key-0001")
         assert isinstance(found, locking.Locked)
@@ -73,7 +73,7 @@ async def test_both_are_locked_when_all_who_wait_have_to_go_on_waiting(
 async def test_the_member_is_left_for_later_when_others_may_be_promoted(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    """Members are locked by id, all in one statement: a newcomer's lock must not come before theirs."""
+    """Members are locked in order of id, all in one statement: the new member must not be locked before them."""
     class_id, _ = await studio.full_class()
     await studio.waits(class_id, await studio.new_member())
     await studio.change("classes", class_id, capacity=2)
@@ -125,7 +125,7 @@ async def test_who_waits_for_its_key_holds_no_class(
 
 @pytest.mark.parametrize("table", ["classes", "members"])
 async def test_what_changed_while_a_lock_was_waited_for_is_seen(studio: BookingStudio, table: str) -> None:
-    """The statement that waits sees everything but the locked row as it was before; the facts are looked at after."""
+    """A waiting statement sees stale data except for the locked row, so the facts are read by the next statement."""
     class_id, member = await studio.new_class(), await studio.new_member()
     row_id = class_id if table == "classes" else member
     async with studio.database.connection() as elsewhere:
@@ -140,7 +140,7 @@ async def test_what_changed_while_a_lock_was_waited_for_is_seen(studio: BookingS
 async def locks_to_cancel(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]", booking: Any
 ) -> tuple[bool, bool, bool]:
-    """The same for a booking that may go."""
+    """Return the same as ``locks``, for the cancellation of a booking."""
     async with studio.database.transaction() as connection:
         found = await locking.lock_booking(connection, studio.access, booking["id"], "key-0001")
         assert isinstance(found, locking.LockedBooking)
@@ -155,7 +155,7 @@ async def locks_to_cancel(
 async def test_what_a_cancellation_locks(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    """The member is left for later where others may be promoted."""
+    """The member is locked later if other members may be promoted."""
     class_id, (booking,) = await studio.full_class()
     assert await locks_to_cancel(studio, elsewhere, booking) == (True, True, True)
     await studio.waits(class_id, await studio.new_member())
@@ -167,7 +167,7 @@ async def test_what_a_cancellation_locks(
 async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    """Also where the result comes while the key is waited for."""
+    """Also if the result is stored while the cancellation waits for the key."""
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
     access = replace(studio.access, credential_id=studio.key.split("_")[2])
 
@@ -188,7 +188,7 @@ async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
 
 
 async def test_who_joins_while_a_cancellation_waits_gets_the_seat(studio: BookingStudio) -> None:
-    """And a credit that came in the meantime is counted: nothing is decided by what was there before the lock."""
+    """Credits added in the meantime are counted too: no decision uses data read before the lock was taken."""
     class_id, member = await studio.new_class(capacity=1), await studio.new_member(remaining=10)
     booking, newcomer = await studio.booked(class_id, member), await studio.new_member()
     async with studio.database.connection() as elsewhere:
@@ -216,7 +216,7 @@ async def test_of_two_cancellations_the_second_finds_the_first(studio: BookingSt
 
 
 async def crowd(studio: BookingStudio, class_id: UUID, requests: list[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """Many at once before a class that is locked; meanwhile somebody books something else."""
+    """Send many requests at once for a locked class; meanwhile a booking of another class succeeds."""
     async with studio.database.connection() as elsewhere:
         async with elsewhere.transaction():
             await elsewhere.execute("select from classes where id = $1 for update", class_id)
@@ -230,7 +230,7 @@ async def crowd(studio: BookingStudio, class_id: UUID, requests: list[Coroutine[
 
 
 async def test_a_class_that_everybody_wants_takes_few_connections(studio: BookingStudio) -> None:
-    """Most of those who wait for it stand in the process's line, whether they come or go."""
+    """Most requests that wait for it are queued in the process, whether they book or cancel."""
     wanted, members = await studio.new_class(capacity=6), [await studio.new_member() for _ in range(6)]
     booked = await crowd(studio, wanted, [studio.post(wire_body(wanted, member)) for member in members])
     assert [each.status for each in booked] == [201] * 6

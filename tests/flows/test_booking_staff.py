@@ -1,4 +1,4 @@
-"""What the staff do: cancel a class, change its capacity, check in, no-show."""
+"""Staff actions: cancel a class, change its capacity, check in, mark a no-show."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -169,7 +169,7 @@ async def test_marks(studio: BookingStudio, status: str, mark: staff.Mark) -> No
 
 
 async def test_taking_back_what_was_not_done(studio: BookingStudio) -> None:
-    """A no-show is taken back by checking in; that must not check in somebody who was never a no-show."""
+    """Checking in undoes a no-show; it must not check in a member who was never marked as one."""
     booking = await booking_that_is(studio, "confirmed")
     refused = await marking.mark(studio.door.connection, studio.access, id_of(booking), "checked_in", undoes="no_show")
     assert refused == Refusal(Code.INVALID_TRANSITION, {"is": "confirmed", "undoes": "no_show"})

@@ -1,4 +1,4 @@
-"""What the clock does to a class is announced: once, exactly, and also after an outage."""
+"""Changes of a class that are due to the passing of time are announced exactly once, also after an outage."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ class News(NamedTuple):
 
 
 async def news(studio: BookingStudio) -> list[News]:
-    """The events since the last look, oldest first; the last one of a class has it as GET returns it."""
+    """Return the events since the last call, oldest first; the last event of a class must match its GET."""
     rows = await studio.rows("events", "true order by created_at, id")
     await studio.sql("delete from events where studio_id = $1")
     wires = {row["subject"]: json.loads(row["object"]) for row in rows}
@@ -86,7 +86,7 @@ async def test_the_event_is_in_the_log_for_its_readers(studio: BookingStudio) ->
 async def test_what_passed_in_an_outage_is_announced_once(
     studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also beyond a batch, and what both began and ended."""
+    """Also if there is more than one batch, and for classes that both began and ended."""
     monkeypatch.setattr(housekeeping, "BATCH", 2)
     classes = [await studio.new_class(DAY) for _ in range(7)]
     for number, class_id in enumerate(classes):
@@ -107,7 +107,7 @@ async def test_two_workers_at_once(studio: BookingStudio, monkeypatch: pytest.Mo
     for class_id in classes:
         await studio.move(class_id, -10)
     await asyncio.gather(*(sweep(studio) for _ in range(4)))
-    await sweep(studio)  # what each of them passed over because another one held it, if that one came too late for it
+    await sweep(studio)  # classes that every worker skipped because another one held the lock
     announced = await news(studio)
     assert sorted(each.class_id for each in announced) == sorted(classes)
     assert {each.status for each in announced} == {"in_progress"}
@@ -141,7 +141,7 @@ async def test_what_rolls_back_is_announced_later(studio: BookingStudio) -> None
 
 
 async def test_staff_who_come_before_the_sweep(studio: BookingStudio) -> None:
-    """The clock's change and theirs have an event each, in their order."""
+    """The change due to time and the staff's change have one event each, in that order."""
     class_id = await studio.new_class(DAY, capacity=10)
     await studio.move(class_id, -10)
     await studio.staff(staff.change_capacity, class_id, 12)
@@ -223,7 +223,7 @@ GROW = """
 
 
 async def test_a_round_reads_what_is_due_and_not_the_timetable(studio: BookingStudio) -> None:
-    """With the plan of a young database: it reads hardly more once the timetable has grown."""
+    """A plan made on a nearly empty database reads hardly more rows once the timetable has grown."""
     access, read = system_access(studio.id), []
     async with studio.database.connection() as connection:
         for growing in (True, False):

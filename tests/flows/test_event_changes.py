@@ -28,7 +28,7 @@ async def news(connection: Any) -> list[Any]:
 
 
 async def test_only_changed_rows_and_only_changed_fields(connection: Any, studio: Studio) -> None:
-    """One of three members changes; a staff note changes on another, which no reader sees."""
+    """One of three members changes; on another only a staff note changes, which no resource shows."""
     access, members = system_access(studio.studio_id), studio.ids["member"]
     before = await event_changes.snapshot(connection, access, EventType.MEMBER_UPDATED, [*members, uuid4()])
     name = before[members[1]]["first_name"]
@@ -71,7 +71,7 @@ def test_who_acts() -> None:
 
 
 async def test_a_process_of_the_release_before_can_still_write(connection: Any, studio: Studio) -> None:
-    """It names no actor."""
+    """The previous release sets no actor."""
     await connection.execute(
         "insert into events (studio_id, id, type, subject, scopes, place, object, previous_attributes)"
         " values ($1, $2, 'lead.created', $2, '{leads:read}', $1, '{}', '{}')",

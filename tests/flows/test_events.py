@@ -1,4 +1,4 @@
-"""Exactly one event a change, none for what is refused or rolled back; and a log that a reader can trust."""
+"""Exactly one event per change, none for refused or rolled-back requests, and a log from which no reader misses any."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ READ: Any = {
 
 
 class Log:
-    """What happened since the last look, as (type, id, previous attributes)."""
+    """The events since the last call, as (type, id, previous attributes)."""
 
     def __init__(self, connection: Any, studio: Studio) -> None:
         self.connection, self.studio = connection, studio
@@ -228,7 +228,7 @@ async def actors(log: Log, class_id: UUID) -> list[str]:
 
 async def test_what_rolls_back_is_not_told(log: Log) -> None:
     class_id, member = await log.new_class(5), await log.member()
-    with pytest.raises(ZeroDivisionError):  # noqa: PT012  the statement before it is what must be taken back
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012  the statement before it must be rolled back
         async with log.connection.transaction():
             await booking.book(log.connection, log.access, booking.WantedBooking(class_id, member))
             raise ZeroDivisionError
@@ -237,7 +237,7 @@ async def test_what_rolls_back_is_not_told(log: Log) -> None:
 
 @pytest.mark.parametrize("type_", EventType)
 async def test_every_type_can_be_told(log: Log, type_: EventType) -> None:
-    """Also those whose flows are elsewhere: the resource, its scope and its place come from its own storage file."""
+    """Including types whose flows are elsewhere: resource, scope and location come from the resource's storage file."""
     row_id = await storage.newest(log.connection, log.access, type_)
     assert row_id is not None
     await emit(log.connection, log.access, type_, Change(row_id, {"a": 1}))
@@ -256,7 +256,7 @@ async def test_a_form_that_is_not_published_is_told_to_its_managers_only(log: Lo
 
 
 async def test_a_reader_that_remembers_the_last_sequence_misses_nothing(connection: Any, database_url: str) -> None:
-    """Writers commit in any order and at any time, several processes number, one reader walks by sequence."""
+    """Writers commit in any order and at any time, several processes number events, one reader pages by sequence."""
     studio = await seed_studio(connection)
     access, database = operator_access(studio.studio_id), Database(database_url, 16)
     booking_id, written, done = studio.ids["booking"][0], set[UUID](), asyncio.Event()
@@ -298,7 +298,7 @@ async def test_a_reader_that_remembers_the_last_sequence_misses_nothing(connecti
 
 
 async def test_the_check_of_the_check_numbers_taken_by_writers_lose_events(connection: Any, database_url: str) -> None:
-    """The obvious way, a number at the insert: what commits later is below what the reader has seen already."""
+    """With the naive approach, numbering at insert, a later commit can have a number that the reader has passed."""
     studio = await seed_studio(connection)
     access = operator_access(studio.studio_id)
     slow, quick = [await asyncpg.connect(database_url) for _ in range(2)]

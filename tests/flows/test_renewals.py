@@ -1,4 +1,4 @@
-"""Memberships that renew by themselves, the purchases of their renewals, and what is announced of both."""
+"""Memberships that renew automatically, the purchases of their renewals, and the events of both."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The secrets that links to hosted forms are signed with are sealed in the database, like webhook secrets."""
+"""The secrets that sign links to hosted forms are stored encrypted, like webhook secrets."""
 
 import asyncio
 import json
@@ -30,14 +30,14 @@ SEALED_BYTES = 60
 
 
 class Installation:
-    """A process that serves hosted forms all the time, and its database."""
+    """A process that serves hosted forms throughout the test, and its database."""
 
     def __init__(self, runtime: Runtime, connection: Any, client: httpx2.AsyncClient) -> None:
         self.runtime, self.connection, self._client = runtime, connection, client
         self.settings = runtime.settings
 
     async def studio(self) -> Studio:
-        """A studio with a form that only opens with a link."""
+        """Return a new studio with a form that can only be opened by a signed link."""
         studio = await seed_studio(self.connection)
         form = {"title": "Waiver", "slug": "sealed", "fields": [], "settings": {"require_auth": True}}
         studio.ids["form"] = [
@@ -49,7 +49,7 @@ class Installation:
         return bytes(await self.connection.fetchval(STORED, studio.studio_id))
 
     async def secret(self, studio: Studio) -> bytes:
-        """The secret, opened with the present key alone."""
+        """Return the secret, decrypted with the current key only."""
         keys = configuration.known_secret_keys(self.settings)
         return open_link_secret(Sealer(lambda: keys[-1:]), studio.studio_id, await self.stored(studio))
 
@@ -96,7 +96,7 @@ async def test_a_new_installation_seals_them(installation: Installation) -> None
 
 
 async def test_one_that_had_studios_before_seals_them_at_the_first_rotation(installation: Installation) -> None:
-    """Until then processes of an earlier release may run beside it: they know the open form only."""
+    """Until then, processes of an earlier release may run beside it, and they can read only unencrypted secrets."""
     studio = await installation.studio()
     await check_key(installation.connection, installation.settings)
     plain, link = await installation.stored(studio), await installation.link(studio)

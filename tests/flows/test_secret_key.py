@@ -1,5 +1,5 @@
-"""One secret key for all processes: checked at the start, told by the doctor, and replaced without a moment in which
-nothing opens what is stored."""
+"""All processes use one secret key: it is checked at start-up, reported by the doctor, and can be replaced without a
+moment in which stored secrets cannot be decrypted."""
 
 import asyncio
 import stat
@@ -39,7 +39,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 
 
 class World:
-    """A partner with a webhook endpoint, and a process that runs all the time."""
+    """A partner with a webhook endpoint, and a process that runs throughout the test."""
 
     def __init__(self, settings: Settings, connection: Any, client: httpx2.AsyncClient, key: str) -> None:
         self.settings, self.connection, self.client, self.key = settings, connection, client, key
@@ -53,7 +53,7 @@ class World:
         return configuration.known_secret_keys(self.settings)
 
     async def readable(self, keys: list[bytes]) -> bool:
-        """Whether these keys alone open every endpoint's secret."""
+        """Return whether these keys suffice to decrypt every endpoint's secret."""
         sealer = Sealer(lambda: keys)
         for row in await self.connection.fetch(SEALED):
             sealer.open(row["secret"], purpose_of(operator_access(row["studio_id"]), row["id"]))
@@ -81,7 +81,7 @@ async def world(
 
 @pytest.fixture
 def resolves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names are not looked up in tests."""
+    """Skip DNS lookups."""
     monkeypatch.setattr("studiogate.flows.resolving.Resolver.permitted", _permitted)
 
 

@@ -27,7 +27,7 @@ async def entry_id(studio: BookingStudio, booking: Any) -> UUID:
 
 
 async def refused(studio: BookingStudio, booking: Any) -> Refusal:
-    """Nothing may change where staff are refused."""
+    """Attempt a promotion that must be refused and change nothing; return the refusal."""
     entry, before = await entry_id(studio, booking), await studio.snapshot()
     done = await staff_bookings.promote_entry(studio.door.connection, studio.access, entry)
     assert isinstance(done, Refusal)

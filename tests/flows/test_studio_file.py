@@ -1,4 +1,4 @@
-"""Loading and writing studio files on a real database."""
+"""Importing and exporting studio files on a real database."""
 
 import io
 import json
@@ -38,7 +38,7 @@ async def loaded(url: str, *documents: files.Document) -> None:
 
 @pytest.fixture(scope="module")
 def small_template(new_database: Callable[[], str]) -> str:
-    """The name of a database that holds the small studio, from which others are copied."""
+    """Return the name of a database with the small studio, used as a template for others."""
     url = new_database()
     run(loaded(url, small_studio()))
     return urlsplit(url).path.removeprefix("/")
@@ -46,7 +46,7 @@ def small_template(new_database: Callable[[], str]) -> str:
 
 @pytest.fixture
 async def small(databases: Callable[[str], str], small_template: str) -> AsyncIterator[Connection]:
-    """A database of the test's own, into which the small studio was loaded before."""
+    """Yield a connection to a new database that already contains the small studio."""
     async with connected(databases(small_template)) as opened:
         yield opened
 
@@ -234,7 +234,7 @@ FAULTY = [
 
 @pytest.fixture(scope="module")
 def prepared(new_database: Callable[[], str]) -> dict[bool, str]:
-    """Databases that no faulty file changes: without the studio of the file, and with it."""
+    """Return two databases, without and with the file's studio; they are shared because faulty files change nothing."""
     taken = changed(small_studio(SECOND), "studio.slug", "taken")
     made = {False: new_database(), True: new_database()}
     run(loaded(made[False], taken))
@@ -253,7 +253,7 @@ async def prepared_connection(prepared: dict[bool, str], first_loaded: bool) -> 
 async def test_faults_have_places_and_nothing_is_loaded(
     prepared_connection: Connection, path: str, value: Any, expected: list[str], first_loaded: bool
 ) -> None:
-    """In a new studio and in one that exists, where the database has rows to be compared with."""
+    """For a new studio, and for an existing one, whose rows are compared with the file."""
     connection = prepared_connection
     before = await connection.fetchval("select count(*) from studios")
     outcome = await load(connection, changed(small_studio(), path, value))
@@ -295,7 +295,7 @@ async def test_a_dry_run_counts_and_leaves_nothing(connection: Connection) -> No
 
 
 async def test_what_came_in_great_number_is_known_to_the_planner(connection: Connection) -> None:
-    """Not first when PostgreSQL looks for itself; what was taken back, and tables with a few rows, are let be."""
+    """An import analyzes large tables without waiting for autoanalyze, but not after a dry run, nor small tables."""
     known = "select reltuples from pg_class where oid = $1::regclass"
     leads = [{"id": uid("lead", n), "email": f"lead{n}@example.com"} for n in range(studio_file.MANY_ROWS)]
     document = {**small_studio(), "leads": leads}

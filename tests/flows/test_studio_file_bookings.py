@@ -1,4 +1,4 @@
-"""Bookings and classes in a studio file: seats are counted, waitlists follow, nothing is sold or held twice."""
+"""Bookings and classes in a studio file: seats are counted, waitlists updated, no seat or spot is given twice."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Imports beside bookings and beside each other."""
+"""Imports concurrent with bookings and with each other."""
 
 import asyncio
 import io
@@ -39,7 +39,7 @@ async def other(database_url: str) -> AsyncIterator[Connection]:
 
 
 async def book(connection: Connection, number: int, member: int) -> None:
-    """What the booking flow does in its transaction, once it has the class's lock."""
+    """Do what the booking flow does in its transaction after it has locked the class."""
     await connection.execute(
         """insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status)
            select studio_id, $1, id, $2, location_id, start_time, end_time, 'confirmed' from classes where id = $3""",
@@ -55,7 +55,7 @@ def with_booking(number: int = 9, member: int = 2) -> dict[str, Any]:
 
 
 async def begin_and_wait(importer: Connection, holder: Connection, document: dict[str, Any]) -> "asyncio.Task[Outcome]":
-    """An import that has come to a lock of the holder's."""
+    """Start an import, and return its task once it waits for a lock of the holder."""
     task = asyncio.create_task(load(importer, document))
     while not await holder.fetchval("select pg_blocking_pids($1) <> '{}'", importer.get_server_pid()):
         assert not task.done()
@@ -77,7 +77,7 @@ async def test_an_import_waits_for_a_running_booking_and_counts_it(connection: C
 async def test_without_the_lock_the_class_would_be_oversold(
     connection: Connection, other: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The check of the check: nothing but the lock makes the import see the booking."""
+    """Verifies the test above: only because of the lock does the import see the booking."""
     await load_well(connection, small_studio())
     monkeypatch.setattr(changes, "CLASSES_TO_LOCK", "select $1::uuid")
     async with other.transaction():
@@ -92,7 +92,7 @@ async def test_without_the_lock_the_class_would_be_oversold(
 
 
 async def test_classes_that_the_file_leaves_as_they_are_stay_open(connection: Connection, other: Connection) -> None:
-    """An import of everything, with one change, holds the lock of no other class."""
+    """An import of a whole studio with one changed class locks no other class."""
     await load_well(connection, small_studio())
     async with other.transaction():
         await other.fetch(LOCK_CLASS, CLASS)
@@ -102,7 +102,7 @@ async def test_classes_that_the_file_leaves_as_they_are_stay_open(connection: Co
 
 
 async def test_members_join_while_an_import_runs(connection: Connection, other: Connection) -> None:
-    """Rows that refer to the studio do not wait for the import's lock of it."""
+    """Inserting rows that reference the studio does not wait for the import's lock on it."""
     await load_well(connection, small_studio())
     async with connection.transaction():
         await load(connection, changed(small_studio(), "studio.name", "New"))
@@ -142,7 +142,7 @@ async def test_a_member_who_joins_with_the_same_email_meanwhile(connection: Conn
 
 async def test_a_deadlock_is_no_crash(connection: Connection, other: Connection) -> None:
     await load_well(connection, small_studio())
-    # Whose timeout ends first after the circle has closed is the one that gives way.
+    # The session whose deadlock_timeout ends first after the cycle has closed becomes the victim.
     await connection.execute("set deadlock_timeout = '1200ms'")
     await other.execute("set deadlock_timeout = '20s'")
     document = changed(changed(small_studio(), "locations.0.name", "New"), "leads.0.source", "New")

@@ -1,4 +1,4 @@
-"""Submissions of a form do not wait for each other; whoever changes the form waits for them."""
+"""Submissions of a form do not wait for each other; a change of the form waits for them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -51,7 +51,7 @@ async def test_they_do_not_wait_for_each_other(partner: Partner, database: Datab
 
 
 async def archived_meanwhile(partner: Partner, database: Database) -> bool:
-    """Whether a form can be archived while a submission to it is not committed yet."""
+    """Return whether a form can be archived while a submission to it is uncommitted."""
     access, form_id = operator_access(partner.studio.studio_id), await new_form(partner)
     archive = "update forms set status = 'archived' where studio_id = $1 and id = $2"
     async with database.connection() as changing:

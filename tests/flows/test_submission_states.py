@@ -1,4 +1,4 @@
-"""What staff decide about submissions, and what follows from it: states, verification, waivers (CONTRACT 6)."""
+"""Staff decisions about submissions and their effects: states, verification, waivers (CONTRACT 6)."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Desk:
-    """A studio with a form and a member, seen by its staff and by visitors."""
+    """A studio with a form and a member, as used by its staff and by visitors."""
 
     def __init__(self, runtime: Runtime, connection: Any, studio_id: UUID, form: UUID) -> None:
         self.runtime, self.connection, self.studio_id, self.form = runtime, connection, studio_id, form
@@ -157,7 +157,7 @@ async def test_one_per_email_also_at_once(desk: Desk) -> None:
 
 
 async def test_an_unverified_submission_has_no_member_whoever_writes_it(desk: Desk) -> None:
-    """A process of the version before links by email alone, and knows nothing of verification."""
+    """A process of the previous release links submissions by email alone and does not know verification."""
     member = await desk.member(f"{uuid4().hex}@example.com")
     old = await insert(
         desk.connection,

@@ -1,4 +1,4 @@
-"""Uploads whose COMMIT gets no answer: the row may be there or not, and a row must never be without its file."""
+"""Uploads whose COMMIT gets no answer: the row may or may not exist, and a row must never be without its file."""
 
 import asyncio
 import os
@@ -63,7 +63,7 @@ class World:
         return [path for path in (self.site.data / "uploads").rglob("*") if path.is_file()]
 
     async def assert_whole(self) -> None:
-        """Every row has its file."""
+        """Check that every row has its file."""
         for row in await self.rows():
             assert self.folder.find(row["studio_id"], row["stored_name"]).read_bytes() == PDF
 
@@ -149,7 +149,7 @@ async def test_a_certain_failure_leaves_no_file(world: World) -> None:
 
 
 async def test_a_file_that_cannot_be_moved_is_kept_where_it_is(world: World) -> None:
-    """A full disk after the commit: the row is there, so the file has to stay."""
+    """The disk is full after the commit: the row exists, so the file must stay."""
     (world.site.data / "uploads").mkdir(mode=0o700, exist_ok=True)
     (world.site.data / "uploads" / world.site.studio["id"]).write_text("in the way of a folder")
     assert (await world.by_api("no-place-to-move-to")).status_code == 201

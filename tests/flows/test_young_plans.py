@@ -1,4 +1,4 @@
-"""Plans are made once a connection, perhaps while the tables were empty: they must not read all of what came since."""
+"""Plans are made once per connection, perhaps on empty tables: they must not scan the tables once these have grown."""
 
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -99,7 +99,7 @@ async def cancel(connection: Connection, studio: BookingStudio, access: Access) 
 async def test_a_booking_its_event_and_its_cancellation(studio: BookingStudio) -> None:
     access = replace(studio.access, credential_id=studio.key.split("_")[2])
     database = Database(str(studio.door.app._runtime.settings.database_url), 1)
-    await studio.door.connection.execute("analyze")  # now it is known that the tables are small
+    await studio.door.connection.execute("analyze")  # now the planner knows that the tables are small
     async with database.connection() as connection:
         for grown in (False, True):
             if grown:
