@@ -1,4 +1,4 @@
-"""Whole PostgreSQL clusters of a test's own, with the embedded programs: a primary and its standby."""
+"""Separate PostgreSQL clusters for a test, run with the embedded programs: a primary and its standby."""
 
 import os
 import shutil
@@ -70,8 +70,8 @@ class Cluster:
 
 @contextmanager
 def primary_and_standby() -> Iterator[tuple[Cluster, Cluster]]:
-    """Both run. The folders are short ones of their own: a socket's path must be, and the server's account must reach
-    them."""
+    """Yield both, running. Their folders are directly below /tmp: the path of a socket must be short, and the server's
+    account must be able to reach it."""
     base = Path(tempfile.mkdtemp(prefix="sg-", dir="/tmp"))
     base.chmod(0o711)
     primary, standby = Cluster(base / "a"), Cluster(base / "b")

@@ -28,7 +28,7 @@ class Proxy:
         self.cuts = 0
         self.connections = 0
         self.held = asyncio.Event()
-        """Something arrived that is held back because the proxy hangs."""
+        """Set when bytes have arrived that are held back because the proxy hangs."""
         self.is_pooler = False
         self.refused: list[set[str]] = []
 
@@ -47,7 +47,7 @@ class Proxy:
         return f"postgresql://{credentials}@{host}:{self.port}{self._parts.path}?sslmode=disable{query}"
 
     def hang(self) -> None:
-        """Accept connections and bytes, and pass nothing on: a server that is stopped, not dead."""
+        """Accept connections and bytes but forward nothing, like a server that is suspended, not dead."""
         self._flowing.clear()
         self.held.clear()
 
@@ -85,7 +85,7 @@ class Proxy:
         try:
             await self._serve(reader, writer)
         except asyncio.CancelledError:
-            pass  # by close()
+            pass  # cancelled by close()
         finally:
             self._clients.discard(writer)
             writer.transport.abort()
@@ -110,7 +110,7 @@ class Proxy:
             server_writer.transport.abort()
 
     async def _startup(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes | None:
-        """The first message, unless the client asks for too much: PgBouncer refuses parameters it does not know."""
+        """Return the first message, or None if it is refused: PgBouncer refuses parameters that it does not know."""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             header = await reader.readexactly(4)
             body = await reader.readexactly(struct.unpack("!i", header)[0] - 4)
@@ -153,7 +153,7 @@ class Proxy:
         with contextlib.suppress(ConnectionError):
             while chunk := await server.read(65_536):
                 if cut.is_set():
-                    return  # the server has executed it, and the client never hears of it
+                    return  # the server has executed it, but the client gets no answer
                 await self._gate()
                 client.write(chunk)
                 await client.drain()

@@ -1,4 +1,4 @@
-"""The pool of connections: its bounds, its order, and what it does with connections that nobody should get."""
+"""The connection pool: its bounds, its queueing order, and how it discards unusable connections."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -71,7 +71,7 @@ async def gone(watcher: "asyncpg.Connection[asyncpg.Record]", backend_id: int) -
 
 
 async def noticed(pool: Database, killed: set[int]) -> None:
-    """Until the idle connections know that their backends are gone."""
+    """Wait until the idle connections have noticed that their backends are gone."""
     idle = [connection for connection in pool._idle if connection.get_server_pid() in killed]
     async with asyncio.timeout(10):
         while not all(connection.is_closed() for connection in idle):
@@ -142,7 +142,7 @@ async def test_waiters_are_served_in_their_order(pool: Database) -> None:
 
 
 async def test_a_newcomer_does_not_overtake_who_waits(pool: Database) -> None:
-    """Also not one that arrives in the very moment of the release, such as the one that has just released."""
+    """Not even one that arrives at the moment of the release, such as the task that has just released."""
     held = [await pool.acquire() for _ in range(2)]
     served: list[str] = []
 
@@ -160,7 +160,7 @@ async def test_a_newcomer_does_not_overtake_who_waits(pool: Database) -> None:
 
 
 async def test_who_waits_is_not_starved_by_a_busy_one(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks that use the pool again and again leave room for one that asks once."""
+    """Tasks that use the pool in a loop do not starve one that needs it once."""
     monkeypatch.setattr(database, "ACQUIRE_SECONDS", 0.5)
     stop = False
 
@@ -192,7 +192,7 @@ async def test_waiting_ends_as_overloaded(pool: Database, monkeypatch: pytest.Mo
 
 
 async def test_who_would_wait_in_vain_is_told_at_once(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After somebody did, for a while; as many as there are connections may wait all the same, so that none is idle."""
+    """For a while after a time-out; as many tasks as there are connections may still wait, so that none is idle."""
     monkeypatch.setattr(database, "ACQUIRE_SECONDS", 0.1)
     held = [await pool.acquire() for _ in range(2)]
     with pytest.raises(OverloadedError):
@@ -213,7 +213,7 @@ async def test_who_would_wait_in_vain_is_told_at_once(pool: Database, monkeypatc
 
 
 async def test_the_door_knows_how_long_the_line_is(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those who stand in another line before this one count, but only while there is a line here at all."""
+    """Requests in another queue ahead of this one count, but only while this queue is not empty."""
     monkeypatch.setattr(Pace, "is_in_vain", lambda _pace, ahead: ahead > 3)
     pool.refuse_in_vain(100)
     held = [await pool.acquire() for _ in range(2)]
@@ -223,7 +223,7 @@ async def test_the_door_knows_how_long_the_line_is(pool: Database, monkeypatch: 
     pool.refuse_in_vain(1)
     with pytest.raises(OverloadedError):
         pool.refuse_in_vain(2)
-    waiting.append(asyncio.create_task(pool.acquire()))  # who was let in at the door is not turned away here
+    waiting.append(asyncio.create_task(pool.acquire()))  # a request that was admitted is not rejected here
     await settle()
     assert not waiting[-1].done()
     for connection in held:
@@ -246,7 +246,7 @@ async def test_a_line_that_moves_has_a_pace(pool: Database) -> None:
 
 
 async def test_a_turn_that_nobody_takes_goes_to_the_next(pool: Database) -> None:
-    """The first waiter is cancelled in the moment when its turn comes."""
+    """The first waiter is cancelled at the moment when its turn comes."""
     held = [await pool.acquire() for _ in range(2)]
     first, second = asyncio.create_task(backend(pool)), asyncio.create_task(backend(pool))
     await settle()
@@ -260,7 +260,7 @@ async def test_a_turn_that_nobody_takes_goes_to_the_next(pool: Database) -> None
 
 @pytest.mark.parametrize("moment", range(6))
 async def test_cancelled_waiters_leak_nothing(pool: Database, moment: int) -> None:
-    """Whenever a waiter is cancelled, the pool keeps its size and everybody else is served."""
+    """At whatever moment a waiter is cancelled, the pool keeps its size and all other waiters are served."""
     held = [await pool.acquire() for _ in range(2)]
     waiting = [asyncio.create_task(backend(pool)) for _ in range(6)]
     for _ in range(moment):
@@ -276,7 +276,7 @@ async def test_cancelled_waiters_leak_nothing(pool: Database, moment: int) -> No
     assert pool._open == len(pool._idle) <= 2
 
 
-# Connections that nobody should get
+# Connections that must not be reused
 
 
 async def test_what_was_cancelled_in_a_statement_is_not_handed_on(
@@ -327,7 +327,7 @@ async def test_a_transaction_that_fails_rolls_back_and_goes_on(
 async def test_a_failure_that_is_passed_over_is_no_success(
     pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    """PostgreSQL answers such a commit with a rollback, and says nothing else."""
+    """PostgreSQL answers such a commit with a rollback, and with no error."""
     await watcher.execute("create table passed_over (number integer)")
     first = await backend(pool)
 
@@ -355,7 +355,7 @@ async def test_what_fails_at_the_commit_is_told(pool: Database, watcher: "asyncp
 async def test_a_backend_killed_in_a_transaction(
     pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]", error: Exception | None
 ) -> None:
-    """Before the commit, and before the rollback of something that failed for another reason."""
+    """Before the commit, and before the rollback of a transaction that failed for another reason."""
 
     async def interrupted() -> None:
         async with pool.transaction() as connection:
@@ -373,7 +373,7 @@ async def test_a_backend_killed_in_a_transaction(
 async def test_who_is_cancelled_in_a_statement_leaves_no_lock(
     url: str, watcher: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    """The statement would go on for a minute, and so would the lock."""
+    """Otherwise the statement would run for a minute, and hold the lock as long."""
     pool = Database(url, 1, statement_timeout="0")
     await watcher.execute("create table held as select 1 as number")
 
@@ -460,7 +460,7 @@ async def test_a_killed_backend_under_a_statement(
 
 
 async def test_all_backends_killed_under_load(pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Some requests fail with the one error that doors know; soon after, none does."""
+    """Some requests fail with the one error that front ends handle; soon after, none does."""
 
     async def many() -> list[object]:
         return await asyncio.gather(*(backend(pool) for _ in range(50)), return_exceptions=True)
@@ -531,7 +531,7 @@ async def test_a_deadlock(pool: Database) -> None:
 async def test_a_migration_under_a_prepared_statement(
     pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    """In a transaction the driver cannot prepare it anew by itself."""
+    """Inside a transaction, the driver cannot prepare it again on its own."""
 
     async def read() -> object:
         async with pool.transaction() as connection:
@@ -552,7 +552,7 @@ async def test_a_migration_under_a_prepared_statement(
 
 
 async def test_closing(url: str, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """What is idle goes at once, what is in use when it comes back, and nothing is given out any more."""
+    """Idle connections are closed at once, those in use on release, and no more are handed out."""
     pool = Database(url, 2)
     held = await pool.acquire()
     idle = await backend(pool)

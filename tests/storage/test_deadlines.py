@@ -1,4 +1,4 @@
-"""A server that hangs, dies or loses the answer to a COMMIT: what callers are told, and what the pool does."""
+"""A server that hangs, dies or loses the answer to a COMMIT: the error that callers get, and what the pool does."""
 
 import asyncio
 import socket
@@ -30,7 +30,7 @@ async def proxy(url: str) -> AsyncIterator[Proxy]:
 
 @pytest.fixture
 async def pool(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
-    """Its timer never fires by itself: the tests tick, so that they depend on no time."""
+    """Yield a pool whose timer is driven by the tests (``tick``), so that they do not depend on real time."""
     made = Database(proxy.url, 3)
     monkeypatch.setattr(deadlines, "TICK_SECONDS", 86_400.0)
     yield made
@@ -113,7 +113,7 @@ async def test_the_edges_of_a_transaction_have_the_deadline_too(pool: Database, 
 
 
 async def test_who_is_cancelled_on_a_hung_server_ends_too(pool: Database, proxy: Proxy) -> None:
-    """The driver first wants to cancel the statement, at the same hung server."""
+    """The driver first tries to cancel the statement, on the same hung server."""
     await warm(pool)
     started = asyncio.Event()
 
@@ -136,7 +136,7 @@ async def test_who_is_cancelled_on_a_hung_server_ends_too(pool: Database, proxy:
 
 
 async def test_work_that_goes_on_is_not_ended(pool: Database) -> None:
-    """However long a transaction takes: what counts is the single statement."""
+    """The deadline applies to each statement, however long the transaction takes."""
     async with pool.transaction() as connection:
         for _ in range(3 * patience(pool)):
             tick(pool, 1)
@@ -158,7 +158,7 @@ async def test_the_timer_runs_while_a_connection_is_open(url: str) -> None:
 
 
 async def test_a_hung_server_is_noticed_by_the_timer(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody ticks here."""
+    """Here the real timer runs."""
     monkeypatch.setattr(deadlines, "TICK_SECONDS", 0.01)
     pool = Database(proxy.url, 1)
     await backend(pool)
@@ -239,7 +239,7 @@ async def test_the_kernel_notices_a_dead_peer(pool: Database) -> None:
 
 
 async def test_the_driver_counts_statements(pool: Database) -> None:
-    """The one private number of the driver that the deadline depends on."""
+    """Checks the one private counter of the driver that the deadline depends on."""
     connection: Connection = await pool.acquire()
     sent = [driver.statements_sent(connection)]
     for statement in ("select 1", "begin", "commit"):

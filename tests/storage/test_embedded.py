@@ -1,4 +1,4 @@
-"""The embedded server, with real processes: every test starts servers of its own and leaves none behind."""
+"""The embedded server, with real processes: every test starts its own servers and leaves none running."""
 
 import asyncio
 import json
@@ -97,13 +97,13 @@ def kill(pid: int) -> None:
 
 
 def kill_postmaster(server: EmbeddedPostgres) -> None:
-    """And wait until nobody listens: a child that it had just made holds its socket for a moment longer."""
+    """Kill it and wait until nothing listens: a child forked just before holds the socket for a moment longer."""
     kill(pid_of(server.folder))
     until(lambda: not server.running())
 
 
 def end_leftovers(folder: Path) -> None:
-    """What a failed test leaves: the processes whose working folder is the cluster."""
+    """End the processes that a failed test leaves running: those whose working folder is the cluster."""
     for process in psutil.process_iter():
         try:
             if Path(process.cwd()) == folder / "postgres":
@@ -131,14 +131,14 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def folder(empty: Path, template: Path) -> Path:
-    """A folder with a cluster. As root, the copy belongs to root: as a backup does that root has copied back."""
+    """Return a folder with a cluster. Run as root, the copy belongs to root, like a backup that root has restored."""
     shutil.copytree(template, empty / "postgres")
     return empty
 
 
 @pytest.fixture
 def bystander(template: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of the server's own account that has nothing to do with it."""
+    """Yield an unrelated process that runs under the server's account."""
     owner = template.stat().st_uid if AS_ROOT else None
     process = subprocess.Popen(["sleep", "600"], user=owner, cwd="/")
     yield process
@@ -273,7 +273,7 @@ def test_pid_file_that_names_an_unrelated_process(folder: Path, bystander: subpr
 
 
 def test_a_socket_of_somebody_else_is_no_server(folder: Path, bystander: subprocess.Popen[bytes]) -> None:
-    """As when a killed server's last child still holds the socket, and the pid has become another process's."""
+    """As when the last child of a killed server still holds the socket, and another process has got the pid."""
     write_pid_file(folder, bystander.pid)
     with socket.socket(socket.AF_UNIX) as held:
         held.bind(str(folder / "postgres" / ".s.PGSQL.5432"))
@@ -323,7 +323,7 @@ def test_start_waits_for_backends_that_outlive_the_postmaster(folder: Path) -> N
 
 
 class Impatient(EmbeddedPostgres):
-    """Interrupted as soon as the server exists: it does not listen yet."""
+    """Is interrupted as soon as the server process exists, before it listens."""
 
     def running(self) -> bool:
         if self._process is not None:
@@ -433,7 +433,7 @@ def test_failed_start_shows_the_log_and_leaves_nothing(folder: Path) -> None:
 @only_root
 @pytest.mark.parametrize("existing", [True, False])
 def test_root_works_below_a_closed_folder_and_leaves_it_closed(tmp_path: Path, template: Path, existing: bool) -> None:
-    """As in /root: the server's account cannot walk to its own cluster."""
+    """As in /root: the server's account cannot traverse the path to its own cluster."""
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     modes = {parent: parent.stat().st_mode for parent in (closed, tmp_path)}
@@ -523,7 +523,7 @@ def server_log(folder: Path) -> programs.ServerLog:
 
 @contextmanager
 def earlier_release(folder: Path) -> Iterator[EmbeddedPostgres]:
-    """The server as it was started when the service was the superuser, with objects of its."""
+    """Yield a server as earlier releases started it, with the service as superuser, and with objects that it owns."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedded, "ROLE", "studiogate")
         patch.setattr(embedded, "ACCESS", "local all all trust")

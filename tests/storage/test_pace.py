@@ -1,4 +1,4 @@
-"""How long whoever joins a line would wait, told from how quickly it moves."""
+"""The expected waiting time in a queue, estimated from how fast it moves."""
 
 from collections.abc import Iterator
 
@@ -50,7 +50,7 @@ def test_it_follows_what_happens(time: Time) -> None:
 
 
 def test_what_is_idle_is_not_slow(time: Time) -> None:
-    """Between the last one who waited and the next first one, nobody waited: that says nothing of the pace."""
+    """The time in which nothing waited does not count towards the pace."""
     pace = Pace()
     move(pace, time, 0.001)
     pace.step(others_wait=False)

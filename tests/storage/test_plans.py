@@ -1,7 +1,7 @@
-"""Every partner read runs along an index: no scan of a table, no sort of more than a few pages, in every shape.
+"""Every partner read uses an index: no table scan and no sort of more than a few pages, with any set of filters.
 
-The statements are caught on their way to PostgreSQL and explained with their own values, once planned for these
-values and once as the generic plan that a long-lived connection ends up with.
+The statements are intercepted before they reach PostgreSQL and explained with their own values, once with a custom
+plan and once with the generic plan that a long-lived connection ends up with.
 """
 
 import itertools
@@ -28,9 +28,9 @@ pytestmark = pytest.mark.anyio
 
 LIMIT = 50
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
-# Tables that are a handful of rows by nature: reading all of one is the best plan there is.
+# Tables that never have more than a few rows: a sequential scan is the best plan.
 TINY = {"studios", "locations"}
-# So many pages a range may be sorted, so many may be looked at: beyond that it grows with the studio.
+# How many pages of rows may be sorted and read per range; with more, the cost grows with the studio.
 SORTED, LOOKED_AT = 5, 10
 
 FILL = """
@@ -206,30 +206,30 @@ def nodes(plan: dict[str, Any], parents: tuple[dict[str, Any], ...] = ()) -> Ite
 
 
 def rows(node: dict[str, Any]) -> float:
-    """The rows that a node made, over all its loops."""
+    """Return the number of rows that a node produced, over all its loops."""
     return float(node["Actual Rows"]) * float(node["Actual Loops"])
 
 
 def looked_at(node: dict[str, Any]) -> float:
-    """The rows that a scan touched, the ones it threw away included."""
+    """Return the number of rows that a scan read, including those it filtered out."""
     thrown = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
     return rows(node) + float(thrown) * float(node["Actual Loops"])
 
 
 def scans(explained: Explained) -> list[str]:
-    """Tables that are read whole."""
+    """Return the sequential scans of a plan."""
     found = [node for node, _ in nodes(explained.plan) if node["Node Type"] == "Seq Scan"]
     return [f"seq scan of {node['Relation Name']}" for node in found if node["Relation Name"] not in TINY]
 
 
 def sorts(explained: Explained, ranges: int) -> list[str]:
-    """Sorts of more than a few pages."""
+    """Return the sorts of more than a few pages."""
     found = [rows(node["Plans"][0]) for node, _ in nodes(explained.plan) if node["Node Type"] == "Sort"]
     return [f"sort of {count:.0f} rows" for count in found if count > SORTED * (LIMIT + 1) * ranges]
 
 
 def long_looks(explained: Explained, ranges: int) -> list[str]:
-    """Scans that read far more than they return, index or not."""
+    """Return the scans that read far more rows than they return, with or without an index."""
     found = [
         (node.get("Index Name") or node["Relation Name"], looked_at(node))
         for node, _ in nodes(explained.plan)
@@ -253,7 +253,7 @@ class Large:
         return Access(self.studio_id, "plans", frozenset(Scope), places)
 
     async def row(self, table: str, where: str = "true", order: str = "created_at") -> Any:
-        """One in the middle of the large studio's rows."""
+        """Return a row from the middle of the large studio's rows."""
         return await self.recorder.connection.fetchrow(
             f"select * from {table} where studio_id = $1 and {where} order by {order}, 1, 2 offset "
             f"(select count(*) / 2 from {table} where studio_id = $1 and {where}) limit 1",
@@ -262,7 +262,7 @@ class Large:
 
 
 async def _fill(connection: Any) -> None:
-    """Indexes are made anew over the full tables: that takes half the time of feeding them row by row."""
+    """Fill the tables and rebuild their indexes afterwards: that takes half the time of inserting row by row."""
     plain = await connection.fetch(
         "select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition from pg_index i"
         " join pg_class t on t.oid = i.indrelid where t.relnamespace = 'public'::regnamespace"
@@ -290,7 +290,7 @@ async def test_the_fill_is_large(large: Large) -> None:
         assert await large.recorder.connection.fetchval(count, large.studio_id) >= least
 
 
-# What is asked: every list in every shape of its filters, restricted and not, from the start and from the middle.
+# The reads: every list with every combination of filters, restricted and not, from the start and from the middle.
 
 LATELY, LONG_AGO = NOW - timedelta(days=2), NOW - timedelta(days=3000)
 
@@ -314,10 +314,10 @@ async def explain(
     changes: bool = False,
     changed: int = 0,
 ) -> list[str]:
-    """The faults of one list in one shape, for an unrestricted key and for one with three locations.
+    """Return the faults of one list with these filters, for an unrestricted key and for one with three locations.
 
-    With ``changes`` the number of changes is the bound, and that is the partner's choice: only whole tables count.
-    ``changed`` is that number where it is known: so many rows may be looked at and sorted.
+    With ``changes`` the bound is the number of changes, which the partner chooses: only table scans are faults.
+    ``changed`` is that number if it is known: this many rows may be read and sorted.
     """
     found = []
     for restricted, start in itertools.product((0, 3), (None, cursor)):
@@ -438,7 +438,7 @@ async def test_changes_need_no_whole_table(large: Large) -> None:
 
 
 async def test_recent_changes_are_found_without_reading_the_past(large: Large) -> None:
-    """What a partner asks every minute: a few hundred changes among tens of thousands of rows."""
+    """A partner's poll every minute: a few hundred changes among tens of thousands of rows."""
     found = []
     for table, where, function, arguments in changing(large, LATELY):
         row = await large.row(table, where)
@@ -481,7 +481,7 @@ async def test_single_rows(large: Large) -> None:
 
 
 async def test_what_a_booking_looks_at(large: Large) -> None:
-    """The reads of the booking flow, and the lookup of a key: one row each, along an index."""
+    """The reads of the booking flow, and the lookup of a key: one row each, by an index."""
     recorder, access = large.recorder, large.access(0)
     recorder.plans.clear()
     booking = await large.row("bookings", "status = 'confirmed' and start_time > now()")
@@ -499,7 +499,7 @@ async def test_what_a_booking_looks_at(large: Large) -> None:
 
 
 async def test_the_check_finds_a_missing_index(large: Large) -> None:
-    """The check of the check: without its index a list is scanned or sorted, and that is seen."""
+    """Verifies the checks: without its index a list is scanned or sorted, and that is reported."""
     lead, connection = await large.row("leads"), large.recorder.connection
     async with connection.transaction():
         await connection.execute("drop index leads_list")

@@ -1,4 +1,4 @@
-"""Several servers, hung ones, standbys and poolers: which one is used, and what is said of the others."""
+"""Several servers, hung servers, standbys and poolers: which one is used, and what is reported about the others."""
 
 import asyncio
 import socket
@@ -113,7 +113,7 @@ def test_libpqs_options_are_taken(option: str) -> None:
     assert settings.load(database_url=f"postgresql://u@one,two/name?{option}").database_url
 
 
-# Servers that take no writes
+# Servers that do not accept writes
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ async def test_a_standby_alone_is_no_server(clusters: tuple[Cluster, Cluster]) -
 
 
 async def test_readiness_asks_the_server_itself(clusters: tuple[Cluster, Cluster]) -> None:
-    """Also where the URL says that any server will do."""
+    """Also if the URL allows any server."""
     pool = Database(clusters[1].url + "&target_session_attrs=any", 1)
     assert await health.problem(pool) == "database read-only"
     await pool.close()
@@ -179,7 +179,7 @@ async def _a_key(url: str) -> str:
 
 
 async def _wait_for_copy(primary: Cluster, standby: Cluster) -> None:
-    """Until the standby has all that the primary has."""
+    """Wait until the standby has replayed everything from the primary."""
     source, copy = await asyncpg.connect(primary.url), await asyncpg.connect(standby.url)
     written = await source.fetchval("select pg_current_wal_lsn()::text")
     while not await copy.fetchval("select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", written):
@@ -244,7 +244,7 @@ async def _is_there(pool: Database, table: str) -> bool:
 
 
 async def test_a_listener_leaves_a_server_that_hangs(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A listener sends nothing by itself, so it has to ask."""
+    """A listener sends nothing on its own, so it must probe the server."""
     monkeypatch.setattr(notifications, "PROBE_SECONDS", 0.01)
     monkeypatch.setattr(notifications, "PROBE_ANSWER_SECONDS", 0.05)
     monkeypatch.setattr(notifications, "AGAIN_SECONDS", 0.01)
@@ -283,7 +283,7 @@ async def test_a_pooler_without_our_settings_is_explained(proxy: Proxy) -> None:
 
 
 async def test_a_pooler_with_our_settings_is_used(proxy: Proxy, connection: Connection) -> None:
-    """As the explanation says, but for this database alone: the role belongs to all tests."""
+    """Set as the explanation says, but for this database only: all tests share the role."""
     proxy.is_pooler = True
     name = await connection.fetchval("select current_database()")
     for setting, value in SESSION.items():
@@ -296,7 +296,7 @@ async def test_a_pooler_with_our_settings_is_used(proxy: Proxy, connection: Conn
 
 @pytest.mark.parametrize("statement", ["execute nothing", "prepare twice as select 1"])
 async def test_a_pooler_that_mixes_sessions_is_explained(database_url: str, statement: str) -> None:
-    """What PostgreSQL says when consecutive statements reach different sessions."""
+    """Provokes the errors of PostgreSQL when consecutive statements reach different sessions."""
     pool = Database(database_url, 2)
 
     async def mixed() -> None:

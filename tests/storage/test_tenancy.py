@@ -1,4 +1,4 @@
-"""No stored row can reference a row of another studio: read from PostgreSQL's catalog, and tried."""
+"""No stored row can reference a row of another studio: checked in PostgreSQL's catalog, and by trying."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -13,12 +13,12 @@ from tests.seed import NOON, Studio, insert, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 
-# The whole list of exceptions. The address of a hosted page names the studio by its slug; a key names its credential.
+# All exceptions. The URL of a hosted page identifies the studio by its slug; a key contains its credential's id.
 WITHOUT_STUDIO = {"schema_migrations", "deployment"}
 GLOBALLY_UNIQUE = {"studios_slug_key", "credentials_id_key"}
-# Ids that no foreign key checks: an array (who makes a key checks it, and every read compares it inside the studio).
+# Ids that no foreign key checks: an array (checked when a key is created, and compared within the studio by reads).
 UNCHECKED_REFERENCES = {("credentials", "location_ids")}
-MUTANTS = 30  # at least that many foreign keys were tried when this was written
+MUTANTS = 30  # at least this many foreign keys are tried
 
 TABLES = """
     select c.relname as name, a.attname is not null as tenanted, coalesce(a.attnotnull, false) as required
@@ -135,8 +135,8 @@ async def test_every_reference_has_its_foreign_key(two: Two) -> None:
 
 
 async def test_no_row_can_reference_another_studio_s(two: Two) -> None:
-    """Every foreign key, tried: a row of the north pointed at a row of the south."""
-    # A submission that is not verified is stored without its member, whatever was written.
+    """Tries every foreign key: a row of studio "north" is pointed at a row of studio "south"."""
+    # An unverified submission is stored without a member, whatever the statement says.
     await two.connection.execute("update form_submissions set verified = true")
     tried, empty = [], []
     for row in await two.connection.fetch(FOREIGN):
@@ -161,7 +161,7 @@ async def test_no_row_can_reference_another_studio_s(two: Two) -> None:
 
 
 async def test_no_row_can_move_to_another_studio(two: Two) -> None:
-    """A row with a parent in its own studio cannot be given to another one."""
+    """The studio of a row with a parent cannot be changed."""
     for row in await two.connection.fetch(FOREIGN):
         if row["columns"] == ["studio_id"]:
             continue
@@ -175,7 +175,7 @@ async def test_no_row_can_move_to_another_studio(two: Two) -> None:
 
 
 async def test_the_same_id_in_two_studios_stays_two_rows(connection: Any) -> None:
-    """Ids are unique a studio, not in the world: one studio can neither collide with another nor find out about it."""
+    """Ids are unique per studio, not globally: a studio can neither collide with another nor detect its rows."""
     studios = [await seed_studio(connection, name) for name in ("north", "south")]
     shared = uuid4()
     for studio in studios:

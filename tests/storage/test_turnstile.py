@@ -1,4 +1,4 @@
-"""The line in front of a row: in order, so many at once, and nothing is left of it afterwards."""
+"""The queue for a contended row: ordered, with a concurrency limit, and removed when it is empty."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Visitors:
-    """Everybody who went through, in their order, and who is inside until told to leave."""
+    """The tasks that got their turn, in order; each keeps its turn until its ``leave`` event is set."""
 
     def __init__(self, line: Turnstile) -> None:
         self.line = line
@@ -32,7 +32,7 @@ class Visitors:
 
 
 async def settle() -> None:
-    """Let everybody go as far as they can."""
+    """Let all tasks run until they block."""
     for _ in range(10):
         await asyncio.sleep(0)
 
@@ -74,7 +74,7 @@ async def test_who_gives_up_leaves_the_line() -> None:
 
 
 async def test_a_turn_that_nobody_takes_goes_to_the_next() -> None:
-    """Given at the very moment at which who waited for it gives up."""
+    """The turn is granted at the moment when the waiting task gives up."""
     visitors, row_id = Visitors(Turnstile()), uuid4()
     held = [visitors.line.turn(row_id) for _ in range(AT_ONCE)]
     for turn in held:
@@ -131,7 +131,7 @@ async def test_who_would_wait_too_long_is_told_at_once(monkeypatch: pytest.Monke
 
 
 async def test_a_line_has_its_own_pace() -> None:
-    """Also where the last one of it failed."""
+    """The queue is removed also if its last task was cancelled."""
     visitors, row_id = Visitors(Turnstile()), uuid4()
     visits = [visitors.send(number, row_id) for number in range(6)]
     for number in range(5):
