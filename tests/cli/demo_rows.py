@@ -1,4 +1,4 @@
-"""The demo studio at a few awkward moments, and ways to look at its rows."""
+"""The demo studio at a few difficult dates, and functions to read its rows."""
 
 from collections import defaultdict
 from datetime import UTC, datetime

@@ -15,7 +15,7 @@ from tests.serving import wait_for
 
 
 class Server:
-    """Answers every request with ``body`` once ``released``; ``/early`` at once, ``/read`` when its body is there."""
+    """Answers every request with ``body`` once ``released``; ``/early`` at once, ``/read`` after reading the body."""
 
     def __init__(self, *, keep_alive: float = 60.0, body: bytes = b"answered") -> None:
         self.body = body
@@ -32,7 +32,7 @@ class Server:
             lifespan="off",
             access_log=False,
             log_config=None,
-            timeout_keep_alive=keep_alive,  # type: ignore[arg-type]  # tests want parts of a second
+            timeout_keep_alive=keep_alive,  # type: ignore[arg-type]  # tests use fractions of a second
             timeout_graceful_shutdown=1,
         )
         self.server = uvicorn.Server(config)
@@ -60,7 +60,7 @@ class Server:
 
     @property
     def connection(self) -> BoundedProtocol:
-        """The only one."""
+        """Return the only connection."""
         wait_for(lambda: len(self.connections) == 1, 30, "there is no connection")
         return self.connections[0]
 
@@ -80,7 +80,7 @@ class Server:
 
 
 def _held(connection: BoundedProtocol) -> int:
-    """Bytes of bodies, and what is not parsed yet."""
+    """Return how many bytes the connection holds: bodies, and input that is not parsed yet."""
     return len(connection._unparsed) + sum(len(cycle.body) for cycle, _ in connection.pipeline)
 
 
@@ -96,7 +96,7 @@ def connected(server: Server, receive_buffer: int | None = None) -> Iterator[soc
 
 
 def everything(connection: socket.socket) -> bytes:
-    """Until the server closes the connection, by a FIN or a reset."""
+    """Read until the server closes the connection, by a FIN or a reset."""
     received = b""
     try:
         while chunk := connection.recv(65_536):
@@ -107,7 +107,7 @@ def everything(connection: socket.socket) -> bytes:
 
 
 def answers(connection: socket.socket, count: int) -> list[int]:
-    """The statuses of so many answers."""
+    """Read this many responses, and return their status codes."""
     stream, statuses = connection.makefile("rb"), []
     for _ in range(count):
         line = stream.readline()

@@ -1,4 +1,4 @@
-"""Sending SIGTERM or SIGINT to a command at a step that can be observed from outside, and finding what it left."""
+"""Send SIGTERM or SIGINT to a command at an observable step, and find the processes that it left running."""
 
 import fcntl
 import itertools
@@ -21,7 +21,7 @@ Step = Callable[[psutil.Process, Path], bool]
 
 
 def family(process: psutil.Process, folder: Path) -> list[psutil.Process]:
-    """Its descendants, and whoever works on its folder: PostgreSQL's own processes among them."""
+    """Return its descendants, and all processes that use its folder, including PostgreSQL's."""
     found = {each.pid: each for each in process.children(recursive=True)} if process.is_running() else {}
     for each in psutil.process_iter():
         try:
@@ -46,7 +46,7 @@ def runs(program: str) -> Step:
 
 
 def takes_signals(process: psutil.Process, _folder: Path) -> bool:
-    """From here on they are ours: before, Python dies of them, and nothing has been started."""
+    """Return whether our signal handlers are installed: before that, a signal ends Python, and nothing is started."""
     caught = next(line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if "SigCgt" in line)
     return bool(int(caught.split()[1], 16) & (1 << (signal.SIGTERM - 1)))
 
@@ -56,7 +56,7 @@ def exists(name: str) -> Step:
 
 
 def imports_libraries(process: psutil.Process, _folder: Path) -> bool:
-    """One of the first libraries is loaded, and there are many more."""
+    """Return whether one of the first libraries is loaded; many more follow."""
     return "pydantic_core" in Path(f"/proc/{process.pid}/maps").read_text()
 
 
@@ -82,14 +82,14 @@ STEPS = {
 
 @contextmanager
 def place() -> Iterator[Path]:
-    """Not pytest's own folder: any other run of pytest makes its parent private again, and as root the server runs as
-    another user."""
+    """Yield a new folder outside pytest's: every run of pytest makes that parent private, and under root the server
+    runs as another user."""
     with tempfile.TemporaryDirectory(prefix="studiogate-stopping-") as folder:
         yield Path(folder)
 
 
 class Started:
-    """A command on the data folder of a place, as a shell starts it. At the end nothing of it is left."""
+    """A command on the data folder of a place, started as from a shell. On exit all its processes are ended."""
 
     def __init__(self, place: Path, *arguments: str, stdout: int | None = None) -> None:
         self.folder, self._log = place / "data", place / "log"
@@ -100,7 +100,7 @@ class Started:
                 stdout=output if stdout is None else stdout,
                 stderr=subprocess.STDOUT if stdout is None else output,
                 start_new_session=True,
-                # Whoever runs the tests in the background of a script ignores SIGINT, and children inherit that.
+                # When a script runs the tests in the background, SIGINT is ignored, and children inherit that.
                 preexec_fn=_take_interrupts,
             )
 
@@ -117,11 +117,11 @@ class Started:
         return self._log.read_text()
 
     def left(self) -> list[psutil.Process]:
-        """The processes that it has started, or that work on its folder."""
+        """Return the processes that it started or that use its folder."""
         return family(self.process, self.folder)
 
     def reach(self, step: Step) -> None:
-        """Wait until it is at this step, or has ended by itself."""
+        """Wait until it has reached this step, or has ended on its own."""
         wait_for(
             lambda: self._ended() or step(self.process, self.folder), 60, lambda: f"it never came to it: {self.log}"
         )

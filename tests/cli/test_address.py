@@ -1,4 +1,4 @@
-"""Where links lead."""
+"""The base address of links."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The server on real connections: neither long heads nor slow ones hold it up for long, and answers leave whole."""
+"""The server on real connections: long or slow heads do not hold it up for long, and responses are sent whole."""
 
 import contextlib
 import gc
@@ -53,7 +53,7 @@ def post(key: str, size: int) -> bytes:
 
 
 def answer(connection: socket.socket) -> bytes:
-    """One answer, whole; nothing where the connection has ended."""
+    """Read one whole response; return nothing if the connection has ended."""
     received = b""
     while b"\r\n\r\n" not in received:
         chunk = connection.recv(65_536)
@@ -69,7 +69,7 @@ def answer(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("size", [1_000, 64 * 1024, 70_000, 200_000, 500_000, MAXIMUM_BODY])
 def test_a_long_body_is_no_long_head(server: tuple[int, str], connection: socket.socket, size: int) -> None:
-    """However much of it arrives in one piece, and again on the same connection."""
+    """However much of it arrives in one read, and also later on the same connection."""
     for _ in range(3):
         connection.sendall(post(server[1], size))
         assert b'"validation_error"' in answer(connection)
@@ -77,7 +77,7 @@ def test_a_long_body_is_no_long_head(server: tuple[int, str], connection: socket
 
 @pytest.mark.parametrize("size", [1_000, 500_000])
 def test_nothing_of_a_body_is_kept(server: tuple[int, str], connection: socket.socket, size: int) -> None:
-    """The connection stays open, and what belongs to its last request with it: people's names must not."""
+    """The connection stays open and keeps state of its last request, which must not include personal data."""
     connection.sendall(post(server[1], size))
     assert b" 422 " in answer(connection)
     exchanges = [each for each in gc.get_objects() if isinstance(each, RequestResponseCycle)]
@@ -87,7 +87,7 @@ def test_nothing_of_a_body_is_kept(server: tuple[int, str], connection: socket.s
 def test_a_long_head_is_refused(connection: socket.socket) -> None:
     connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
     line, sent = b"X-More: " + b"x" * 1000 + b"\r\n", 0
-    with contextlib.suppress(OSError):  # reset or broken pipe, as the kernel likes
+    with contextlib.suppress(OSError):  # reset or broken pipe, depending on the kernel
         for _ in range(500):
             connection.sendall(line)
             sent += len(line)
@@ -97,7 +97,7 @@ def test_a_long_head_is_refused(connection: socket.socket) -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"GET /", b"GET /livez HTTP/1.1\r\nHost: x\r\nX-More: "])
 def test_a_slow_head_is_not_waited_for(connection: socket.socket, sent: bytes) -> None:
-    """Nor one that goes on for ever, a letter at a time."""
+    """Nor is one that arrives one byte at a time, without end."""
     connection.sendall(sent)
     started = time.monotonic()
     connection.settimeout(0.1)
@@ -107,7 +107,7 @@ def test_a_slow_head_is_not_waited_for(connection: socket.socket, sent: bytes) -
             break
         except TimeoutError:
             connection.sendall(b"x" if sent else b"")
-        except ConnectionResetError:  # it closed just before our last letter
+        except ConnectionResetError:  # it closed just before our last byte
             break
     assert SECONDS * 0.2 < time.monotonic() - started < SECONDS + 10
 
@@ -116,7 +116,7 @@ def test_a_slow_head_later_on_the_connection(connection: socket.socket) -> None:
     whole = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
     connection.sendall(whole)
     assert answer(connection).startswith(b"HTTP/1.1 200")
-    time.sleep(SECONDS * 1.5)  # keep-alive: nothing is owed
+    time.sleep(SECONDS * 1.5)  # idle keep-alive: the timer for heads does not run
     connection.sendall(whole)
     assert answer(connection).startswith(b"HTTP/1.1 200")
     connection.sendall(whole[:10])
@@ -147,7 +147,7 @@ async def ask_directly(url: str, key: str, method: str, path: str, headers: dict
 
 
 def test_a_served_answer_is_the_applications(url: str, server: tuple[int, str]) -> None:
-    """Sent in one piece, an answer has the headers and the bytes that the application gives any server."""
+    """Sent as a single write, a response has the headers and body that the application gives any server."""
     port, key = server
     for method, path, lines in (
         ("GET", "/studio", ()),
@@ -160,7 +160,7 @@ def test_a_served_answer_is_the_applications(url: str, server: tuple[int, str]) 
         ("GET", "/nothing", ()),
     ):
         expected = run(ask_directly(url, key, method, path, dict(line.split(": ") for line in lines)))
-        # A connection for each: what is asked directly can take longer than an idle one is kept.
+        # One connection per request: the direct call can take longer than an idle connection is kept.
         with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
             connection.sendall(get(key, path, *lines, method=method))
             told = http.client.HTTPResponse(connection, method=method)
@@ -189,7 +189,7 @@ def test_the_end_of_a_connection_is_announced(
 
 
 def test_whoever_reads_late_gets_everything(server: tuple[int, str]) -> None:
-    """More answers than the sockets hold: the server waits with the rest, and each comes whole and in its turn."""
+    """More responses than the socket buffers hold: the server pauses, and each response arrives whole and in order."""
     asked = 5_000
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -1,4 +1,4 @@
-"""The keyboard as a person uses it: real commands, real processes."""
+"""The CLI as a person uses it: real commands, real processes."""
 
 import http.client
 import json
@@ -45,7 +45,7 @@ def answer_of(port: int, path: str, key: str | None = None) -> tuple[int, Any]:
 
 
 class Service:
-    """`studiogate up` on a folder of its own, as a person starts it."""
+    """`studiogate up` on its own folder, as a person starts it."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
@@ -153,7 +153,7 @@ def test_metrics_add_up_over_the_workers(service: Service) -> None:
         found = re.search(pattern, answer_of(service.port, "/metrics")[1])
         return float(found[1]) if found else 0
 
-    wait_for(lambda: counted() >= 10, 10, "not every request was counted")  # each is after its answer is on its way
+    wait_for(lambda: counted() >= 10, 10, "not every request was counted")  # counted after the response is sent
     assert counted() == 10
 
 
@@ -296,7 +296,7 @@ def test_a_port_in_use_is_told_at_once(service: Service, tmp_path: Path) -> None
 
 
 def test_a_database_that_does_not_start_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service goes on (and answers 503) while its embedded PostgreSQL cannot be started."""
+    """The service keeps running (and answers 503) while its embedded PostgreSQL cannot be started."""
     monkeypatch.setattr(serve, "AGAIN_SECONDS", 0.0)
     tries = []
 

@@ -1,4 +1,4 @@
-"""What one connection can hold, and how long: queued requests, heads, and a timer on each of its states."""
+"""Limits of one connection in memory and time: queued requests, heads, and a timer for each of its states."""
 
 import contextlib
 import threading
@@ -20,7 +20,7 @@ def post(path: str, length: int, sent: int | None = None) -> bytes:
 
 
 def head_of(size: int) -> bytes:
-    """A request whose head has exactly so many bytes."""
+    """Return a request whose head has exactly this many bytes."""
     begin, end = b"GET /early HTTP/1.1\r\nHost: x\r\n", b"\r\n\r\n"
     lines, left = [], size - len(begin) - len(end)
     while left > 8_000:
@@ -35,7 +35,7 @@ def server() -> Iterator[Server]:
         yield started
 
 
-# What it holds
+# Memory
 
 
 @pytest.mark.parametrize("request_", [GET, post("/", 5), b"\r\n\r\n" + GET], ids=range(3))
@@ -51,7 +51,7 @@ def test_sixteen_requests_are_queued_and_none_is_lost(server: Server, request_: 
 
 
 def test_queued_bodies_are_bounded(server: Server) -> None:
-    """Looked at while each of them is answered."""
+    """Measured while each request is answered."""
     sent = 100
     server.released.set()
     with connected(server) as connection:
@@ -96,7 +96,7 @@ def test_a_head_has_64_kib(server: Server, before: bytes, size: int, status: int
 
 @pytest.mark.parametrize("end", range(6))
 def test_a_head_that_is_cut_near_its_end(server: Server, end: int) -> None:
-    """Wherever the packets are cut: the second head is measured for itself."""
+    """Wherever the packets are split, the second head is measured on its own."""
     server.released.set()
     whole = head_of(40_000) * 2
     cut = 40_000 - 4 + end
@@ -150,7 +150,7 @@ def test_a_head_that_does_not_arrive(server: Server, sent: bytes) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_a_head_that_does_not_arrive_costs_no_answer(server: Server) -> None:
-    """The request before it takes longer than the head may: it is answered, and then the connection ends."""
+    """The request before it takes longer than the head may take: it is answered, then the connection is closed."""
     with connected(server) as connection:
         connection.sendall(GET + GET[:10])
         wait_for(lambda: server.connection._parting is not None, 30, "the head's time is not limited")
@@ -168,11 +168,11 @@ def test_the_rest_of_a_body_after_its_answer(server: Server, sent: int) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_the_rest_of_a_body_that_drips(server: Server) -> None:
-    """The time is for all of it."""
+    """The time limit applies to the whole."""
     with connected(server) as connection:
         connection.sendall(post("/early", 1_000_000_000, 0))
         assert answers(connection, 1) == [200]
-        with contextlib.suppress(OSError):  # reset or broken pipe, as the kernel likes
+        with contextlib.suppress(OSError):  # reset or broken pipe, depending on the kernel
             while server.connections:
                 connection.sendall(b"x")
     server.wait_until_closed()

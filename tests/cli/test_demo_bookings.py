@@ -117,7 +117,7 @@ def test_bookings_name_a_membership_that_covers_the_class(studio: Row) -> None:
         assert row["start_time"] < membership["current_period_end"]
         assert row["location_id"] in (product["location_ids"] or [row["location_id"]])
         assert row["class_type_id"] in (product["class_type_ids"] or [row["class_type_id"]])
-        # Whoever waits must still be able to pay when a seat comes free.
+        # A waiting member must still be able to pay when a seat becomes free.
         assert membership["credits_remaining"] is None or membership["credits_remaining"] >= 1
 
 

@@ -141,7 +141,7 @@ def test_fields_obey_the_rules_of_their_type(studio: Row) -> None:
 
 
 def test_display_rules_look_back_at_fields_that_can_be_answered(studio: Row) -> None:
-    """A rule that only ever names an earlier field can make no circle."""
+    """Rules that refer only to earlier fields cannot form a cycle."""
     rules = 0
     for form in studio["forms"]:
         answerable: dict[str, Row] = {}

@@ -1,4 +1,4 @@
-"""The demo studio is a whole and repeatable studio file at any moment."""
+"""The demo studio is a complete and reproducible studio file for any point in time."""
 
 import json
 from collections import defaultdict
@@ -33,7 +33,7 @@ def every_row(studio: Row) -> Iterator[Row]:
     yield from (price for product in studio["products"] for price in product["prices"])
 
 
-# Repeatable
+# Reproducible
 
 
 def test_the_same_moment_gives_the_same_bytes(now: datetime) -> None:
@@ -66,7 +66,7 @@ def test_a_later_studio_continues_an_earlier_one(now: datetime) -> None:
             assert bookings[booking["id"]]["created_at"] == booking["created_at"]
 
 
-# Whole
+# Complete
 
 
 def test_ids_are_unique(studio: Row) -> None:

@@ -9,7 +9,7 @@ ANSWER = b"x" * 65_536
 
 
 def taken_by_the_kernel(listening: socket.socket) -> int:
-    """How many bytes of answers fit until the kernel takes no more, for a client that reads nothing."""
+    """Return how many bytes of a response the kernel buffers for a client that reads nothing."""
     with socket.create_connection(listening.getsockname()), listening.accept()[0] as connection:
         connection.setblocking(False)
         taken = 0

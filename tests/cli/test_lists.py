@@ -1,4 +1,4 @@
-"""Every list in which an operator finds an id."""
+"""The list commands, in which an operator finds ids."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Commands whose database goes away: one line that says what is known, and never a traceback."""
+"""Commands that lose their database print one line that says what is known, and never a traceback."""
 
 import pytest
 

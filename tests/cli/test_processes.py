@@ -1,4 +1,4 @@
-"""`serve` and `worker` as real processes: the admin port, metrics of all of them, the drain, the log."""
+"""`serve` and `worker` as real processes: the admin port, metrics of all processes, draining, the log."""
 
 import base64
 import http.client
@@ -38,7 +38,7 @@ def free_port() -> int:
 
 
 def ask(port: int, path: str, **headers: str) -> tuple[int, str, str]:
-    """Status, body and whether the connection was closed, on a new connection."""
+    """Send a request on a new connection; return the status, the body and the Connection header."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request("GET", path, headers=headers)
@@ -63,7 +63,7 @@ class Running:
             )
 
     def lines(self) -> list[dict[str, Any]]:
-        """Every line is JSON."""
+        """Return the log lines; every line must be JSON."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def wait_until_ready(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def test_every_line_is_json_and_names_the_studio(served: tuple[Running, int, int
 
 
 def test_readiness_turns_first_and_then_the_listener_closes(served: tuple[Running, int, int, str]) -> None:
-    """The last test on this service. The drain would take minutes: the second signal ends it."""
+    """Must be the last test on this service. Draining would take minutes: the second signal ends it."""
     running, public, admin, key = served
     running.process.send_signal(signal.SIGTERM)
     wait_for(lambda: ask(admin, "/readyz")[0] == 503, 30, "it stays ready")
@@ -188,7 +188,7 @@ def doc_url_of_broken_http(port: int) -> str:
 
 
 def test_errors_name_pages_below_the_public_url(database: tuple[str, str], tmp_path: Path) -> None:
-    """Also those that are answered before there is a request, and those of the admin port."""
+    """Including errors sent before there is a complete request, and those of the admin port."""
     public, admin, errors = free_port(), free_port(), "https://studio.example/docs/errors#"
     settings = {"ADMIN_PORT": str(admin), "PUBLIC_URL": "https://studio.example/", "DATABASE_URL": database[0]}
     options = ["--port", str(public), "--workers", "1", "--no-worker", "--data", str(tmp_path)]

@@ -1,4 +1,4 @@
-"""studiogate class … and booking …, as somebody at the keyboard meets them."""
+"""The commands `studiogate class …` and `studiogate booking …`, as an operator uses them."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ class Said(NamedTuple):
 
 
 class Keyboard:
-    """Commands on a database of their own, and a look at what they have done."""
+    """Runs commands on a separate database, and reads what they changed."""
 
     def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._url, self._monkeypatch, self._capsys = url, monkeypatch, capsys
@@ -48,7 +48,7 @@ class Keyboard:
         return Said(status, said.out, said.err)
 
     def studio(self, build: Build) -> Any:
-        """A new studio with what ``build`` makes in it."""
+        """Create a studio, and return what ``build`` creates in it."""
 
         made = []
 
@@ -82,7 +82,7 @@ def keyboard(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 async def full_with_waitlist(studio: BookingStudio) -> tuple[UUID, UUID, UUID]:
-    """The class, who has the seat, who waits."""
+    """Return the class, the booking that has the seat, and the one that waits."""
     class_id, (held,) = await studio.full_class()
     waiting = await studio.waits(class_id, await studio.new_member())
     return class_id, UUID(held["id"]), UUID(waiting["id"])
@@ -120,13 +120,13 @@ def test_change_the_capacity(keyboard: Keyboard) -> None:
 
 
 async def stand_in_the_way(url: str, class_id: UUID, waiting: UUID) -> None:
-    """Take the member who waits, and then the class: the wrong way round, as a hand in the database might."""
+    """Lock the waiting member and then the class: the wrong order, as in a manual session on the database."""
     connection = await asyncpg.connect(url)
     blocked = "select exists (select from pg_locks where not granted and $1 = any(pg_blocking_pids(pid)))"
     try:
         async with connection.transaction():
             member = "select from members where id = (select member_id from bookings where id = $1) for update"
-            await connection.execute("set local deadlock_timeout = '1min'")  # the command is to be the one that loses
+            await connection.execute("set local deadlock_timeout = '1min'")  # make the command the victim
             await connection.execute(member, waiting)
             while not await connection.fetchval(blocked, connection.get_server_pid()):
                 await asyncio.sleep(0.02)
@@ -185,7 +185,7 @@ def test_check_in_and_no_show(keyboard: Keyboard) -> None:
         "id": str(held),
         "status": "confirmed",
     }
-    # Taking back a check-in must not give a seat to somebody who waits.
+    # Undoing a check-in must not give a seat to a waiting member.
     refused = keyboard.type("booking", "check-in", waiting, "--undo")
     assert (refused.status, refused.err) == (1, "error: The booking is waitlisted and cannot become confirmed.\n")
     assert keyboard.look(BOOKING_STATUS, waiting) == "waitlisted"
@@ -235,7 +235,7 @@ def test_json_spells_instants_as_the_interface_does(keyboard: Keyboard) -> None:
 
 
 async def _with_a_waitlist(s: BookingStudio) -> tuple[Any, Any]:
-    """A booking in a class with a manual waitlist, and the one that waits for it."""
+    """Return a booking in a class with a manual waitlist, and the booking that waits for its seat."""
     class_id, (first,) = await s.full_class(policy={"waitlist_mode": "manual"})
     return first, await s.entry(await s.waits(class_id, await s.new_member()))
 

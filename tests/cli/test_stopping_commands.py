@@ -31,7 +31,7 @@ NEW_KEY = ["key", "create", "--studio", "demo", "--name", "Interrupted", "--all-
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Path]:
-    """A place whose data folder holds the demo studio."""
+    """Yield a place whose data folder contains the demo studio."""
     with place() as folder:
         data = ["--data", str(folder / "data")]
         assert run("migrate", *data).returncode == 0
@@ -41,7 +41,7 @@ def demo() -> Iterator[Path]:
 
 @pytest.mark.parametrize(("started", "number"), list(zip(STARTING, SIGNALS, strict=False)))
 def test_while_the_database_starts(started: tuple[str, list[str]], number: signal.Signals) -> None:
-    """Each of these also ends by itself soon, at a database that is empty: with 0 or 1."""
+    """On an empty database each of these commands also ends soon on its own, with status 0 or 1."""
     step, arguments = started
     with place() as folder, Started(folder, *arguments) as command:
         command.reach(STEPS[step])
@@ -51,7 +51,7 @@ def test_while_the_database_starts(started: tuple[str, list[str]], number: signa
 
 
 def test_while_nobody_reads_what_it_writes(demo: Path) -> None:
-    """A write that is blocked does not keep an export from ending."""
+    """A blocked write does not prevent an export from ending."""
     reading, writing = os.pipe()
     with Started(demo, "export", "--studio", "demo", stdout=writing) as command:
         os.close(writing)
@@ -90,7 +90,7 @@ def test_while_a_statement_waits(demo: Path) -> None:
 
 
 def test_there_is_one_way_to_start_a_database() -> None:
-    """So that no command can forget about signals. The processes of a service have an own way to end."""
+    """Ensures that no command forgets to handle signals. The service's processes have their own way to end."""
     ways = re.compile(r"\basyncio\.run\(|\basyncio\.Runner\(|\brunning_postgres\(|\bEmbeddedPostgres\(")
     found = {file.name: sorted(ways.findall(file.read_text())) for file in Path(next(iter(cli.__path__))).rglob("*.py")}
     assert {name: each for name, each in found.items() if each} == {

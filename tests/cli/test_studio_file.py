@@ -1,4 +1,4 @@
-"""studiogate import | export at the keyboard."""
+"""The commands `studiogate import` and `studiogate export`."""
 
 import json
 import os

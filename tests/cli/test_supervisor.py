@@ -1,4 +1,4 @@
-"""API processes get ready before there is a database, and let nobody in until it is."""
+"""API processes start before the database is up, and accept no connection until it is."""
 
 import socket
 import subprocess
@@ -44,7 +44,7 @@ def test_a_process_waits_at_the_gate(family: supervisor.Supervisor) -> None:
 
 
 def test_nobody_is_left_at_the_gate(family: supervisor.Supervisor) -> None:
-    """The database could not be started: the process that was started for it ends, in good order."""
+    """The database could not be started: the waiting API process ends cleanly."""
     with family:
         pid = first_of(family)
         serving.wait_for(lambda: serving.is_polled(pid, family._gate[0]), 30, "it never came to the gate")

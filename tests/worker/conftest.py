@@ -33,7 +33,7 @@ class Endpoint:
 
 @dataclass
 class House:
-    """One studio, and ways to change it and to be told."""
+    """One studio, and ways to change it and to receive its events."""
 
     runtime: Runtime
     studio: Studio
@@ -55,7 +55,7 @@ class House:
         return Endpoint(UUID(found["id"]), found["secret"])
 
     async def change(self, number: int = 2) -> None:
-        """One change of state, which is one event: check in, or take it back."""
+        """Make one change of state, which is one event: check in, or undo a check-in."""
         booking = self.studio.ids["booking"][number]
         status = "confirmed" if self.marks.get(booking) == "checked_in" else "checked_in"
         async with self.runtime.database.connection() as connection:
@@ -66,7 +66,7 @@ class House:
         return await events.number_studio(self.runtime.database, self.access)
 
     async def no_waiting(self) -> None:
-        """Retries and leases are due now, as if their time had come."""
+        """Make all retries and leases due now."""
         await self.connection.execute(
             "update webhook_deliveries set due_at = now() where status = 'pending' and due_at < 'infinity'"
         )
@@ -110,6 +110,6 @@ async def house(database_url: str, connection: Any) -> AsyncIterator[House]:
 
 @pytest.fixture
 async def strict_house(database_url: str, connection: Any) -> AsyncIterator[House]:
-    """With the rules of production: no address is excepted, but plain http may be tried."""
+    """Apply the production rules: no address is exempt, but plain http is allowed."""
     async with open_house(database_url, connection, webhook_allow_cidrs=[]) as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""The worker with a mistake in it: a few places that all endpoints share. Nothing in the product knows of this file."""
+"""A mutant of the worker: all endpoints share a few delivery slots. The product does not use this file."""
 
 from studiogate.cli import worker_process
 from studiogate.worker import deliver

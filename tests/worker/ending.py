@@ -1,11 +1,11 @@
-"""The worker with a mistake in it: the job that numbers events ends by itself. The product does not use this file."""
+"""A mutant of the worker: the job that numbers events ends on its own. The product does not use this file."""
 
 from studiogate.cli import worker_process
 from studiogate.runtime import Runtime
 
 
 async def end(_runtime: Runtime) -> None:
-    """End at once, where the real job goes on for ever."""
+    """End at once; the real job runs forever."""
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Hostile receivers beside good ones, on the real service: what their presence costs everybody else.
+"""Measure what hostile receivers cost all other endpoints and requests, on the real service.
 
-Rounds with and without them take turns, so that whatever else the machine does falls on both sides alike.
+Rounds with and without them alternate, so that other load on the machine affects both equally.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ NOBODY_LISTENS = "http://127.0.0.1:1/"
 
 @dataclass
 class Observed:
-    """``reads`` and ``writes`` are the median seconds of each round, first without and then with the hostile ones."""
+    """``reads`` and ``writes`` hold the median seconds per round, without and with the hostile receivers."""
 
     reads: tuple[list[float], list[float]] = ([], [])
     writes: tuple[list[float], list[float]] = ([], [])
@@ -36,22 +36,22 @@ class Observed:
     memory: list[int] = field(default_factory=list)
 
     def slower(self, rounds: tuple[list[float], list[float]]) -> float:
-        """How much slower with the hostile ones, by the best round of each side."""
+        """Return the slowdown caused by the hostile receivers, comparing the best round of each side."""
         return min(rounds[1]) / min(rounds[0])
 
     @property
     def late(self) -> float:
-        """The delay of the slowest hundredth of the good endpoints' deliveries."""
+        """Return the 99th percentile of the delay of deliveries to the good endpoints."""
         return sorted(self.delays)[int(len(self.delays) * 0.99)]
 
     @property
     def growth(self) -> int:
-        """By how many bytes the worker grew after its first round with the hostile ones."""
+        """Return by how many bytes the worker grew after its first round with the hostile receivers."""
         return self.memory[-1] - self.memory[0]
 
 
 class Site:
-    """A partner with endpoints good and bad, its key, and the members that it books for."""
+    """A partner with good and hostile endpoints, its key, and the members that it books for."""
 
     def __init__(self, arena: Arena, service: Service) -> None:
         self._arena = arena
@@ -75,7 +75,7 @@ class Site:
         return answer.json()  # type: ignore[no-any-return]
 
     async def round(self, good: Receiver, changes: int, hostile: bool) -> None:
-        """So many bookings at a steady rate, each followed by a read; then until the good endpoints have them all."""
+        """Make ``changes`` bookings at a steady rate, each followed by a read; wait until all are delivered."""
         class_id = await self._arena.add_class(changes)
         members = await self._arena.add_members(changes)
         expected = len(good.received) + changes * GOOD_ENDPOINTS
@@ -110,7 +110,7 @@ async def _never(_: Received) -> None:
 
 @asynccontextmanager
 async def _flooding() -> AsyncIterator[str]:
-    """Answers 200 and then a body that never ends."""
+    """Serve a 200 response whose body never ends."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -130,7 +130,7 @@ async def _flooding() -> AsyncIterator[str]:
 
 
 async def beside_hostile_receivers(arena: Arena, service: Service, changes: int, rounds: int = 3) -> Observed:
-    """So many bookings, shared out among the rounds."""
+    """Make ``changes`` bookings, divided among the rounds, and return what was observed."""
     site = Site(arena, service)
     async with AsyncExitStack() as stack:
         good = await stack.enter_async_context(receiving())

@@ -1,4 +1,4 @@
-"""A partner's server: takes webhooks, remembers them, and answers as it is told to."""
+"""A partner's server: receives webhooks, records them, and replies as configured."""
 
 import asyncio
 import base64
@@ -36,7 +36,7 @@ class Received:
         return json.loads(self.body)
 
     def signed_by(self, whsec: str) -> bool:
-        """Standard Webhooks, written down from its specification and not with the library that signs."""
+        """Verify the signature by the Standard Webhooks specification, without the library that signs."""
         key = base64.b64decode(whsec.removeprefix("whsec_"))
         text = f"{self.id}.{self.headers['webhook-timestamp']}.".encode() + self.body
         expected = base64.b64encode(hmac.new(key, text, hashlib.sha256).digest()).decode()
@@ -48,7 +48,7 @@ Reply = Callable[[Received], Awaitable[Answer | None] | Answer | None]
 
 @dataclass
 class Receiver:
-    """``reply`` may be changed at any time; None as a reply hangs up."""
+    """``reply`` may be changed at any time; a reply of None closes the connection."""
 
     port: int = 0
     connections: int = 0

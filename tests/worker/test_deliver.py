@@ -1,4 +1,4 @@
-"""Webhooks arrive: signed, at least once, in time, and only where they may."""
+"""Webhooks are delivered: signed, at least once, in time, and only to permitted endpoints."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ async def settled(house: House, status: str, count: int = 1) -> None:
 
 
 async def attempted(house: House, count: int) -> None:
-    """Until so many attempts are written down."""
+    """Wait until this many attempts are recorded."""
     async with asyncio.timeout(20):
         while sum(each[1] for each in await rows(house)) < count:
             await asyncio.sleep(0.02)
@@ -132,7 +132,7 @@ async def endpoint_row(house: House, endpoint: Any) -> tuple[Any, ...]:
 
 
 async def disabled_told(house: House) -> list[tuple[Any, str]]:
-    """The events about endpoints that were given up; never with a secret in them."""
+    """Return the events about disabled endpoints; they must not contain a secret."""
     rows = await house.connection.fetch("select * from events where type = 'webhook_endpoint.disabled'")
     assert all("secret" not in {*json.loads(row["object"])} - {"previous_secret_expires_at"} for row in rows)
     assert all(json.loads(row["previous_attributes"])["enabled"] for row in rows)
@@ -188,7 +188,7 @@ async def test_five_days_of_failure_disable_and_enabling_goes_on(house: House) -
     ],
 )
 async def test_what_a_key_may_no_longer_see_is_withheld(house: House, narrowing: str) -> None:
-    """The endpoint's key loses its sight between the commit and the attempt."""
+    """The endpoint's key loses access between the commit and the attempt."""
     async with receiving() as receiver:
         await house.endpoint(receiver.url())
         await house.change(2)  # a class without location
@@ -229,7 +229,8 @@ async def test_redirects_are_failures_and_open_no_connection(house: House) -> No
 
 
 async def test_a_name_that_turns_to_a_private_address_opens_no_connection(strict_house: House) -> None:
-    """Public when the endpoint is made, loopback ever after; the listener on loopback hears nothing."""
+    """The name resolves to a public address when the endpoint is created and to loopback afterwards; the listener on
+    loopback gets no connection."""
     house, resolver = strict_house, strict_house.runtime.resolver
     now: list[str] = ["8.8.8.8"]
 
@@ -259,7 +260,7 @@ async def test_a_name_that_turns_to_a_private_address_opens_no_connection(strict
 
 
 async def test_the_check_of_the_check_without_the_denied_list_it_connects(house: House) -> None:
-    """The same with loopback allowed: the listener is reached, so the test above tests something."""
+    """Verifies the test above: with loopback allowed, the listener is reached."""
 
     async def lookup(_host: str, _port: int) -> Sequence[str]:
         return ["127.0.0.1"]

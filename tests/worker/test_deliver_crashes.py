@@ -1,4 +1,4 @@
-"""Workers die, receivers fail: everything that happened is told all the same, and nothing else."""
+"""Workers are killed and receivers fail: every event is still delivered, and nothing else."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Workers:
-    """Worker processes that are killed with -9 and started again."""
+    """Worker processes that are killed with SIGKILL and started again."""
 
     def __init__(self, database_url: str, count: int) -> None:
         self._environment = {
@@ -72,7 +72,7 @@ class Workers:
 
 
 class Partner:
-    """Fails three times in ten; checks what it takes."""
+    """Fails three deliveries in ten, and checks those that it accepts."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -95,7 +95,7 @@ class Partner:
         return OK
 
     async def _look(self, received: Received) -> None:
-        """A GET on receipt finds the resource at least as new as the event says."""
+        """Check that a GET on receipt returns the resource at least as new as in the event."""
         told = received.event["data"]["object"]
         async with self._house.runtime.database.connection() as connection:
             found = await read_booking(connection, self._house.access, told["id"])
@@ -126,7 +126,7 @@ async def happened(house: House) -> set[UUID]:
 
 
 async def storm(house: House, workers: Workers, partner: Partner, count: int, every: float) -> None:
-    """Changes, kills and failures at once; then until all is told."""
+    """Make changes while workers are killed and receivers fail; then wait until everything is delivered."""
     async with beside(make_changes(house, count), lambda: None) as changing:
         while not changing.done():
             await asyncio.sleep(every)

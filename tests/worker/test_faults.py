@@ -1,4 +1,4 @@
-"""A fault in the worker is logged, and a job that ends brings its process down, so that it is started again."""
+"""A fault in the worker is logged, and a job that ends stops its process, so that it is restarted."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""One tarpit, one endless body, one that refuses: the five good endpoints and the API do not notice."""
+"""A tarpit, an endless body and a refused connection do not slow down the five good endpoints or the API."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -56,7 +56,7 @@ async def test_nobody_notices_hostile_receivers(arena: Arena, service: Service, 
 
 @pytest.mark.parametrize("changes", [pytest.param(60, marks=battery("receivers"))])
 async def test_a_worker_without_places_of_their_own_is_noticed(database_url: str, tally: Tally, changes: int) -> None:
-    """The check of the check: where all endpoints share a few places, the tarpit takes them all."""
+    """Verifies the test above: if all endpoints share a few slots, the tarpit occupies all of them."""
     with Service(database_url, sweep=True, environment=ALLOWED, worker_module=crowded.__name__) as service:
         connection = await database.connect(database_url)
         arena = await open_arena(service.port, connection, tally.new_seed())

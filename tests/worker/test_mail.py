@@ -1,4 +1,4 @@
-"""Mails: queued with the submission, sent to a real SMTP server, retried, and nothing can be smuggled into them."""
+"""Mails: queued with the submission, sent to a real SMTP server, retried, and safe from header and HTML injection."""
 
 import asyncio
 import dataclasses
@@ -51,7 +51,7 @@ FIELDS = [
 
 @dataclass
 class Postman:
-    """What an SMTP server does: takes mails, or refuses them with the answer it is told to give."""
+    """Handler of an SMTP server that accepts mails, or refuses them with a configured reply."""
 
     taken: list[EmailMessage] = field(default_factory=list)
     recipients: list[str] = field(default_factory=list)
@@ -273,7 +273,7 @@ async def test_an_address_beyond_ascii(office: Office) -> None:
 
 
 async def test_a_password_is_not_told_in_the_clear(office: Office) -> None:
-    """The server offers no TLS, or somebody in between left the offer out: then nobody gets the password."""
+    """The server offers no TLS, or a man in the middle removed the offer: then the password is not sent."""
     said: list[bytes] = []
 
     async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -293,7 +293,7 @@ async def test_a_password_is_not_told_in_the_clear(office: Office) -> None:
     assert {status for status, _ in await office.states()} == {"queued"}, "it is tried again"
 
 
-# To an address that nobody has verified.
+# Mails to an unverified address.
 
 
 async def submit_as_visitor(office: Office, **more: Any) -> Any:
@@ -332,7 +332,7 @@ async def test_the_mail_s_link_leads_to_the_public_url(office: Office) -> None:
 
 
 async def test_an_address_gets_three_confirmations_an_hour(office: Office) -> None:
-    """Also when they are asked for at the same moment, and by two forms."""
+    """Also if they are requested at the same moment, and by two forms."""
     other = await insert(
         office.connection,
         "forms",

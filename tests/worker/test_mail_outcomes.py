@@ -1,4 +1,4 @@
-"""A mail whose settling gets no answer from the database is neither lost nor sent twice."""
+"""A mail is neither lost nor sent twice if the COMMIT that records its outcome gets no answer."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 def cutting(postman: Postman, proxy: Proxy, moment: str) -> None:
-    """The next COMMIT after a mail was taken is cut."""
+    """Cut the connection at the next COMMIT after a mail was accepted."""
     take = postman.handle_DATA
 
     async def take_and_cut(*given: object) -> str:
@@ -52,7 +52,7 @@ async def test_a_mail_is_sent_once(
 async def test_nothing_is_sent_after_its_lease(
     office: Office, postman: Postman, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each mail takes as long as the whole lease: then the others are left to whoever claims them next."""
+    """Each mail takes as long as the whole lease, so the others are left to the next worker that claims them."""
     await office.submit()
     now = clock.monotonic()
     moments = iter(range(1_000))

@@ -1,4 +1,4 @@
-"""Webhook secrets are rotated while events flow: a partner may change over when it likes within the overlap."""
+"""Webhook secrets are rotated while events are delivered: a partner may switch at any time within the overlap."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ CHANGES_BETWEEN = 20
 
 
 class Partner:
-    """Verifies every delivery with the one secret that it knows of."""
+    """Verifies every delivery with the one secret that it knows."""
 
     def __init__(self) -> None:
         self.secret = ""
@@ -43,7 +43,7 @@ async def rotated_secrets(house: House, rotations: int) -> Partner:
             for _ in range(rotations):
                 await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
                 new = await _rotate(house, str(endpoint.id))
-                # The old one verifies what is under way as well as what comes now; then the partner changes over.
+                # The old secret verifies deliveries in flight as well as new ones; then the partner switches.
                 await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
                 partner.secret = new
         await receiver.wait_for(changing.result())

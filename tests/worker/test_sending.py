@@ -1,4 +1,4 @@
-"""One POST over TLS: to the checked address, verified by the name."""
+"""One POST over TLS: sent to the checked address, with the certificate verified against the host name."""
 
 import asyncio
 import datetime

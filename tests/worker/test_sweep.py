@@ -1,4 +1,4 @@
-"""The sweep runs by itself: a seat reaches the waiting member who became eligible, waitlists and periods end."""
+"""The sweep runs periodically: a waiting member who became eligible gets the seat, waitlists and periods end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ hall, studio = booking_studio.hall, booking_studio.studio
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for the thing itself; the test's own timeout is the only limit."""
+    """Poll until the condition holds; the test's timeout is the only limit."""
     while not await holds():
         await asyncio.sleep(0.05)
 
@@ -37,7 +37,7 @@ async def test_the_sweep_fills_seats_and_ends_what_is_over(
     over = await studio.new_membership(await studio.new_member(membership=False))
     sweeping = asyncio.create_task(sweep.sweep_forever(studio.door.app._runtime))
     try:
-        # Until it is eligible again, nobody takes the seat from it; then the sweep does not wait for anything else.
+        # Nobody takes the seat until the member is eligible again; then the sweep fills it without another event.
         await studio.change("members", member, suspended=False)
         await until(lambda: _is(studio, waiting, "confirmed"))
         await studio.move(ending, 0)
@@ -59,7 +59,7 @@ async def _has_expired(studio: BookingStudio, membership: UUID) -> bool:
 
 
 async def test_until_the_sweep_comes_nobody_new_takes_the_seat(studio: BookingStudio) -> None:
-    """The newcomer's request is an event on the class: it fills the seat, for the one that waits."""
+    """A new member's request also triggers promotion: it gives the seat to the waiting member."""
     class_id, (first,) = await studio.full_class()
     waiting = await studio.waits(class_id, await studio.new_member())
     member = UUID(waiting["member_id"])
