@@ -77,7 +77,7 @@ def test_a_long_body_is_no_long_head(server: tuple[int, str], connection: socket
 
 @pytest.mark.parametrize("size", [1_000, 500_000])
 def test_nothing_of_a_body_is_kept(server: tuple[int, str], connection: socket.socket, size: int) -> None:
-    """The connection stays open and keeps state of its last request, which must not include personal data."""
+    """The connection stays open and keeps state of its last request, but no personal data from its body."""
     connection.sendall(post(server[1], size))
     assert b" 422 " in answer(connection)
     exchanges = [each for each in gc.get_objects() if isinstance(each, RequestResponseCycle)]

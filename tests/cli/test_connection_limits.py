@@ -168,7 +168,7 @@ def test_the_rest_of_a_body_after_its_answer(server: Server, sent: int) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_the_rest_of_a_body_that_drips(server: Server) -> None:
-    """The time limit applies to the whole."""
+    """The time limit applies to the whole rest, not to each read."""
     with connected(server) as connection:
         connection.sendall(post("/early", 1_000_000_000, 0))
         assert answers(connection, 1) == [200]

@@ -1,7 +1,7 @@
-"""A studio, and the events that something causes in it.
+"""A studio, and the events that an action causes in it.
 
-A test of a cause names the types that it causes (``causing``). That it did is checked after the test, and that every
-type has such a test by ``test_event_causes.py``.
+A test of an action names the event types that it causes (``causing``). That they were emitted is checked after the
+test; that every type has such a test is checked by ``test_event_causes.py``.
 """
 
 import asyncio
@@ -55,13 +55,13 @@ def in_any_order(news: list[News]) -> list[News]:
 
 
 def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """What ``previous_attributes`` must be for a resource that GET returned like this."""
+    """Return the expected ``previous_attributes`` for a resource that GET returned before and after."""
     return {name: value for name, value in before.items() if after[name] != value and name != "updated_at"}
 
 
 @dataclass
 class Stage:
-    """A studio, what is done to it, and the events since the last look."""
+    """A studio, actions on it, and the events since the last call of ``news``."""
 
     studio: BookingStudio
     seen: set[str] = field(default_factory=set)
@@ -74,7 +74,7 @@ class Stage:
         return answer.json()
 
     async def command(self, *words: object) -> None:
-        """Run ``studiogate`` with these words, on this studio's database."""
+        """Run ``studiogate`` with these arguments, on this studio's database."""
         url = self.studio.door.app._runtime.settings.database_url
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["studiogate", *map(str, words)])
@@ -82,11 +82,11 @@ class Stage:
             assert await asyncio.to_thread(_exit_status) == 0
 
     async def sweep(self) -> None:
-        """Let the worker do once what the clock asks for."""
+        """Run one sweep of the worker."""
         await sweep.sweep_once(self.studio.door.app._runtime)
 
     async def news(self, actor: str = "partner") -> list[News]:
-        """Type and previous attributes of each new event; what GET answers now is the last event's object."""
+        """Return type and previous attributes of each new event; the last event's object must equal the GET."""
         sequencer = self.studio.door.app._runtime.sequencer
         sequencer.kick(self.studio.id)
         await sequencer.settled()
@@ -102,7 +102,7 @@ class Stage:
         return [(event["type"], event["data"]["previous_attributes"]) for event in new]
 
     async def full_class(self, waiting: int = 1, **columns: Any) -> tuple[UUID, Any, list[Any]]:
-        """A class of one seat, the booking that has it, and those that wait; their events are no news."""
+        """Return a class of one seat, the booking that has it, and the waiting ones; their events are skipped."""
         class_id, (held,) = await self.studio.full_class(**columns)
         waits = [await self.studio.waits(class_id, await self.studio.new_member()) for _ in range(waiting)]
         await self.news()
@@ -125,7 +125,7 @@ async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIter
 
 @pytest.fixture
 async def stage(hall: Hall, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
-    """A studio of its own for one test; afterwards it has caused what it says, and the doctor finds nothing."""
+    """Yield a new studio; afterwards the named events must have been emitted, and the doctor must find nothing."""
     opened = Stage(await hall.new_studio())
     yield opened
     assert opened.types == caused_by(request.function)

@@ -1,7 +1,7 @@
 """The resources of the specification (section 2) and of the contract's additions, field by field, as data.
 
-A type is a word of ``TYPES`` in ``test_resources.py``; a question mark behind it means that the field may be null.
-Every field is always present. What the specification does not call nullable is not, except where the contract says so.
+A type is a key of ``TYPES`` in ``test_resources.py``; a question mark after it means that the field may be null. Every
+field is always present. A field is nullable only if the specification or the contract says so.
 """
 
 from collections.abc import Mapping
@@ -274,7 +274,7 @@ RESOURCES: Mapping[str, Fields] = {
         policy              policy
         """
     ),
-    # Without an id: it is not kept.
+    # Without an id: it is not stored.
     "booking_validation": _fields(
         """
         bookable            boolean

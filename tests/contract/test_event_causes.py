@@ -1,6 +1,6 @@
 """Every action of a partner emits exactly these events, with the resource as GET returns it afterwards.
 
-What commands and the clock cause is in ``test_event_causes_inside.py``.
+Events caused by commands and by the passing of time are tested in ``test_event_causes_inside.py``.
 """
 
 from uuid import UUID
@@ -14,8 +14,8 @@ from tests.contract.causes import Stage, caused_by, causing, in_any_order
 pytestmark = pytest.mark.anyio
 hall, stage = causes.hall, causes.stage
 
-# Only an import makes these changes, and what it changes itself it does not announce yet (of what follows from it, it
-# announces the leads that it converts). ``test_an_import`` fails when it does: then they have a cause to be tested.
+# Only an import makes these changes, and it does not emit events for its own changes yet (of their consequences, it
+# announces converted leads). ``test_an_import`` fails once it does: then these types need a test.
 WITHOUT_A_CAUSE = {EventType.CLASS_CREATED, EventType.MEMBER_UPDATED, EventType.MEMBERSHIP_CREATED}
 
 
@@ -75,7 +75,7 @@ async def test_forms(stage: Stage) -> None:
     await stage.act("PUT", path, {"settings": {"create_lead": True}})
     await stage.news()
     await stage.act("POST", path + "/submissions", {"submitter_email": "new@example.com", "data": {"a": "x"}})
-    # The lead is made first and then gains the submission, which has its id by then.
+    # The lead is created first; the submission, which contains the lead's id, is then added to it.
     expected = ["form.submitted", "lead.created", "lead.updated"]
     assert sorted(type_ for type_, _ in await stage.news()) == expected
     await stage.act("POST", path + "/submissions", {"submitter_email": "new@example.com", "data": {"a": "y"}})

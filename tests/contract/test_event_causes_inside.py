@@ -1,4 +1,4 @@
-"""Every command of the staff, and everything that the clock does, emits exactly these events."""
+"""Every staff command, and every change due to the passing of time, emits exactly these events."""
 
 import json
 from datetime import timedelta
@@ -18,7 +18,7 @@ WEEK = timedelta(days=7)
 
 
 def promoted(position: int = 1, **more: Any) -> list[causes.News]:
-    """What a promotion announces."""
+    """Return the events of a promotion."""
     entry = {"status": "waiting", "position": position, "converted_to_booking": False, "promoted_at": None, **more}
     return [
         ("booking.updated", {"status": "waitlisted", "waitlist_position": position}),
@@ -93,7 +93,7 @@ async def test_waitlist_promote(stage: Stage) -> None:
 
 
 async def renewed(stage: Stage) -> tuple[UUID, str]:
-    """A membership and the purchase of its renewal."""
+    """Return a membership and the purchase of its renewal."""
     studio, end = stage.studio, await stage.studio.now()
     price = {"amount": Decimal("49.00"), "currency": "USD", "price_type": "recurring", "interval": "week"}
     await studio.add("prices", product_id=studio.product, default=True, **price)
@@ -126,7 +126,7 @@ async def test_purchase_mark(stage: Stage) -> None:
 
 @causing("form.created", "form.submitted")
 async def test_what_has_no_event(stage: Stage) -> None:
-    """Keys are no resource of the log, and a submission's state has no event of its own."""
+    """The event log does not cover keys, and a submission's state has no event of its own."""
     form = await stage.act("POST", "/forms", {"title": "Cause", "status": "published", "fields": []})
     path = f"/forms/{form['id']}/submissions"
     submission = await stage.act("POST", path, {"submitter_email": "a@example.com", "data": {}})
@@ -143,7 +143,7 @@ async def test_what_has_no_event(stage: Stage) -> None:
 
 @causing("lead.created", "lead.updated")
 async def test_an_import(stage: Stage, tmp_path: Path) -> None:
-    """A member appears, so a lead is converted. What the import itself changes is not announced yet."""
+    """A new member converts a lead. The import's own changes are not announced yet."""
     lead = await stage.act("POST", "/leads", {"email": "both@example.com"})
     member = await stage.studio.new_member()
     assert await stage.news() == [("lead.created", {})]
@@ -167,7 +167,7 @@ async def test_an_import(stage: Stage, tmp_path: Path) -> None:
     assert (await stage.studio.get(f"/leads/{lead['id']}"))["status"] == "converted"
 
 
-# The clock
+# The passing of time
 
 
 @causing("class.updated", "booking.created", "booking.cancelled", "waitlist.updated")

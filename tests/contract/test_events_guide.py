@@ -1,4 +1,4 @@
-"""The guide's snippets do what they say."""
+"""The code snippets of the events guide work as described."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The house rules of ARCHITECTURE.md that a reader of the source can check."""
+"""The rules of ARCHITECTURE.md that can be checked by parsing the source."""
 
 import ast
 import re
@@ -79,7 +79,7 @@ WALL_CLOCKS = {
 
 
 def wall_clocks(module: ast.Module) -> list[ast.AST]:
-    """Where the wall clock is named, called or not, under whatever name its module was imported."""
+    """Return where the wall clock is referenced, called or not, under whatever name its module was imported."""
     found: list[ast.AST] = []
     known_as = _imported_as(module)
     for node in ast.walk(module):
@@ -129,7 +129,7 @@ STATEMENT = re.compile(
 
 
 def documentation(module: ast.Module) -> set[ast.AST]:
-    """Strings that are statements of their own: docstrings and notes below a name."""
+    """Return the strings that are statements of their own: docstrings, and notes below an attribute."""
     return {
         node.value for node in ast.walk(module) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
@@ -161,10 +161,10 @@ def test_a_statement_is_found(text: str) -> None:
     assert statements(ast.parse(f"run({text!r})"))
 
 
-# Who asks, in every storage function.
+# The access argument of every storage function.
 
 WORDS = ["studio", "schedule", "catalog", "forms", "leads", "members", "purchases", "bookings", "idempotency", "logos"]
-# Operators, housekeeping and the clock: these look for a studio, at all of them or at none. This is the only list.
+# Operators, housekeeping and the clock: these look up a studio, or read all studios or none. This is the only list.
 WITHOUT_ACCESS = {
     ("studio.py", "find_studio"),
     ("studio.py", "any_studio"),
@@ -206,13 +206,13 @@ def _starts_with_access(function: ast.AsyncFunctionDef) -> bool:
 
 
 def test_the_listed_exceptions_are_needed() -> None:
-    """An exception for a function that takes access after all, or is gone, would hide the next one of that name."""
+    """An exception for a function that takes access, or no longer exists, would hide a later one of that name."""
     needed = {(name, each.name) for name, _, each in storage_functions() if not _starts_with_access(each)}
     assert needed == WITHOUT_ACCESS
 
 
 def test_access_is_used_where_it_is_asked_for() -> None:
-    """An argument that nobody reads protects nothing."""
+    """An unused argument protects nothing."""
     unused = [
         f"{where(path, function)} {function.name}"
         for _, path, function in storage_functions()

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, and true to the declared routes. The rules are those of a linter."""
+"""The OpenAPI document is valid, complete and consistent with the declared routes; it also passes linter rules."""
 
 import json
 import re
@@ -35,7 +35,7 @@ class BookingAsked(BaseModel):
 
 
 def _later_routes() -> list[LeanRoute]:
-    """Writes as they will be declared: a body, an idempotency key, 201 and 204."""
+    """Return sample write routes: with a body, an idempotency key, 201 and 204."""
     router = APIRouter(route_class=LeanRoute, tags=["bookings"])
     key = Annotated[str, Header(alias="Idempotency-Key", min_length=8, max_length=120, description="One an effect.")]
     writer = Annotated[Caller, needs(Scope.BOOKINGS_WRITE)]
@@ -248,7 +248,7 @@ def test_every_list_says_its_order() -> None:
 
 
 def test_no_sentence_is_broken_by_an_empty_line(document: Document) -> None:
-    """A paragraph begins with a capital letter or a mark, never in the middle of a sentence."""
+    """A paragraph begins with a capital letter or markup, never in the middle of a sentence."""
     for name, found in _operations(document):
         for paragraph in found["description"].split("\n\n"):
             assert not paragraph[:1].islower(), name

@@ -1,4 +1,4 @@
-"""The page of promises names tests that exist, and all that it should."""
+"""The reliability page names only tests that exist, and all tests that it should."""
 
 import ast
 import json
@@ -12,7 +12,7 @@ from tests.promises import PROMISES, named_tests
 from tests.reliability import PAGE, page
 
 ROOT = Path(__file__).parent.parent.parent
-# Checks of checks, and the mutants' own.
+# Tests that verify other tests, and those of the mutants.
 CHECKS = re.compile(r"_noticed$")
 
 

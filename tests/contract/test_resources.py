@@ -1,4 +1,4 @@
-"""Every field, type and nullability of every resource, in answers and in the OpenAPI document, by the specification."""
+"""Field names, types and nullability of all resources, in responses and in OpenAPI, match the specification."""
 
 import json
 import re
@@ -77,7 +77,7 @@ def _is_instant(value: Any) -> bool:
 
 
 def _is_part(fields: Fields) -> Callable[[Any], bool]:
-    """Whether a value is an object by this table; it has no ``object`` of its own."""
+    """Return a check that a value is an object with these fields; such a part has no ``object`` member."""
     return lambda value: "object" not in value and faults_of(value, fields) == []
 
 
@@ -120,7 +120,7 @@ TYPES: Mapping[str, tuple[Any, str]] = {
 
 
 def faults_of(value: Mapping[str, Any], fields: Fields, *, extras: bool = False) -> list[str]:
-    """What of a value is not by its table: a field too few or too many, a null, a type."""
+    """Return how a value deviates from its table: missing or extra fields, nulls, wrong types."""
     given, known = set(value) - {"object"}, set(fields) - {"object"}
     faults = [f"{name} is missing" for name in sorted(known - given)]
     faults += [] if extras else [f"{name} is not in the table" for name in sorted(given - known)]
@@ -151,7 +151,7 @@ def test_the_check_of_the_check() -> None:
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:
-    """The JSON types that a schema admits."""
+    """Return the JSON types that a schema allows."""
     if "$ref" in schema:
         return _types(SCHEMAS[schema["$ref"].rpartition("/")[2]])
     for name in ("anyOf", "oneOf", "allOf"):
@@ -199,7 +199,7 @@ def test_the_document_describes_the_part(name: str) -> None:
 
 
 def resources_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Every resource in an answer, also those inside lists and events."""
+    """Yield every resource in a response, including those inside lists and events."""
     if isinstance(value, dict):
         kind = value.get("object")
         if isinstance(kind, str) and kind in RESOURCES and value.keys() != MUTATION_RESULT.keys():
@@ -212,10 +212,10 @@ def resources_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 class Seen(dict[str, set[str]]):
-    """Which resources were met, and which of their nullable fields with a value and without."""
+    """The resources seen so far, and which of their nullable fields had a value and which were null."""
 
     def note(self, answer: Answered | Told, also: Fields | None = None) -> Any:
-        """Compare an answer with the tables; ``also`` are fields that only this answer has."""
+        """Compare a response with the tables; ``also`` are fields that only this response has."""
         assert answer.status < 300, answer.body
         body = answer.json()
         for found in resources_in(body):
@@ -234,7 +234,7 @@ async def studio_door(database_url: str, tmp_path: Path) -> AsyncIterator[Door]:
 
 
 async def log_of_everything(door: Door, studio: Studio) -> None:
-    """Events about real resources in place of the seed's."""
+    """Replace the seed's events by events about real resources."""
     await door.connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
     access = operator_access(studio.studio_id)
     for type_ in EventType:
@@ -337,7 +337,7 @@ async def test_bookings_answer_by_the_tables(studio_door: Door) -> None:
 
 
 async def test_endpoints_answer_by_the_tables(studio_door: Door) -> None:
-    """The secret is in two answers only."""
+    """Only two responses contain the secret."""
     door, seen = studio_door, Seen()
     studio = await seed_studio(door.connection)
     await log_of_everything(door, studio)

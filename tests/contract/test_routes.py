@@ -33,7 +33,7 @@ SPECIFICATION = {
     Row("GET", "/products/{product_id}", "catalog:read"),
     Row("GET", "/forms", "forms:read"),
     Row("GET", "/forms/{form_id}", "forms:read"),
-    # The scope of the two form writes is "not shown"; the contract (3) decides it.
+    # The specification says "not shown" for the scope of the two form writes; the contract (3) defines it.
     Row("POST", "/forms", "forms:write", 201),
     Row("PUT", "/forms/{form_id}", "forms:write"),
     Row("GET", "/forms/{form_id}/submissions", "form_submissions:read"),
@@ -81,14 +81,14 @@ ADDITIONS = {
 }
 TABLE = SPECIFICATION | ADDITIONS
 
-# Take a line out when its route is built: the test below insists on it.
+# Remove a line when its route is implemented: the test below requires it.
 NOT_YET_BUILT: set[tuple[str, str]] = set()
 
 Place = tuple[str, str]
 
 
 def place(method: str, path: str) -> Place:
-    """Method and path, without the names that an implementation gives to the ids."""
+    """Return method and path, without the implementation's names of path parameters."""
     return method, re.sub(r"\{\w+\}", "{}", path)
 
 

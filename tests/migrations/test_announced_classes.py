@@ -1,4 +1,4 @@
-"""0035 and 0036: of the classes that were there before, those that are not over have yet to be announced."""
+"""0035 and 0036: of the existing classes, only those that are not over are still to be announced."""
 
 import asyncpg
 import pytest

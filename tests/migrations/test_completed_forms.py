@@ -1,4 +1,4 @@
-"""0026: events that hold a form's notification_emails are for keys that may write forms."""
+"""0026: events that contain a form's notification_emails are visible only to keys that may write forms."""
 
 import json
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Migrations: once each, in order, one migrator at a time; a changed one is refused."""
+"""Migrations run once each, in order, in one process at a time; a migration that was changed is refused."""
 
 import asyncio
 
@@ -46,7 +46,7 @@ async def test_two_migrators_at_once_apply_everything_once(empty_database: str) 
 async def test_a_filled_database_keeps_its_rows_and_its_rules(
     empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From before the states became domains: what was there stays, and what was refused is refused."""
+    """Starts before states became domains: existing rows stay, and values that were refused are still refused."""
     every, connection = migrate.migrations(), await asyncpg.connect(empty_database)
     with monkeypatch.context() as before:
         before.setattr(migrate, "migrations", lambda: [each for each in every if each.version <= "0020"])

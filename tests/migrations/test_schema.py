@@ -1,4 +1,4 @@
-"""The schema that migrations build is the one that storage/schema.sql shows to readers."""
+"""The schema built by the migrations equals the one in storage/schema.sql."""
 
 from importlib import resources
 
@@ -50,7 +50,7 @@ async def test_a_fresh_schema_equals_the_migrated_one(server_url: str, database_
 
 
 async def test_every_state_set_is_held_by_a_check(connection: asyncpg.Connection) -> None:
-    """A state that nobody knows cannot be stored: its table or its domain forbids it."""
+    """An unknown state cannot be stored: its table or its domain forbids it."""
     checked = await connection.fetch(
         "select conrelid::regclass::text as name from pg_constraint where contype = 'c'"
         " and pg_get_constraintdef(oid) like '%status%' union"

@@ -229,8 +229,7 @@ async def test_redirects_are_failures_and_open_no_connection(house: House) -> No
 
 
 async def test_a_name_that_turns_to_a_private_address_opens_no_connection(strict_house: House) -> None:
-    """The name resolves to a public address when the endpoint is created and to loopback afterwards; the listener on
-    loopback gets no connection."""
+    """The name is public when the endpoint is created and loopback afterwards; loopback gets no connection."""
     house, resolver = strict_house, strict_house.runtime.resolver
     now: list[str] = ["8.8.8.8"]
 
