@@ -1,4 +1,4 @@
-"""The visitors' door over real HTTP, and a real browser in front of it."""
+"""The hosted pages over real HTTP, and a real browser."""
 
 import fcntl
 import os
@@ -14,12 +14,12 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from tests.hosted.site import Site, serving
 
 CHROMIUM_FLAGS = ["--no-sandbox", "--disable-background-networking"]
-expect.set_options(timeout=60_000)  # its own five seconds are too few on a busy machine
+expect.set_options(timeout=60_000)  # the default of five seconds is too short on a busy machine
 
 
 @pytest.fixture(scope="session")
 def site(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One site for all tests; each form that a test changes is its own."""
+    """Yield one site for all tests; a test that changes a form uses one of its own."""
     with serving(Site(new_database(), tmp_path_factory.mktemp("data")), rate_limit=0) as served:
         yield served
 
@@ -39,7 +39,7 @@ def artefacts(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Debian's chromium, installed where we may; one test process does it for all."""
+    """Return Debian's chromium, installed if permitted; one test process installs it for all."""
     with (tmp_path_factory.getbasetemp().parent / "chromium.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if shutil.which("chromium") is None and os.geteuid() == 0 and shutil.which("apt-get"):
@@ -53,7 +53,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
-    """A module's, not the session's: while it is open, no other test of this process can run a loop of its own."""
+    """Per module, not per session: while it is open, no other test of this process can run its own event loop."""
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
         yield launched

@@ -1,4 +1,4 @@
-"""Filling in the demo studio's forms as a person does, with script or without."""
+"""Fill in the demo studio's forms as a person does, with or without JavaScript."""
 
 import json
 from collections.abc import Callable

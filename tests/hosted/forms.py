@@ -1,4 +1,4 @@
-"""Forms for tests beside the demo studio's: every type of field, hostile texts, doors that are shut."""
+"""Test forms in addition to the demo studio's: every type of field, hostile texts, forms that cannot be opened."""
 
 from typing import Any
 from uuid import UUID, uuid5
@@ -19,7 +19,7 @@ def _field(key: str, kind: str, **more: Any) -> dict[str, Any]:
 
 
 def everything(required: bool) -> list[dict[str, Any]]:
-    """All fifteen types, and both layouts of options."""
+    """Return fields of all fifteen types, and both layouts of options."""
     options = [{"value": "red", "label": "Red"}, {"value": "blue", "label": "Blue"}, "green"]
     fields = [
         _field("heading", "section_break", help_text="A few words about what follows."),
@@ -45,7 +45,7 @@ def everything(required: bool) -> list[dict[str, Any]]:
 
 
 def hostile() -> list[dict[str, Any]]:
-    """Markup in every text that a form has."""
+    """Return fields with markup in every text."""
     fields = []
     for each in everything(required=False):
         each = each | {"key": f"{each['key']}\"'><b>&", "label": HOSTILE, "help_text": HOSTILE, "placeholder": HOSTILE}

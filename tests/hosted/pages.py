@@ -1,4 +1,4 @@
-"""Reading pages as a program without a browser does: fields of the form, errors, texts."""
+"""Parse pages without a browser: form fields, errors, texts."""
 
 from datetime import timedelta
 from html.parser import HTMLParser
@@ -10,7 +10,7 @@ from tests.hosted.site import Site
 
 
 class PageReader(HTMLParser):
-    """What a page holds: tags with their attributes, the posted values of its form, errors by field."""
+    """The contents of a page: tags with their attributes, the values that its form would post, errors by field."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -52,6 +52,6 @@ def read(answer: httpx2.Response) -> PageReader:
 
 
 def token_of(site: Site, form: str, seconds: int = 60) -> str:
-    """A token that was given out a while ago: tests need not wait as people must."""
+    """Return a token issued this many seconds ago, so that tests need not wait the minimum time."""
     row = site.sql("select link_secret, clock_timestamp() as now from studio_secrets")[0]
     return make_token(row["link_secret"], site.form_id(form), row["now"] - timedelta(seconds=seconds))

@@ -1,4 +1,4 @@
-"""A studio with forms, both doors behind the real server on a loopback port, and the database behind them."""
+"""A studio with forms, both front ends on the real server on a loopback port, and their database."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ class Site:
         return UUID(self.forms[form]["id"])
 
     def set_settings(self, form: str, **settings_: Any) -> None:
-        """Change a form's settings behind everybody's back."""
+        """Change a form's settings directly in the database."""
         merged = "update forms set settings = (settings::jsonb || $2::text::jsonb)::json where id = $1"
         self.sql(merged, self.form_id(form), json.dumps(settings_))
 
@@ -86,7 +86,7 @@ async def _load(site: Site) -> None:
 
 @contextmanager
 def serving(site: Site, **overrides: object) -> Iterator[Site]:
-    """The doors as the API process opens them, in a thread of their own."""
+    """Serve the front ends as the API process does, in a separate thread."""
     run(_load(site))
     listening = socket.create_server(("127.0.0.1", 0))
     site.origin = f"http://127.0.0.1:{listening.getsockname()[1]}"

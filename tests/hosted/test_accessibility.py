@@ -1,4 +1,4 @@
-"""axe finds nothing, in any state of any page, by day and by night."""
+"""axe finds no violation in any state of any page, in light and dark mode."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""The pages in a real browser: filled in and sent with and without script, on desks and phones, by mouse and keys."""
+"""The pages in a real browser: with and without JavaScript, on desktops and phones, by mouse and keyboard."""
 
 import http.server
 import re
@@ -25,7 +25,7 @@ def seen(browser: Browser, site: Site) -> Iterator[Watched]:
 
 
 def keep_redirect_here(watch: Watched) -> None:
-    """The form leads to the studio's own site in the end; here it ends at our own answer."""
+    """Answer the form's final redirect, which leads to the studio's own site, within the test."""
     watch.page.route(WELCOME, lambda route: route.fulfill(body="Welcome", content_type="text/plain"))
     watch.allowed.append(WELCOME)
 
@@ -43,7 +43,7 @@ def test_demo_forms_are_filled_in_and_sent(
         fill(page, script, tmp_path)
         page.screenshot(path=artefacts / f"{form}-filled-{'script' if script else 'plain'}.png", full_page=True)
         if not script:
-            page.wait_for_timeout(3100)  # as long as the server wants a person to take
+            page.wait_for_timeout(3100)  # the minimum time that the server expects of a person
         press(page, label)
         goal = site.forms[form]["settings"].get("redirect_url") or site.url(form, "/done")
         page.wait_for_url(goal)
@@ -231,7 +231,7 @@ def test_markup_in_every_text_stays_text(site: Site, seen: Watched, artefacts: P
 
 
 class _Host(http.server.BaseHTTPRequestHandler):
-    """Somebody else's site with our one line in it."""
+    """A third-party site that embeds a form with our one line of HTML."""
 
     page = ""
 

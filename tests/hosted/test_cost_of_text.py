@@ -1,4 +1,4 @@
-"""What visitors type costs about as much at the limit as a short text, in every field of a form."""
+"""In every field of a form, a text of maximum length costs about as much to process as a short one."""
 
 from collections.abc import AsyncIterator
 from urllib.parse import quote
@@ -15,7 +15,7 @@ from tests.hosted.pages import token_of
 from tests.hosted.site import Site
 
 pytestmark = pytest.mark.anyio
-# Lines that a long text may cause beyond those of a short one; the longest signature takes most of them.
+# Executed lines that a long text may cost beyond those of a short one; the longest signature needs most of them.
 EXTRA_LINES = 30_000
 NAMES = ["submitter_email", "submitter_name", "token", "step", "action", "website", "shown", "unknown"]
 NAMES += [f"f.{each['key']}" for each in everything(required=False)] + ["t.sign", "a.0.home"]
@@ -45,7 +45,7 @@ async def _cost(app: HostedApp, site: Site, name: str, text: str) -> Cost:
 async def test_text_in_a_field(app: HostedApp, site: Site, name: str) -> None:
     short = await _cost(app, site, name, "x" * 9)
     for kind, text in HOSTILE.items():
-        # Escaped, a mark takes six bytes of the body, a space three.
+        # Percent-encoded, a combining mark takes six bytes of the body, a space three.
         long = await _cost(app, site, name, text[: len(text) // 2])
         assert {each: size for each, size in long.longest.items() if size > LONGEST} == {}, kind
         assert long.lines <= short.lines + EXTRA_LINES, kind

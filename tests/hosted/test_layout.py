@@ -1,4 +1,4 @@
-"""How pages are laid out on a phone, with script and without, and what the summary of faults says."""
+"""The layout of pages on a phone, with and without JavaScript, and the text of the error summary."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def phone(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
 
 
 def content_width(page: Page) -> int:
-    """Asked of the browser itself: a page without script answers no script."""
+    """Return the content width as reported by the browser: with JavaScript disabled, the page cannot be queried."""
     metrics = page.context.new_cdp_session(page).send("Page.getLayoutMetrics")
     return int(metrics["cssContentSize"]["width"])
 

@@ -1,4 +1,4 @@
-"""A stored logo: the command that stores it, its address, and the pages that show it."""
+"""Logos: the command that stores one, its URL, and the pages that show it."""
 
 import io
 import json
@@ -24,7 +24,7 @@ FIRST, SECOND = png(4, 4), jpeg(8, 8)
 
 @pytest.fixture(scope="module")
 def own(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The demo studio's forms and another studio on a server without a public URL."""
+    """Yield a site with the demo studio's forms and another studio, without a public URL."""
     with serving(Site(new_database(), tmp_path_factory.mktemp("data")), rate_limit=0) as served:
         run(_another_studio(served.database_url))
         yield served
@@ -37,7 +37,7 @@ async def _another_studio(url: str) -> None:
 
 
 class Logos:
-    """The command, typed for the demo studio."""
+    """Runs the logo command for the demo studio."""
 
     def __init__(self, site: Site, keyboard: Keyboard, folder: Path) -> None:
         self.site, self.keyboard, self.folder = site, keyboard, folder
@@ -93,7 +93,7 @@ def test_another_logo_has_another_address(logos: Logos) -> None:
 
 
 def test_no_other_address_has_it(logos: Logos) -> None:
-    """Another studio's slug with this hash is as unknown as anything else."""
+    """Another studio's slug with this hash is answered like any unknown path."""
     logos.store(FIRST)
     path = path_of(FIRST)
     others = [path_of(FIRST, "south"), path_of(FIRST, "DEMO"), path.replace(".png", ".jpg"), path + "/", path + "%00"]
@@ -199,7 +199,7 @@ def test_too_many_requests_are_refused(new_database: Callable[[], str], tmp_path
         serving(Site(new_database(), tmp_path), rate_limit=1) as site,
         httpx2.Client(base_url=site.origin, timeout=30) as client,
     ):
-        # The bucket refills while it is emptied: ask until it is empty.
+        # The rate limit's bucket refills while it is emptied: send requests until it is empty.
         answers = (client.get("/logo/demo/x") for _ in range(5_000))
         assert next(each for each in answers if each.status_code != 404).status_code == 429
 

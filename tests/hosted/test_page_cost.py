@@ -1,4 +1,4 @@
-"""What a page of the largest form costs, first and again, and that a page that was kept is never the wrong one."""
+"""The cost of rendering the largest form, uncached and cached; a cached page is never stale or of another form."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ from tests.counting import counted
 from tests.hosted.pages import PageReader
 
 pytestmark = pytest.mark.anyio
-# Bytecodes. With a template's line per option these were 12, 12 and 15 million; a refused page is also judged.
+# Bytecodes. With one template line per option these were 12, 12 and 15 million; a refused page is also validated.
 FIRST, AGAIN, REFUSED = 4_500_000, 120_000, 3_500_000
 ZIPPED = [("accept-encoding", "gzip")]
 LINE = [{"key": "line", "label": "First question", "type": "text"}]
@@ -35,7 +35,7 @@ LINE = [{"key": "line", "label": "First question", "type": "text"}]
 
 @dataclass
 class Hosting:
-    """Forms of two studios, written through the API and shown by one process."""
+    """Forms of two studios, created through the API and served by one process."""
 
     app: HostedApp
     north: Partner

@@ -115,7 +115,7 @@ def test_nothing_inline(site: Site, client: httpx2.Client) -> None:
 
 
 def test_markup_in_every_text_stays_text(site: Site, client: httpx2.Client) -> None:
-    """Also in answers that come back with errors."""
+    """Also in answers that are shown again with errors."""
     plain = client.get(site.url("everything"))
     shown = client.get(site.url("hostile"))
     keys = [f"f.{each}" for each, _ in read(shown).values]
@@ -133,7 +133,7 @@ def test_markup_in_every_text_stays_text(site: Site, client: httpx2.Client) -> N
 
 
 def test_the_logo_is_shown_only_from_here(site: Site, client: httpx2.Client) -> None:
-    """Without a logo from this service, the studio's initials stand in for it."""
+    """Without a logo stored in this service, the studio's initials are shown."""
     site.sql("update studios set logo_url = 'https://www.example.com/logo.svg'")
     answer = client.get(site.url("intro-offer"))
     assert "logo.svg" not in answer.text

@@ -1,4 +1,4 @@
-"""The small parts that pages are made of: colours, typed signatures, signed texts, multipart, the command for links."""
+"""Components of the pages: colours, typed signatures, signed texts, multipart, the command for links."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Where visitors are sent after a form, also when a redirect_url was stored before it was validated."""
+"""Where visitors are redirected after a form, also if its redirect_url was stored before URLs were validated."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What a form's page takes, over HTTP and without a browser: the same flow and the same judgement as the API's."""
+"""Submissions of a form's page, over HTTP and without a browser: the same flow and validation as the API's."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ AS_JSON = {"Accept": "application/json"}
 
 
 def sending(site: Site, form: str, **values: Any) -> dict[str, Any]:
-    """A posted form on which everything had been shown."""
+    """Return the data of a posted form on which all fields were shown."""
     shown = [f"f.{each['key']}" for each in site.forms[form]["fields"]]
     given = {"token": token_of(site, form), "step": "0", "action": "send", "website": "", "shown": shown}
     return given | {"submitter_email": "visitor@example.com"} | values
@@ -64,7 +64,7 @@ def test_json_tells_the_same(site: Site, client: httpx2.Client) -> None:
 
 
 def test_steps_without_script(site: Site, client: httpx2.Client) -> None:
-    """Round by round: what an answer brings into view is shown before it can be wrong."""
+    """One request per step: a field that an answer makes visible is shown before it can be an error."""
     url = site.url("movement-intake")
     first = {"f.preferred_name": "Sam", "f.age": "30", "f.emergency_name": "Kim", "f.emergency_phone": "212 555 0100"}
 
@@ -139,7 +139,7 @@ def test_the_form_s_own_email_is_the_submitter_s(site: Site, client: httpx2.Clie
     assert (kept["submitter_email"], kept["submitter_name"]) == ("own@example.com", "Own Er")
 
 
-# Machines.
+# Bots.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What visitors can store: files are counted while they arrive, within quotas, and not onto a full disk."""
+"""Limits of visitors' uploads: files are counted while they arrive, within quotas, and refused on a full disk."""
 
 import http.client
 from typing import Any
@@ -49,7 +49,7 @@ def test_a_submission_names_at_most_twenty_files(site: Site, client: httpx2.Clie
 def test_the_rate_counts_files_not_requests(new_database: Any, tmp_path: Any) -> None:
     with serving(Site(new_database(), tmp_path)) as site, httpx2.Client(timeout=30) as client:
         statuses: list[int] = []
-        while 429 not in statuses and len(statuses) < 20:  # a slow machine gives some of the rate back in between
+        while 429 not in statuses and len(statuses) < 20:  # on a slow machine the limit refills in between
             data = sending(site, "everything", submitter_email="no address")
             statuses.append(client.post(site.url("everything"), data=data, files=many(20)).status_code)
         assert len(statuses) > UPLOADING.burst // 20
@@ -83,7 +83,7 @@ def test_nothing_is_stored_on_a_disk_that_is_nearly_full(new_database: Any, tmp_
 
 
 def test_an_upload_that_stalls_is_told_so(site: Site, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server runs in this process: its patience is shortened, the silence is real."""
+    """The server runs in this process: its timeout is shortened, the stall is real."""
     monkeypatch.setattr(requests, "SILENCE_SECONDS", 0.2)
     before = on_disk(site)
     host, _, port = site.origin.removeprefix("http://").partition(":")

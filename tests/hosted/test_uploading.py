@@ -1,4 +1,4 @@
-"""Files from the page: by script as a body of their own, without script inside the form."""
+"""Uploads from the page: with JavaScript as a separate request body, without it inside the form."""
 
 import os
 import resource
@@ -95,7 +95,7 @@ def test_another_form_s_file_is_refused(site: Site, client: httpx2.Client) -> No
 
 
 def test_a_large_file_keeps_memory_flat(site: Site, client: httpx2.Client) -> None:
-    """Ten mebibytes, several times over, through this very process."""
+    """Uploads ten mebibytes several times through this process."""
     site.sql(
         "update forms set fields = replace(fields::text, '3000000', '12000000')::json where id = $1",
         site.form_id("everything"),

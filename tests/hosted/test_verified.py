@@ -1,4 +1,4 @@
-"""Whose submission it is: a typed email proves nothing, a signed link and the link of a mail do (CONTRACT 6)."""
+"""The author of a submission: a typed email proves nothing, a signed link or a link in a mail does (CONTRACT 6)."""
 
 import threading
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The page's script and the server see the same fields: one table for both, then random forms against each other."""
+"""The page's script and the server agree on the visible fields: for a table of cases, and for random forms."""
 
 import json
 import random
@@ -24,7 +24,7 @@ RUNNER = """
 
 
 def _for_script(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Fields as the page hands them to its script."""
+    """Return the fields as the page passes them to its script."""
     return [
         {
             "key": each["key"],

@@ -1,4 +1,4 @@
-"""A page on which anything that should not happen is noted: outside requests, complaints, policy violations."""
+"""A page that records what must not happen: external requests, console errors, policy violations."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-# Runs before any script of the page: shifts of the layout, and what the policy forbade.
+# Runs before any script of the page: records layout shifts and violations of the content security policy.
 OBSERVER = """
     window.shifts = 0; window.violations = [];
     new PerformanceObserver((list) => {
@@ -24,7 +24,7 @@ class Watched:
     asked: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     allowed: list[str] = field(default_factory=list)
-    # A refusal that a test provokes is a line in the browser's console too.
+    # A refusal that a test provokes also appears in the browser's console.
     expected: tuple[str, ...] = ("the server responded with a status of 4",)
 
     def outside(self) -> list[str]:
