@@ -1,7 +1,7 @@
-"""Mixed abuse beside a well-behaved partner.
+"""Mixed abuse while a well-behaved partner works.
 
-Calm and abusive minutes take turns, so that whatever else the machine does falls on both alike. Each attack is paced:
-what is measured is what an attack costs the service, not how much CPU the attackers take on the same two cores.
+Minutes with and without abuse alternate, so that other load on the machine affects both equally. Each attack is paced:
+the test measures what an attack costs the service, not how much CPU the attackers take on the same two cores.
 """
 
 import asyncio
@@ -74,14 +74,14 @@ class Outcome:
 
 
 async def aim_at(arena: Arena) -> attacks.Aim:
-    """What attackers know of this arena's studio, with a key of their own."""
+    """Return what attackers know about this arena's studio, including a key of their own."""
     slug = await arena.connection.fetchval("select slug from studios where studio_id = $1", arena.studio_id)
     service_key = await issue_key(arena.connection, Studio(arena.studio_id, slug, "race"))
     return attacks.Aim(arena.port, service_key, slug, seed=arena.seed)
 
 
 async def abused(arena: Arena, service: Service, minutes: int) -> Outcome:
-    """So many minutes of abuse, with calm in between."""
+    """Run this many minutes of abuse, alternating with minutes without it."""
     classes = await arena.add_classes(50, 1000)
     await arena.connection.execute("analyze classes, members, memberships")
     aim, partner = await aim_at(arena), Partner(arena, classes)

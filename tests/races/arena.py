@@ -1,4 +1,4 @@
-"""A studio of its own for one race: classes and members by the dozen, and the crowd that fights over them."""
+"""A separate studio for one race: many classes and members, and the clients that compete for them."""
 
 import json
 import random
@@ -20,7 +20,7 @@ CREDITS = 50
 
 @dataclass
 class Arena:
-    """``seed`` decides every random choice of a race."""
+    """``seed`` determines every random choice of a race."""
 
     port: int
     connection: "asyncpg.Connection[asyncpg.Record]"
@@ -42,7 +42,7 @@ class Arena:
         return Crowd(self.port, self.service_key, self.history, size)
 
     async def add_class(self, capacity: int, **columns: Any) -> UUID:
-        """Each a day later than the last one, so that none overlaps another unless told to."""
+        """Add a class, by default one day after the previous one, so that classes do not overlap."""
         self.classes += 1
         start = columns.pop("start_time", START + timedelta(days=self.classes))
         return await insert(
@@ -60,7 +60,7 @@ class Arena:
         return [await self.add_class(capacity, **columns) for _ in range(count)]
 
     async def add_members(self, count: int, paid: int | None = CREDITS) -> list[UUID]:
-        """Each with a membership of so many credits; None: unlimited."""
+        """Add members, each with a membership of ``paid`` credits (None: unlimited)."""
         members = [uuid4() for _ in range(count)]
         await self.connection.executemany(
             "insert into members (studio_id, id, first_name, last_name) values ($1, $2, 'Race', 'Member')",
@@ -77,7 +77,7 @@ class Arena:
         return await checker.violations(self.connection, self.studio_id, self.history, **options)
 
     async def fetch(self, query: str, *arguments: Any) -> list[Any]:
-        """Rows by a query whose $1 is the studio."""
+        """Return the rows of a query whose $1 is the studio's id."""
         return list(await self.connection.fetch(query, self.studio_id, *arguments))
 
 

@@ -1,8 +1,8 @@
 """Attacks by anonymous visitors and by one key, each of which once stopped, filled or misused the service.
 
-As a program this carries them out for some seconds and prints the statuses that it got. It is a process of its own, of
-low priority, and sends what was written beforehand: attackers have other machines, and must not take the time of the
-partner whose requests are measured meanwhile.
+Run as a program, this file carries them out for some seconds and prints the status codes. It runs as a separate
+process of low priority and sends prepared requests: real attackers use other machines, and must not take CPU time from
+the partner whose requests are measured.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ KEY_OF_NOBODY = "sgk_live_00000000_" + "0" * 49
 JSON_HEADER = "Content-Type: application/json"
 FORM_HEADER = "Content-Type: application/x-www-form-urlencoded"
 PARTS_HEADER = f"Content-Type: multipart/form-data; boundary={BOUNDARY.decode()}"
-# Rates are counted per address: one attacker alone would soon be refused without any work.
+# Rates are limited per address: a single attacker would soon be refused without causing any work.
 ADDRESSES = [f"127.0.0.{number}" for number in range(2, 10)]
 
 
@@ -62,7 +62,7 @@ class Attacker:
         return await asyncio.open_connection("127.0.0.1", self.aim.port, local_addr=address)
 
     async def send(self, raw: bytes) -> Answer | None:
-        """One request on a connection of its own; None where the service closed it without an answer."""
+        """Send one request on a new connection; return None if the service closed it without a response."""
         reader, writer = await self.connect()
         try:
             async with asyncio.timeout(PATIENCE):
@@ -76,7 +76,7 @@ class Attacker:
         return await self.send(raw(method, PREFIX + path, body, f"X-Service-Key: {self.aim.service_key}", JSON_HEADER))
 
     async def hold(self, sent: bytes) -> None:
-        """Leave a connection open after these bytes; the oldest of them are let go."""
+        """Send these bytes and leave the connection open; beyond a limit, the oldest ones are closed."""
         _, writer = await self.connect()
         writer.write(sent)
         with contextlib.suppress(OSError):
@@ -106,7 +106,7 @@ def raw(method: str, path: str, body: bytes, *headers: str) -> bytes:
 
 @cache
 def written(make: Callable[[], object]) -> bytes:
-    """A body as JSON, written once."""
+    """Return a body as JSON, serialized once."""
     return json.dumps(make()).encode()
 
 
@@ -148,7 +148,7 @@ def part(name: str, content: bytes, filename: str | None = None) -> bytes:
 
 
 def chained(count: int) -> list[dict[str, object]]:
-    """Fields of which each is shown only by the one before it."""
+    """Return fields whose visibility each depends on the field before it."""
     first: dict[str, object] = {"key": "k0", "label": "A field", "type": "text"}
     rules = ({"field_key": f"k{number - 1}", "op": "is_empty"} for number in range(1, count))
     return [first, *({**first, "key": f"k{n}", "display_when": rule} for n, rule in enumerate(rules, 1))]
@@ -177,7 +177,7 @@ async def long_form(attacker: Attacker) -> Answer | None:
 
 
 async def growing_numbers(attacker: Attacker) -> Answer | None:
-    """Short as it is sent, long as it is stored."""
+    """Send numbers that are short on the wire and long when stored."""
     lead = f'"email":"numbers-{attacker.random.randrange(30)}@example.com","metadata":{{"n{uuid4().hex}":'
     return await attacker.call("POST", "/leads", b"{" + lead.encode() + written(_numbers) + b"}}")
 
@@ -204,7 +204,7 @@ async def no_file_id(attacker: Attacker) -> Answer | None:
 
 
 async def pipelined(attacker: Attacker) -> Answer | None:
-    """A thousand requests for a large page, none of whose answers is read."""
+    """Send a thousand requests for a large page, and read no response."""
     one = raw("GET", f"{PREFIX}/classes?limit=200", b"", f"X-Service-Key: {attacker.aim.service_key}")
     await attacker.hold(one * 1000)
     return None
@@ -217,7 +217,7 @@ async def stalled_body(attacker: Attacker) -> Answer | None:
 
 
 async def unwanted_body(attacker: Attacker) -> Answer | None:
-    """A POST that is answered before its body has come, and whose body never comes."""
+    """Send a POST that is answered before its body arrives, and never send the body."""
     await attacker.hold(b"POST /partner/v1/leads HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
     return None
 
@@ -276,7 +276,7 @@ ATTACKS: dict[str, Attack] = {
 
 
 async def prepare(aim: Aim) -> Attacker:
-    """Make the form that is abused: as large as a form may be, published, with a field for files."""
+    """Create the form to abuse: as large as a form may be, published, with a file field."""
     attacker = Attacker(aim)
     fields = [{"key": "files", "label": "Files", "type": "file_upload", "multiple": True}, *chained(199)]
     body = {"title": "Abused", "slug": "abused", "status": "published", "fields": fields}
@@ -292,7 +292,7 @@ async def prepare(aim: Aim) -> Attacker:
 
 
 async def carry_out(aim: Aim, seconds: float) -> dict[str, list[int]]:
-    """Run every attack again and again, each after a pause; each at least once."""
+    """Run every attack repeatedly, at least once, with a pause after each."""
     attacker, until = Attacker(aim), time.monotonic() + seconds
 
     async def repeat(name: str) -> None:

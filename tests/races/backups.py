@@ -1,4 +1,4 @@
-"""A backup is taken while bookings go on, and restored: what was acknowledged before is in it, whole."""
+"""Take a backup during bookings and restore it: it contains everything acknowledged before, completely."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ REPEATED = 50
 
 
 async def backed_up(arena: Arena, dsn: str, file: Path, answers: int) -> History:
-    """Take the backup after so many answers, under load; returns what had been answered when it began."""
+    """Take the backup under load after this many responses; return the history up to its start."""
     load = Load(arena, await arena.add_classes(20, 8), await arena.add_members(40))
     async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
         await load.reach(answers)
@@ -26,12 +26,12 @@ async def backed_up(arena: Arena, dsn: str, file: Path, answers: int) -> History
 
 
 async def restore(file: Path, target: str) -> None:
-    """The backup into an empty database, which `doctor` is content with."""
+    """Restore the backup into an empty database, and check it with `doctor`."""
     await _run(target, "restore", str(file))
 
 
 async def _run(dsn: str, *words: str) -> None:
-    """A command on the database, with a data folder beside the file."""
+    """Run a command on the database, with a data folder beside the file."""
     settings = {"STUDIOGATE_DATABASE_URL": dsn, "STUDIOGATE_DATA_DIR": f"{words[-1]}.{words[0]}"}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "studiogate", *words),
@@ -44,12 +44,12 @@ async def _run(dsn: str, *words: str) -> None:
 
 
 async def missing(arena: Arena, connection: database.Connection, before: History) -> list[str]:
-    """What the restored database lacks or contradicts, by the doctor, the checker and the history."""
+    """Return what is missing or wrong in the restored database, by the doctor, the checker and the history."""
     return await checker.violations(connection, arena.studio_id, arena.history, acknowledged=before)
 
 
 async def repeated(arena: Arena, port: int, before: History) -> list[str]:
-    """A service on the restored database answers what was answered before the backup with the same bytes."""
+    """Check that a service on the restored database replays earlier responses with the same bytes."""
     first = {call.request.key: call for call in before.calls if checker.is_kept(call)}
     chosen = arena.random.sample(list(first.values()), min(REPEATED, len(first)))
     arena.port = port

@@ -1,4 +1,4 @@
-"""Compares what the partners were told with what the database holds, and the database with the promises.
+"""Compare the responses that partners got with the database, and the database with the promises.
 
 The promises are checked twice: by `doctor`, as an operator would, and by plain Python here, which shares no SQL.
 """
@@ -37,8 +37,8 @@ async def violations(
     unanswered: bool = False,
     acknowledged: History | None = None,
 ) -> list[str]:
-    """Everything that is wrong. ``forgiven`` are the codes of 503 that the run provoked; ``unanswered`` says that some
-    keys were left without an answer on purpose; ``acknowledged``: only these answers must be in the database."""
+    """Return all violations. ``forgiven`` are the 503 codes that the run provoked; ``unanswered`` means that some keys
+    were left without a response on purpose; ``acknowledged``: only these responses must be in the database."""
     rows = await everything(connection, studio_id)
     return [
         *[f"doctor: {finding.subject}: {finding.text}" for finding in await _faults(connection)],
@@ -52,7 +52,7 @@ async def violations(
 
 
 async def deadlocks(connection: "asyncpg.Connection[asyncpg.Record]") -> int:
-    """PostgreSQL's own count for this database. A session adds its share within seconds, or when it ends."""
+    """Return PostgreSQL's deadlock count for this database. A session reports within seconds, or when it ends."""
     counted: int = await connection.fetchval(
         "select deadlocks from pg_stat_database where datname = current_database()"
     )
@@ -73,7 +73,7 @@ async def _faults(connection: Any) -> list[checkup.Finding]:
 
 
 def is_kept(call: Call) -> bool:
-    """Whether this answer is remembered with its key: a success, or a booking refused."""
+    """Return whether this response is stored with its key: a success, or a refused booking."""
     return call.status is not None and (call.status < 300 or _error_type(call) == "booking_error")
 
 
@@ -82,7 +82,7 @@ def _error_type(call: Call) -> str | None:
 
 
 def _parameters(call: Call) -> tuple[str, str, str]:
-    """What makes two requests of one key the same, by the contract: order, spaces, defaults and case do not count."""
+    """Return what identifies a request under a key, by the contract: order, spaces, defaults and case are ignored."""
     body = {"join_waitlist": False, "class_spot_id": None, **json.loads(call.request.body or b"{}")}
     canonical = {name: value.lower() if isinstance(value, str) else value for name, value in body.items()}
     return call.request.method, call.request.path.lower(), json.dumps(canonical, sort_keys=True)
@@ -101,7 +101,7 @@ def _answers(history: History, forgiven: Collection[str], unanswered: bool) -> I
 
 
 def _one_key(key: str, calls: list[Call]) -> Iterator[str]:
-    """All answers of a key are the same bytes; other parameters are refused and change nothing."""
+    """Check that all responses of a key are the same bytes; other parameters are refused and change nothing."""
     kept: dict[tuple[str, str, str], set[tuple[int | None, bytes]]] = defaultdict(set)
     for call in calls:
         if is_kept(call):
@@ -120,7 +120,7 @@ def _one_key(key: str, calls: list[Call]) -> Iterator[str]:
 
 
 def _acknowledged(history: History, rows: dict[str, Rows]) -> Iterator[str]:
-    """Every answer that was remembered for a client is in the database, byte for byte, with what it says."""
+    """Check that every response that must be stored is in the database, byte for byte, with its effect."""
     remembered = {row["key"]: row for row in rows["idempotency_keys"]}
     bookings = {str(row["id"]): row for row in rows["bookings"]}
     receipts = {row["receipt"]: row for row in rows["booking_cancellations"]}
@@ -147,7 +147,8 @@ def _made(call: Call, row: dict[str, Any] | None) -> Iterator[str]:
 
 
 def _effects(history: History, rows: dict[str, Rows]) -> Iterator[str]:
-    """A key has one effect and every effect one key; nothing is half done; a refusal made no booking."""
+    """Check that each key has one effect and each effect one key, that nothing is partial, and that refusals made no
+    booking."""
     sent = history.by_key()
     for row in rows["idempotency_keys"]:
         if row["key"] not in sent or row["status"] is None:
@@ -201,8 +202,8 @@ def _waitlists(rows: dict[str, Rows]) -> Iterator[str]:
 
 
 def overtakings(rows: dict[str, Rows]) -> Iterator[str]:
-    """Who got a seat while somebody waited who had come earlier. For runs in which everybody is eligible throughout:
-    the times are those of the decisions, which follow each other under the class's lock."""
+    """Yield bookings that got a seat while an earlier one waited. Only for runs in which all members stay eligible: the
+    times are those of the decisions, which are serialized by the class's lock."""
     left = {row["booking_id"]: row["cancelled_at"] for row in rows["booking_cancellations"]}
     queues: dict[UUID, list[tuple[Any, Any]]] = defaultdict(list)
     for row in rows["waitlist_entries"]:
@@ -225,7 +226,7 @@ def _later(until: Any, instant: Any) -> bool:
 
 
 def _credits(rows: dict[str, Rows]) -> Iterator[str]:
-    """What was granted less what bookings took and did not get back is what remains."""
+    """Check that the remaining credits equal those granted, minus those taken by bookings and not returned."""
     lines: dict[UUID, list[str]] = defaultdict(list)
     moved: Counter[UUID] = Counter()
     for line in rows["credit_ledger"]:
