@@ -1,4 +1,4 @@
-"""The cost of rendering the largest form, uncached and cached; a cached page is never stale or of another form."""
+"""The cost of rendering the largest form, uncached and cached; a cached page is never the wrong one."""
 
 import gzip
 import json

@@ -1,7 +1,7 @@
-"""Concurrent partners over raw keep-alive connections, who write down everything they sent and got.
+"""Concurrent partners over raw keep-alive connections, which record everything they send and receive.
 
-A call's status is None while nobody knows what became of it: the connection was cut, or nothing came in time. A partner
-settles that as the contract says, by repeating the request with its key until there is an answer.
+A call's status is None while its outcome is unknown: the connection was cut, or no response came in time. A partner
+resolves this as the contract says, by repeating the request with its key until there is a response.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One logical operation: whoever repeats it repeats all of this."""
+    """One logical operation; a repetition repeats all of this."""
 
     method: str
     path: str
@@ -57,7 +57,7 @@ class Call:
 
     @property
     def known(self) -> bool:
-        """Whether the partner knows what happened: not after a cut or a 5xx, nor while a twin still runs."""
+        """Return whether the outcome is known: not after a cut or a 5xx, nor while the same request still runs."""
         return self.status is not None and self.status < 500 and self.code != "idempotency_in_progress"
 
     @property
@@ -66,17 +66,17 @@ class Call:
 
     @property
     def code(self) -> str | None:
-        """The refusal's code; None for a success or no answer."""
+        """Return the code of a refusal; None for a success or no response."""
         return self.json["error"]["code"] if self.status is not None and self.status >= 400 else None
 
     @property
     def outcome(self) -> str:
-        """What it came to, in one word: a refusal's code, a booking's status, or unknown."""
+        """Return the outcome in one word: a refusal's code, a booking's status, or unknown."""
         return "unknown" if self.status is None else self.code or self.json["status"]
 
 
 async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> Answer:
-    """Send one request on a keep-alive connection and read its whole answer, which mostly comes in one piece."""
+    """Send one request on a keep-alive connection and read its whole response, usually in a single read."""
     writer.write(request)
     received = b""
     while (end := received.find(b"\r\n\r\n")) < 0:
@@ -110,7 +110,7 @@ class History:
 
 
 class Client:
-    """One connection, kept alive, opened anew after it was cut."""
+    """One keep-alive connection, reopened after it was cut."""
 
     def __init__(self, port: int, service_key: str, history: History) -> None:
         self._port = port
@@ -119,7 +119,7 @@ class Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def send(self, request: Request, raw: bytes | None = None) -> Call:
-        """Exactly one attempt. ``raw`` is the request as it is ``written``, by those who are in a hurry."""
+        """Make exactly one attempt. ``raw`` is the request as ``written`` in advance, to save time."""
         call = Call(request)
         self._history.calls.append(call)
         raw, began = raw or self.written(request), time.perf_counter()
@@ -139,10 +139,10 @@ class Client:
         return call
 
     async def settle(self, request: Request) -> Call:
-        """Repeat the request until it has an answer that says what happened."""
+        """Repeat the request until its outcome is known."""
         deadline = asyncio.get_running_loop().time() + SETTLE_SECONDS
         call = await self.send(request)
-        # Where there is none in the end, the history says so and the checker complains.
+        # If it stays unknown, the history shows it and the checker reports it.
         while not call.known and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(PAUSE)
             call = await self.send(request)
@@ -164,7 +164,7 @@ class Client:
 
 
 class Crowd:
-    """So many clients with one history."""
+    """A number of clients that share one history."""
 
     def __init__(self, port: int, service_key: str, history: History, size: int) -> None:
         self.clients = [Client(port, service_key, history) for _ in range(size)]
@@ -178,14 +178,14 @@ class Crowd:
             client.close()
 
     async def at_once(self, requests: Sequence[Request]) -> list[Call]:
-        """One request a client, all of them at the same time; each is settled."""
+        """Send one request per client, all at the same time, and settle each."""
         pairs = zip(self.clients, requests, strict=False)
         if len(requests) > len(self.clients):
             raise ValueError("there are fewer clients than requests")
         return list(await asyncio.gather(*(client.settle(request) for client, request in pairs)))
 
     async def work_off(self, requests: Iterable[Request], after_each: Callable[[Call], None] = lambda _: None) -> None:
-        """Every client takes the next request as soon as its last one is settled."""
+        """Send all requests; every client takes the next one as soon as its last one is settled."""
         remaining = iter(requests)
 
         async def one(client: Client) -> None:

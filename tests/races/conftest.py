@@ -1,4 +1,4 @@
-"""The real service with two API processes, and one whose code can be made wrong on purpose."""
+"""The real service with two API processes, and one into which mutations can be injected."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -60,7 +60,7 @@ def mutant_place(new_database: Callable[[], str], tmp_path_factory: pytest.TempP
 
 @contextmanager
 def mutant(folder: Path, mutation: str, dsn: str | None = None, **options: object) -> Iterator[Service]:
-    """A service of its own with one mistake in it from the start."""
+    """Yield a separate service that has one mutation from the start."""
     (folder / "mutation").write_text(mutation)
     environment = {mutants.VARIABLE: str(folder / "mutation")}
     with Service(dsn, api_module=mutants.__name__, environment=environment, **options) as started:  # type: ignore[arg-type]
@@ -89,7 +89,7 @@ async def arena(place: Place, tally: Tally) -> AsyncIterator[Arena]:
 async def mutant_arena(mutant_place: Place, tally: Tally) -> AsyncIterator[Arena]:
     async for opened in _arena(mutant_place, tally):
         yield opened
-        # What this mutant has broken must not be taken for the work of the next.
+        # Damage done by this mutant must not be attributed to the next one.
         for _ in range(20):
             with suppress(asyncpg.DeadlockDetectedError):  # the service is still numbering events
                 await opened.connection.execute("truncate studios cascade")

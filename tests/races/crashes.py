@@ -1,4 +1,4 @@
-"""Crashes, cut connections and shutdowns under load: each function returns everything that is not as promised."""
+"""Crashes, cut connections and shutdowns under load: each function returns all violations of the promises."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ PROVOKED = ("overloaded", "database_unavailable")
 
 
 class Load:
-    """Bookings and cancellations without end, until somebody ends it; it counts the answers that came."""
+    """An endless stream of bookings and cancellations, until ``end`` is called; counts the responses."""
 
     def __init__(self, arena: Arena, classes: list[UUID], members: list[UUID]) -> None:
         self._arena = arena
@@ -45,7 +45,7 @@ class Load:
         self._enough = True
 
     def by(self, crowd: Crowd) -> AbstractAsyncContextManager["asyncio.Task[None]"]:
-        """The crowd sends it as long as the block lasts."""
+        """Let the crowd send the requests during the block."""
         return beside(crowd.work_off(self.requests(), self.note), self.end)
 
     def note(self, call: Call) -> None:
@@ -58,7 +58,7 @@ class Load:
 
 
 async def until(condition: Callable[[], bool], seconds: float, otherwise: str) -> None:
-    """`wait_for` beside a running loop."""
+    """Run `wait_for` without blocking the event loop."""
     await asyncio.to_thread(wait_for, condition, seconds, otherwise)
 
 
@@ -72,7 +72,7 @@ async def _under_load(arena: Arena, blow: Callable[[], "asyncio.Future[list[str]
 
 
 async def killed_worker(arena: Arena, service: Service, rounds: int) -> list[str]:
-    """kill -9 of an API process under load: another one takes its place, nothing acknowledged is lost."""
+    """kill -9 of an API process under load: another one replaces it, nothing acknowledged is lost."""
     wrong = []
 
     async def kill() -> list[str]:
@@ -89,7 +89,7 @@ async def killed_worker(arena: Arena, service: Service, rounds: int) -> list[str
 
 
 async def killed_postmaster(arena: Arena, service: Service, postgres: EmbeddedPostgres, rounds: int) -> list[str]:
-    """kill -9 of PostgreSQL under load: the service brings it back and answers again, with the same processes."""
+    """kill -9 of PostgreSQL under load: the service restarts it and answers again, with the same processes."""
     wrong = []
 
     async def kill() -> list[str]:
@@ -114,10 +114,10 @@ async def killed_postmaster(arena: Arena, service: Service, postgres: EmbeddedPo
 
 
 async def cut_storm(arena: Arena, pool_size: int, requests: int, attempts: int = 5) -> list[str]:
-    """Clients that hang up in the middle: no transaction stays open, and every connection of the pool still works.
+    """Clients that disconnect mid-request: no transaction stays open, and every connection of the pool still works.
 
-    A slow machine may need several attempts to fill the pool while the lock is waited for. A connection that was lost
-    stays lost, so that no attempt succeeds."""
+    A slow machine may need several attempts to fill the pool before lock waits time out. A leaked connection stays
+    leaked, so then no attempt succeeds."""
     classes, members = await arena.add_classes(5, 10), await arena.add_members(30)
     wanted = [
         booking(arena.random.choice(classes), arena.random.choice(members), join_waitlist=True) for _ in range(requests)
@@ -135,12 +135,12 @@ async def cut_storm(arena: Arena, pool_size: int, requests: int, attempts: int =
         return wrong
     async with arena.crowd(CLIENTS) as crowd:
         await crowd.work_off(wanted)
-    # A moment after a storm some may still be told to come again.
+    # Shortly after a storm, some requests may still be told to retry.
     return wrong + await arena.violations(forgiven=("overloaded",))
 
 
 async def _cut(arena: Arena, request: Request, gate: asyncio.Semaphore) -> None:
-    """Send some or all of a request, and hang up with or without a farewell, at once or a moment later."""
+    """Send part or all of a request, and close or reset the connection, at once or a moment later."""
     client = Client(arena.port, arena.service_key, arena.history)
     raw = client.written(request)
     async with gate:
@@ -158,10 +158,10 @@ OPEN = "select count(*) from pg_stat_activity where application_name = 'studioga
 
 
 async def _counted(arena: Arena, condition: str, wanted: Callable[[int], bool], seconds: float = 10.0) -> bool:
-    """Wait until so many other sessions are in a condition."""
+    """Wait until the wanted number of other sessions meet the condition."""
     deadline = asyncio.get_running_loop().time() + seconds
     while asyncio.get_running_loop().time() < deadline:
-        # Within a transaction, PostgreSQL would show the same picture again and again.
+        # Within a transaction, PostgreSQL would keep returning the same statistics snapshot.
         await arena.connection.execute("select pg_stat_clear_snapshot()")
         if wanted(await arena.connection.fetchval(f"{OPEN} and pid <> pg_backend_pid() and {condition}")):
             return True
@@ -174,7 +174,7 @@ async def _nothing_open(arena: Arena) -> bool:
 
 
 async def _fill_the_pool(arena: Arena, pool_size: int) -> list[str]:
-    """As many bookings as the pool has connections, all of them held up by a lock of ours, then let go."""
+    """Send as many bookings as the pool has connections, block all of them with our locks, then release them."""
     async with Held(arena, pool_size) as held:
         waiting = await held.all_wait()
         calls = await held.let_go()
@@ -184,8 +184,8 @@ async def _fill_the_pool(arena: Arena, pool_size: int) -> list[str]:
 
 
 class Held:
-    """Bookings that the service has accepted, each for a class of its own, which we have locked: for one and the same
-    class most would wait in the service's own line, without a connection."""
+    """Bookings that the service has accepted, each for a different class that we have locked: for a single class, most
+    would wait in the service's own queue, without a connection."""
 
     def __init__(self, arena: Arena, size: int) -> None:
         self._arena, self._size = arena, size
@@ -212,7 +212,7 @@ class Held:
         return await asyncio.gather(*self._sending)
 
     def right(self, call: Call) -> bool:
-        """Confirmed; or told to come again, if we were so slow that it waited longer than it may for a lock."""
+        """Return whether it was confirmed, or told to retry because we held the lock beyond the lock timeout."""
         return call.outcome == "confirmed" or (call.outcome == "overloaded" and self._seconds > LOCK_SECONDS)
 
     async def __aexit__(self, *_: object) -> None:
@@ -221,7 +221,7 @@ class Held:
 
 
 async def drained(arena: Arena, service: Service, accepted: int = 4) -> list[str]:
-    """SIGTERM under load: whatever was accepted is answered, whatever was not has left no trace; nobody new is let in;
+    """SIGTERM under load: accepted requests are answered, others leave no trace, no new connection is accepted, and
     all processes end well within the drain limit."""
     # Many classes, so that the load itself hardly ever waits for a lock.
     load = Load(arena, await arena.add_classes(40, 8), await arena.add_members(60))

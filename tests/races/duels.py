@@ -1,6 +1,6 @@
-"""The races: each function lets a crowd loose and returns everything that is not as promised, [] when all is well.
+"""The races: each function runs concurrent clients and returns all violations of the promises, [] if there are none.
 
-They take their size from the caller: small in `make test`, full in `make battery`, smallest against a mutant.
+The caller sets the size: small in `make test`, full in `make battery`, smallest against a mutant.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ DUELLISTS = 8
 
 
 async def last_seats(arena: Arena, duels: int) -> list[str]:
-    """Eight members want the only seat of a class: one has it, seven are told that the class is full."""
+    """Eight members book the only seat of a class: one gets it, seven are refused because the class is full."""
     members = await arena.add_members(DUELLISTS, paid=duels)
     wrong = []
     async with arena.crowd(DUELLISTS) as crowd:
@@ -62,7 +62,7 @@ async def last_credit(arena: Arena, rounds: int, classes: int = 16) -> list[str]
 
 
 async def one_body_many_rooms(arena: Arena, rounds: int, classes: int = 8) -> list[str]:
-    """A member books classes that overlap, all at once: one is confirmed. No constraint of the database helps here."""
+    """A member books overlapping classes, all at once: one is confirmed. No database constraint enforces this."""
     wrong = []
     opened = [await arena.add_class(rounds, start_time=START + timedelta(minutes=each)) for each in range(classes)]
     async with arena.crowd(classes) as crowd:
@@ -73,8 +73,8 @@ async def one_body_many_rooms(arena: Arena, rounds: int, classes: int = 8) -> li
 
 
 async def one_key(arena: Arena, keys: int, copies: int = 20) -> list[str]:
-    """Copies of one request, written differently, and two other requests under the same key, all at once: whichever is
-    first happens once and answers all its copies with the same bytes; the others are refused."""
+    """Copies of one request, serialized differently, and two other requests under the same key, all at once: the first
+    one takes effect once and its copies get the same bytes; the others are refused."""
     members = await arena.add_members(3, paid=keys * 2)
     wrong = []
     async with arena.crowd(copies + 2) as crowd:
@@ -91,7 +91,7 @@ async def one_key(arena: Arena, keys: int, copies: int = 20) -> list[str]:
 
 
 def _spellings(arena: Arena, class_id: UUID, member_id: UUID, copies: int) -> list[Request]:
-    """The same parameters: in another order, with spaces, with explicit defaults, with ids in capitals."""
+    """Return the same parameters in another order, with spaces, explicit defaults, and uppercase ids."""
     plain = {"class_id": str(class_id), "member_id": str(member_id)}
     bodies = [
         json.dumps(plain),
@@ -117,8 +117,8 @@ def _one_winner(class_id: UUID, calls: list[Call], copies: int) -> list[str]:
 
 
 async def leaving_and_moving_up(arena: Arena, rounds: int) -> list[str]:
-    """A seat is cancelled twice at once while others join, leave the waitlist and want the seat: one receipt, the first
-    who still waits moves up, nobody overtakes."""
+    """A seat is cancelled twice at once while others join or leave the waitlist or book the seat: there is one receipt,
+    the first member still waiting is promoted, and nobody overtakes."""
     wrong = []
     async with arena.crowd(6) as crowd:
         for _ in range(rounds):
@@ -161,8 +161,8 @@ async def _expect_inside(arena: Arena, class_id: UUID, expected: dict[UUID, str]
 
 
 async def moving_walls(arena: Arena, dsn: str, rounds: int, members: int = 30) -> list[str]:
-    """Members book and join while the staff change the capacity up and down. In the end every seat is taken, by those
-    who came first."""
+    """Members book and join the waitlist while staff raise and lower the capacity. In the end every seat is taken, by
+    the members who came first."""
     wrong = []
     walls = await database.connect(dsn)
     try:
@@ -193,19 +193,19 @@ async def _move_walls(arena: Arena, crowd: Crowd, walls: database.Connection, me
 async def change_capacities(
     arena: Arena, walls: database.Connection, classes: list[UUID], enough: asyncio.Event, most: int = 12
 ) -> None:
-    """Lowering one below the seats taken is refused, so they go up in the long run."""
+    """Change capacities at random; lowering one below the taken seats is refused, so they grow in the long run."""
     while not enough.is_set():
         class_id, seats = arena.random.choice(classes), arena.random.randint(0, most)
         change = partial(staff.change_capacity, walls, arena.staff, class_id, seats)
-        await conflicts.repeated_on(walls, change)  # as the command does; only beside a mutant is there need for it
+        await conflicts.repeated_on(walls, change)  # as the command does; needed only against a mutant
 
 
 async def flash_crowd(
     arena: Arena, requests: int, seats: int = 20, clients: int = 20, forgiven: tuple[str, ...] = ()
 ) -> list[str]:
-    """Everybody wants one class, every second one would wait: the seats are taken, those who wait stand in the order in
-    which they came, the others are told that it is full. With more clients than there are connections to PostgreSQL,
-    some may be told to come again (503 ``overloaded``): only then is that forgiven."""
+    """All members book one class, every second one would join the waitlist: the seats are taken, the waitlist is in
+    order of arrival, the others are refused because the class is full. With more clients than connections to
+    PostgreSQL, some may be told to retry (503 ``overloaded``): only then is that not a violation."""
     class_id = await arena.add_class(seats)
     members = await arena.add_members(requests, paid=1)
     wanted = [booking(class_id, each, join_waitlist=number % 2 == 0) for number, each in enumerate(members)]

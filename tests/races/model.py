@@ -1,4 +1,4 @@
-"""The booking rules once more, in plain Python over plain objects, written from the contract and from nothing else.
+"""A second implementation of the booking rules, in plain Python, written from the contract alone.
 
 It shares no code with the product: where the two disagree, one of them has misread the contract.
 """
@@ -75,7 +75,7 @@ class Booking:
 
 @dataclass
 class Answer:
-    """What the contract lets a partner expect. ``kept``: it is remembered with the key."""
+    """The response that the contract requires. ``kept``: it is stored with the key."""
 
     status: int
     code: str | None = None
@@ -100,7 +100,7 @@ class Studio:
         self.memberships: dict[UUID, Membership] = {}
         self.bookings: list[Booking] = []
 
-    # What there is
+    # State
 
     def in_class(self, class_: Class) -> list[Booking]:
         return [each for each in self.bookings if each.class_id == class_.id]
@@ -118,7 +118,7 @@ class Studio:
     def late_fees(self) -> int:
         return sum(bool(each.receipt and each.receipt["late_fee"]) for each in self.bookings)
 
-    # May they?
+    # Eligibility
 
     def entitlement(self, class_: Class, member: UUID, now: datetime) -> Membership | str:
         own = [each for each in self.memberships.values() if each.member == member]
@@ -152,8 +152,8 @@ class Studio:
     def faults(
         self, class_: Class, member: UUID, policy: dict[str, Any], now: datetime, own: Booking | None = None
     ) -> list[str]:
-        """The rules but for the seat, in the contract's order. ``own`` is the entry's booking that is looked at for a
-        promotion, which the booking window does not stop."""
+        """Return the violated rules, except for the seat, in the contract's order. ``own`` is the booking considered
+        for a promotion, to which the booking window does not apply."""
         opens = policy["booking_opens_minutes_before"]
         others = [each for each in self.bookings if each.member == member and each.class_id != class_.id]
         day = sum(each.status in SEATED and self._day(each.class_id) == self._day(class_.id) for each in others)
@@ -191,13 +191,13 @@ class Studio:
     def _overlap(self, one: Class, other: Class) -> bool:
         return one.start < other.end and other.start < one.end
 
-    # Who waits
+    # Waitlist
 
     def _promotes(self, class_: Class, now: datetime) -> bool:
         return now <= class_.start - minutes(class_.policy["promotion_cutoff_minutes"])
 
     def _turns(self, class_: Class, now: datetime) -> list[tuple[Booking, list[str]]]:
-        """Those who wait and come to their turn, with what is against them, until the free seats are given away."""
+        """Return the waiting bookings in order, each with its violated rules, until the free seats are assigned."""
         free, turns = class_.capacity - self.booked(class_), []
         for entry in self.waiting(class_):
             if free <= 0:
@@ -227,7 +227,7 @@ class Studio:
             payer.credits -= 1
             payer.version += 1
 
-    # What happens
+    # Actions
 
     def book(self, class_: Class, member: UUID, join: bool, now: datetime) -> Answer:
         self.promote(class_, now)
@@ -388,7 +388,7 @@ class Studio:
                 self.promote(class_, now)
 
     def advance(self, passed: timedelta) -> None:
-        """Everything has happened, and will happen, that much earlier."""
+        """Let time pass by shifting every instant into the past."""
         for class_ in self.classes.values():
             class_.start, class_.end = class_.start - passed, class_.end - passed
         for membership in self.memberships.values():

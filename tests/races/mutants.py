@@ -1,7 +1,7 @@
-"""The API process with one mistake in it: what the races must notice. Nothing in the product knows of this file.
+"""Mutants of the API process, with one mistake each, which the races must detect. The product does not use this file.
 
-The environment names a file; whatever mutation it names at the moment is in force, so that one service serves all of
-them. With no file the process is as it should be.
+The environment names a file, and the mutation that this file names is in force, so that one service serves all
+mutations. Without a file the process is unchanged.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ async def _record_leaving_without_the_key(*arguments: Any) -> Any:
 
 
 async def _remember_later(database_: Any, access: Any, once_: Any, work: Any, render: Any, visible: Any) -> Any:
-    """The effect first, its key in a transaction of its own."""
+    """Commit the effect first, and its key in a separate transaction."""
     async with database_.transaction() as connection:
         reply = render(await (work.work(connection, None) if isinstance(work, once.Claiming) else work(connection)))
     await asyncio.sleep(0.01)
@@ -94,7 +94,7 @@ async def _replay_to_anybody(_connection: Any, _once: Any, first: Any, _render: 
 
 
 async def _render_anew(_connection: Any, _once: Any, first: Any, _render: Any, _visible: Any) -> once.Executed:
-    """As if the answer had been kept as jsonb, and so had lost its spelling."""
+    """Replay as if the response had been stored as jsonb, which does not preserve its bytes."""
     return once.Executed(first.status, first.body.replace(b",", b", "), replayed=True)
 
 
@@ -122,7 +122,7 @@ def _newest_secret_only(kept: Any, presented_hash: bytes) -> Any:
 
 
 async def _believe_the_cache(authenticator: access.Authenticator, credential_id: str) -> Any:
-    """A process believes for a while what it has looked up, whatever key comes."""
+    """Trust the cached credential for a while, whatever key is presented."""
     return authenticator._cached(credential_id) or await look_up(authenticator, credential_id)
 
 
@@ -189,7 +189,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
 COMMIT_NOT_AWAITED = "commit not awaited"  # PostgreSQL acknowledges before the log is on disk
 
 
-# Opened while the process may still read everything: started by root, it gives that up before it serves.
+# Opened while the process still has all privileges: started by root, it drops them before it serves.
 CONTROL = os.open(os.environ[VARIABLE], os.O_RDONLY | os.O_CREAT) if VARIABLE in os.environ else None
 
 
