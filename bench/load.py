@@ -43,7 +43,7 @@ class _Connection(asyncio.Protocol):
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's class has the same methods, but is not a subclass
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's class has the same methods
 
     def connection_lost(self, _error: Exception | None) -> None:
         if not self.done.done():

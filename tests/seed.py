@@ -19,7 +19,7 @@ NOON = datetime(2030, 6, 3, 12, tzinfo=UTC)
 
 @dataclass
 class Studio:
-    """The ids of one seeded studio. ``ids`` has one list per kind; index 0 is at the first location, 1 at the second."""
+    """The ids of one seeded studio. ``ids`` has a list per kind; index 0 is at the first location, 1 at the second."""
 
     studio_id: UUID
     slug: str

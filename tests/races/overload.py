@@ -1,8 +1,8 @@
-"""More than the service can carry: it goes on doing as much as it can, and tells everybody else so at once.
+"""Overload: the service keeps doing as much as it can, and refuses all other requests at once.
 
-The knee is found with clients that wait for their answers. The overload then does not wait: requests come three times
-as fast as they could be answered, whatever has become of the earlier ones. Each storm is compared with the load at the
-knee just before and just after it, because machines are not equally quick from one minute to the next.
+The knee is found with clients that wait for their responses. The overload then is open-loop: requests arrive three
+times as fast as they can be answered, whatever the state of earlier ones. Each storm is compared with the load at the
+knee just before and after it, because the speed of a machine varies from minute to minute.
 """
 
 import asyncio
@@ -49,8 +49,8 @@ class Phase:
 
     @property
     def quick(self) -> float:
-        """What a request takes when nothing else disturbs it: the tenth of the quickest, so that a neighbour who is
-        busy now and then does not count."""
+        """Return the latency of an undisturbed request: the 10th percentile, so that occasional other load on the
+        machine does not count."""
         return self.percentile(0.1)
 
     @property
@@ -133,7 +133,7 @@ class Overload:
         self._requests = self._each(classes, members)
 
     def _each(self, classes: list[UUID], members: list[UUID]) -> Iterator[Request]:
-        """Neighbours share neither the class nor the member: they meet at the connections, not at a row."""
+        """Adjacent requests share neither class nor member: they compete for connections, not for a row."""
         for first in range(len(members)):
             taking_turns = itertools.islice(itertools.cycle(members), first, None)
             yield from (booking(class_id, member_id) for class_id, member_id in zip(classes, taking_turns))  # noqa: B905
@@ -153,7 +153,7 @@ class Overload:
             return Phase(time.monotonic() - began, calls, sum(call.status == 201 for call in calls))
 
     async def relentless(self, rate: float, seconds: float) -> Phase:
-        """So many requests a second, whatever the answers do. What is confirmed after its end is no goodput."""
+        """Send ``rate`` requests per second regardless of responses; confirmations after the end do not count."""
         calls: list[Call] = []
         sending: list[asyncio.Task[None]] = []
         wanted = [next(self._requests) for _ in range(int(rate * seconds) + 1)]
@@ -175,7 +175,7 @@ class Overload:
         return Phase(seconds, calls, confirmed)
 
     async def watched(self, phase: Coroutine[None, None, Phase]) -> tuple[Phase, Strain]:
-        """A phase with an eye on the service's processes and sessions."""
+        """Run a phase while monitoring the service's processes and sessions."""
         strain, working = Strain(), asyncio.create_task(phase)
         while not working.done():
             processes = [psutil.Process(pid) for pid in self._service.api_pids()]

@@ -1,6 +1,6 @@
-"""Nobody overtakes who waits: bookings, cancellations and capacities in a storm, with an eye on every committed state.
+"""Nobody overtakes waiting members: bookings, cancellations and capacity changes at once.
 
-Everybody here is eligible all the time, so a free seat beside a waitlist is a promise broken, at whatever moment.
+All members are eligible all the time, so a free seat while somebody waits is a violation at any moment.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ async def _storm(arena: Arena, walls: database.Connection, classes: list[UUID], 
 async def _watch(
     eye: database.Connection, arena: Arena, classes: list[UUID], enough: asyncio.Event
 ) -> tuple[list[str], int]:
-    """Look at the committed state again and again."""
+    """Read the committed state repeatedly."""
     wrong: list[str] = []
     looks = 0
     while not enough.is_set():

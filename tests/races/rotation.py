@@ -17,7 +17,7 @@ ASKED = 20  # so many new connections meet every process
 
 
 async def rotated_keys(arena: Arena, service: Service, dsn: str, rotations: int) -> list[str]:
-    """Everything that is not as promised."""
+    """Rotate keys under load, and return all violations of the promises."""
     wrong: list[str] = []
     load = Load(arena, await arena.add_classes(6, 8), await arena.add_members(20))
     operator = await database.connect(dsn)

@@ -567,7 +567,7 @@ STUDIOS_AGAINST_A_MISTAKE = 400  # at most: it ends where it is noticed, and som
 def test_a_mistake_is_noticed(
     stage: Backstage, tally: Tally, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mistaken: Any
 ) -> None:
-    """The check of the check: with a rule switched off, the walks end in a disagreement."""
+    """Verifies the walks: with a rule disabled, they end in a disagreement."""
     monkeypatch.setattr(owner, name, mistaken)
     with pytest.raises(AssertionError):
         walk(stage, tally, STUDIOS_AGAINST_A_MISTAKE, steps=40, phases=[Phase.generate], report_multiple_bugs=False)

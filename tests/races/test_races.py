@@ -1,4 +1,4 @@
-"""Races on the real server with two API processes; and each again on a server with a mistake, which must be noticed."""
+"""Races on the real server with two API processes, and each again on a mutant, which must be detected."""
 
 from collections.abc import Awaitable, Callable
 
@@ -71,7 +71,7 @@ async def test_nobody_overtakes(place: Place, arena: Arena, tally: Tally, size: 
 
 
 async def caught(place: Place, arena: Arena, mutation: str, race: Race) -> None:
-    """The check of the check. A race need not be lost the first time, so it is run until it is."""
+    """Verify that a race detects a mutation. It need not do so the first time, so it is run until it does."""
     with place.mutated(mutation):
         for _ in range(TRIES_AGAINST_A_MUTANT):
             try:

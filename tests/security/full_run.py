@@ -1,7 +1,7 @@
-"""One run through everything that the service does, well and badly, with a secret in every place that takes a text.
+"""One run through all functions of the service, with successes and failures, and a secret in every text it accepts.
 
-Each step returns nothing: what it is good for is the log that it leaves behind. Where an answer decides whether the
-step has done what it is for, its status is asserted.
+The steps return nothing: their purpose is the log that they produce. Where a response shows whether a step did what it
+should, its status is asserted.
 """
 
 import asyncio

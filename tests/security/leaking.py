@@ -1,4 +1,4 @@
-"""The API process as it must not be: it writes secrets down in every way that the full run has to notice."""
+"""A mutant of the API process that logs secrets in every way that the full run must detect."""
 
 import base64
 import traceback

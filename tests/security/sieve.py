@@ -1,4 +1,4 @@
-"""What must not be in a log, and how it is found there, in whatever form it was written down."""
+"""The secrets that must not be in a log, and how to find them there in any encoding."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Failures are told without values: in our lines, in libraries', in what nobody caught, in PostgreSQL's log."""
+"""Failures are logged without values: in our lines, libraries', uncaught exceptions, and PostgreSQL's log."""
 
 import json
 import subprocess

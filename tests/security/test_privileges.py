@@ -1,4 +1,4 @@
-"""Started by root, the processes that serve and work are somebody else, and need nothing that only root can read."""
+"""Started by root, API and worker processes run as another user, and need nothing that only root can read."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Settings that hold passwords: a wrong one is told without them."""
+"""Settings that contain passwords: an invalid value is reported without the password."""
 
 import pytest
 
