@@ -23,11 +23,6 @@ pytest_plugins = ["tests.battery"]
 _numbers = itertools.count(1)
 CONFIGURED = os.environ.get("STUDIOGATE_DATABASE_URL")
 os.environ.setdefault("STUDIOGATE_DRAIN_SECONDS", "0")  # no proxy is in front of what tests start
-# The shared server's data is discarded after the run, so fsync is off. Autovacuum visits every database once per nap:
-# with hundreds of them it would run constantly. Servers that tests start themselves keep the shipped settings.
-SHARED_SERVER = {"fsync": "off", "autovacuum_naptime": "10min"}
-# Copying files takes checkpoints, which are cheap without fsync; on any other server it is cheaper to log every page.
-COPYING = "wal_log" if CONFIGURED else "file_copy"
 
 
 @pytest.hookimpl(trylast=True)
@@ -44,7 +39,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def server_url() -> Iterator[str]:
+def server_url(pytestconfig: pytest.Config) -> Iterator[str]:
     """Yield the URL of the configured server, or else of an embedded one started here."""
     if CONFIGURED:
         yield CONFIGURED
@@ -52,8 +47,10 @@ def server_url() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="studiogate-test-") as folder:
         postgres = EmbeddedPostgres(Path(folder))
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in SHARED_SERVER.items():
-                patch.setitem(SETTINGS, name, value)
+            # Autovacuum visits every database once per nap: with hundreds of them it would run constantly. A battery
+            # works on one database for minutes and has the shipped settings.
+            if pytestconfig.option.markexpr != "battery":
+                patch.setitem(SETTINGS, "autovacuum_naptime", "10min")
             postgres.start()
         try:
             grant_to_tests(postgres)
@@ -119,7 +116,7 @@ def databases(server_url: str, drop: Callable[..., None]) -> Iterator[Callable[[
 
     def make(template: str) -> str:
         name = f"studiogate_test_{os.getpid()}_{next(_numbers)}"
-        run(_execute(server_url, f"create database {name} template {template} strategy {COPYING}"))
+        run(_execute(server_url, f"create database {name} template {template}"))
         made.append(name)
         return with_database(server_url, name)
 
