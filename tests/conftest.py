@@ -23,6 +23,10 @@ pytest_plugins = ["tests.battery"]
 _numbers = itertools.count(1)
 CONFIGURED = os.environ.get("STUDIOGATE_DATABASE_URL")
 os.environ.setdefault("STUDIOGATE_DRAIN_SECONDS", "0")  # no proxy is in front of what tests start
+# Everyday tests make hundreds of databases and lose them with the run: nothing waits for the disk, and autovacuum,
+# which visits every database once per nap, does not run constantly. A battery has the shipped settings, like servers
+# that tests start themselves.
+EVERYDAY_SERVER = {"fsync": "off", "autovacuum_naptime": "10min"}
 
 
 @pytest.hookimpl(trylast=True)
@@ -31,6 +35,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     small enough to keep all test processes busy until the end."""
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (tests[item.path], item.path))
+
+
+def _is_battery(config: pytest.Config) -> bool:
+    return bool(config.option.markexpr == "battery")
 
 
 @pytest.fixture(scope="session")
@@ -47,10 +55,8 @@ def server_url(pytestconfig: pytest.Config) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="studiogate-test-") as folder:
         postgres = EmbeddedPostgres(Path(folder))
         with pytest.MonkeyPatch.context() as patch:
-            # Autovacuum visits every database once per nap: with hundreds of them it would run constantly. A battery
-            # works on one database for minutes and has the shipped settings.
-            if pytestconfig.option.markexpr != "battery":
-                patch.setitem(SETTINGS, "autovacuum_naptime", "10min")
+            for name, value in ({} if _is_battery(pytestconfig) else EVERYDAY_SERVER).items():
+                patch.setitem(SETTINGS, name, value)
             postgres.start()
         try:
             grant_to_tests(postgres)
@@ -110,13 +116,17 @@ def template(server_url: str, drop: Callable[..., None]) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def databases(server_url: str, drop: Callable[..., None]) -> Iterator[Callable[[str], str]]:
+def databases(
+    server_url: str, drop: Callable[..., None], pytestconfig: pytest.Config
+) -> Iterator[Callable[[str], str]]:
     """Yield a function that creates a database from a template; all of them are dropped at the end."""
     made: list[str] = []
+    # Copying files takes checkpoints, which are cheap without fsync; else it is cheaper to log every page.
+    strategy = "wal_log" if CONFIGURED or _is_battery(pytestconfig) else "file_copy"
 
     def make(template: str) -> str:
         name = f"studiogate_test_{os.getpid()}_{next(_numbers)}"
-        run(_execute(server_url, f"create database {name} template {template}"))
+        run(_execute(server_url, f"create database {name} template {template} strategy {strategy}"))
         made.append(name)
         return with_database(server_url, name)
 
