@@ -163,7 +163,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
         Promise(
-            "A studio has one lead an email, and one request made it.",
+            "A studio has one lead per email, and one request made it.",
             ("api/test_leads.py::test_32_at_once_in_8_spellings_make_one_lead",),
         ),
         Promise(

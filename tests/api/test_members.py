@@ -59,7 +59,13 @@ async def test_the_same_email_exists(partner: Partner) -> None:
 
 
 async def test_sixteen_at_once_make_one(partner: Partner) -> None:
-    told = await asyncio.gather(*(create(partner, "race@example.com") for _ in range(16)))
+    async def create_in_the_end() -> Told:
+        """Repeat what a busy machine refuses as overloaded."""
+        while (told := await create(partner, "race@example.com")).status == 503:
+            pass
+        return told
+
+    told = await asyncio.gather(*(create_in_the_end() for _ in range(16)))
     assert sorted(each.status for each in told) == [201] + [409] * 15
     made = next(each.json()["id"] for each in told if each.status == 201)
     assert {each.json()["error"]["details"]["member_id"] for each in told if each.status == 409} == {made}

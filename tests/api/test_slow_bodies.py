@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from studiogate import clock
 from studiogate.api import requests as api
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.hosted import requests as hosted
@@ -73,12 +74,25 @@ async def test_a_body_that_is_cut(how: str) -> None:
 
 
 async def test_a_large_body_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may take longer than the first seconds, as long as it keeps up the rate."""
+    """It may take longer than the first seconds, as long as it keeps up the rate. The clock moves with the pieces."""
     monkeypatch.setattr(api, "STREAM_RATE", 1)
     monkeypatch.setattr(hosted, "BODY_RATE", 1)
-    pieces = [{**PIECE, "body": b"x" * 100} for _ in range(30)] + [{**PIECE, "more_body": False}]
+    monkeypatch.setattr(api, "BODY_SECONDS", 5.0)
+    monkeypatch.setattr(hosted, "SILENCE_SECONDS", 5.0)
+    seconds = [0.0]
+    monkeypatch.setattr(clock, "monotonic", lambda: seconds[0])
+
+    def sends_slowly() -> Callable[..., Any]:
+        left = [{**PIECE, "body": b"x" * 100} for _ in range(30)] + [{**PIECE, "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            seconds[0] += 0.5
+            return left.pop(0)
+
+        return receive
+
     taken: list[bytes] = []
-    assert await api.Request(dict(SCOPE), sends(*pieces, pause=0.01)).stream(1_000_000, taken.append) is None
+    assert await api.Request(dict(SCOPE), sends_slowly()).stream(1_000_000, taken.append) is None
     assert len(b"".join(taken)) == 3_001
-    request = hosted.VisitorRequest(dict(SCOPE), sends(*pieces, pause=0.01))
+    request = hosted.VisitorRequest(dict(SCOPE), sends_slowly())
     assert sum([len(chunk) async for chunk in request.chunks()]) == 3_001

@@ -30,7 +30,8 @@ async def rotated_keys(arena: Arena, service: Service, dsn: str, rotations: int)
         await operator.close()
     wrong += [f"{call.request.key}: {call.code}" for call in arena.history.calls if call.status == 401]
     await _repeat_some(arena)
-    return wrong + await arena.violations()
+    # Every request is repeated until it has an answer; a slow machine may refuse some as overloaded before.
+    return wrong + await arena.violations(forgiven=("overloaded",))
 
 
 async def _rotate(arena: Arena, service: Service, operator: database.Connection, crowd: Crowd) -> list[str]:

@@ -46,7 +46,7 @@ routes = APIRouter(route_class=LeanRoute, tags=["leads"])
 class Lead(Wire):
     id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
     object: Literal["lead"] = "lead"
-    email: Email = Field(description="Normalized, one lead an email and studio.", examples=["sam@example.com"])
+    email: Email = Field(description="Normalized; one lead per email and studio.", examples=["sam@example.com"])
     first_name: str = Field(description="Empty where it is not known.", examples=["Sam"])
     last_name: str = Field(description="Empty where it is not known.", examples=["Lee"])
     phone: str | None = Field(description="E.164.", examples=["+12125550100"])
@@ -136,7 +136,7 @@ async def list_leads(
     cursor: Cursor = None,
     limit: Limit = LIMIT,
 ) -> Answer:
-    """Newest first. One lead an email address and studio."""
+    """Newest first. One lead per email and studio."""
     return listed(caller, await caller.read(storage.list_leads, PageRequest(cursor, limit), email, updated_after))
 
 
@@ -151,7 +151,7 @@ async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
     **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201),
 )
 async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
-    """One lead an email: `created` tells whether this request made it. Of a lead that exists, only empty fields are
+    """One lead per email: `created` tells whether this request made it. Of a lead that exists, only empty fields are
     filled; `metadata` merges, and what you send wins. A lead whose email is a member's is `converted` at once.
     """
     contact = body.contact()

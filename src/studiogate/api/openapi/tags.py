@@ -6,7 +6,7 @@ TAGS = {
     "schedule": "Rooms, class types, instructors, and classes with live availability and spots.",
     "catalog": "What the studio sells, with prices.",
     "forms": "Forms with their fields and rules, and what people submitted.",
-    "leads": "People who showed interest: one lead an email.",
+    "leads": "People who showed interest: one lead per email.",
     "members": "Members' profiles and their memberships.",
     "bookings": "Places in classes, the waitlist and cancellations.",
     "purchases": "What members bought: read-only history without payment data.",
