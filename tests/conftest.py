@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (tests[item.path], item.path))
 
 
-def _is_battery(config: pytest.Config) -> bool:
+def is_battery(config: pytest.Config) -> bool:
     return bool(config.option.markexpr == "battery")
 
 
@@ -55,7 +55,7 @@ def server_url(pytestconfig: pytest.Config) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="studiogate-test-") as folder:
         postgres = EmbeddedPostgres(Path(folder))
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in ({} if _is_battery(pytestconfig) else EVERYDAY_SERVER).items():
+            for name, value in ({} if is_battery(pytestconfig) else EVERYDAY_SERVER).items():
                 patch.setitem(SETTINGS, name, value)
             postgres.start()
         try:
@@ -122,7 +122,7 @@ def databases(
     """Yield a function that creates a database from a template; all of them are dropped at the end."""
     made: list[str] = []
     # Copying files takes checkpoints, which are cheap without fsync; else it is cheaper to log every page.
-    strategy = "wal_log" if CONFIGURED or _is_battery(pytestconfig) else "file_copy"
+    strategy = "wal_log" if CONFIGURED or is_battery(pytestconfig) else "file_copy"
 
     def make(template: str) -> str:
         name = f"studiogate_test_{os.getpid()}_{next(_numbers)}"

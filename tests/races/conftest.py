@@ -9,11 +9,12 @@ import asyncpg
 import pytest
 
 from studiogate.storage import database
+from tests import patient_api
 from tests.battery import Tally
-from tests.conftest import run
+from tests.conftest import is_battery, run
 from tests.races import checker, mutants
 from tests.races.arena import Arena, open_arena
-from tests.serving import Service
+from tests.serving import API_MODULE, Service
 
 
 @dataclass
@@ -35,9 +36,15 @@ class Place:
 
 
 @pytest.fixture(scope="session")
-def place(new_database: Callable[[], str]) -> Iterator[Place]:
+def api_module(pytestconfig: pytest.Config) -> str:
+    """Return the program of the API processes: in everyday tests, a slow machine must not lead to refusals."""
+    return API_MODULE if is_battery(pytestconfig) else patient_api.__name__
+
+
+@pytest.fixture(scope="session")
+def place(new_database: Callable[[], str], api_module: str) -> Iterator[Place]:
     dsn = new_database()
-    with Service(dsn) as service:
+    with Service(dsn, api_module=api_module) as service:
         yield Place(service, dsn)
     # Every session has ended, so every deadlock has been counted.
     assert run(_deadlocks(dsn)) == 0

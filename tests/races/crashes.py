@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from math import inf
 from uuid import UUID
 
 from studiogate.cli import supervisor
@@ -88,7 +89,9 @@ async def killed_worker(arena: Arena, service: Service, rounds: int) -> list[str
     return wrong
 
 
-async def killed_postmaster(arena: Arena, service: Service, postgres: EmbeddedPostgres, rounds: int) -> list[str]:
+async def killed_postmaster(
+    arena: Arena, service: Service, postgres: EmbeddedPostgres, rounds: int, back_within: float = inf
+) -> list[str]:
     """kill -9 of PostgreSQL under load: the service restarts it and answers again, with the same processes."""
     wrong = []
 
@@ -101,7 +104,7 @@ async def killed_postmaster(arena: Arena, service: Service, postgres: EmbeddedPo
         answers = f"{PREFIX}/classes?limit=1"
         await until(lambda: service.answers(answers, arena.service_key), 60, "the service did not come back")
         took = time.monotonic() - there
-        late = [f"answered {took:.1f} s after PostgreSQL"] if took > BACK_SECONDS else []
+        late = [f"answered {took:.1f} s after PostgreSQL"] if took > back_within else []
         return late + ([] if service.api_pids() == before else ["the API processes were started again"])
 
     for _ in range(rounds):
@@ -178,6 +181,7 @@ async def _fill_the_pool(arena: Arena, pool_size: int) -> list[str]:
     async with Held(arena, pool_size) as held:
         waiting = await held.all_wait()
         calls = await held.let_go()
+        await held.repeat_refused()
     if waiting and all(held.right(call) for call in calls):
         return []
     return [f"a pool of {pool_size} gave {[call.outcome for call in calls]}"]
@@ -210,6 +214,12 @@ class Held:
         await self._transaction.rollback()
         self._seconds = time.monotonic() - self._since
         return await asyncio.gather(*self._sending)
+
+    async def repeat_refused(self) -> None:
+        """Repeat what was told to retry, as a partner would: every key gets an answer in the end."""
+        pairs = zip(self._crowd.clients, self._sending, strict=True)
+        refused = [(client, sent.result()) for client, sent in pairs if not sent.result().known]
+        await asyncio.gather(*(client.settle(call.request) for client, call in refused))
 
     def right(self, call: Call) -> bool:
         """Return whether it was confirmed, or told to retry because we held the lock beyond the lock timeout."""

@@ -19,6 +19,7 @@ from studiogate.flows import once
 from studiogate.flows.bookings import cancelling, promotion
 from studiogate.storage import database, idempotency, pace
 from studiogate.storage.bookings import leaving, locking, making
+from tests import patient_api
 
 VARIABLE = "TEST_MUTATION"
 Function = Callable[..., Any]
@@ -208,6 +209,8 @@ def install() -> None:
     for name, patches in MUTATIONS.items():
         for owner, attribute, mistaken in patches:
             setattr(owner, attribute, _switched(name, getattr(owner, attribute), mistaken))
+    if not in_force():  # it serves all mutations in turn, and none; see there
+        patient_api.wait_long()
     if in_force() == COMMIT_NOT_AWAITED:
         database.SESSION["synchronous_commit"] = "off"
 

@@ -4,6 +4,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from studiogate.storage import database, migrate
 from studiogate.storage.embedded import EmbeddedPostgres, running_postgres
 from tests.battery import Tally, sized
-from tests.conftest import run
+from tests.conftest import is_battery, run
 from tests.races import crashes, mutants
 from tests.races.arena import Arena, open_arena
 from tests.races.conftest import mutant
@@ -60,9 +61,12 @@ async def test_killed_worker(service: Service, postgres: EmbeddedPostgres, tally
 
 
 @sized(2, 30, "postgres", "kills")
-async def test_killed_postmaster(service: Service, postgres: EmbeddedPostgres, tally: Tally, size: int) -> None:
+async def test_killed_postmaster(
+    service: Service, postgres: EmbeddedPostgres, tally: Tally, size: int, pytestconfig: pytest.Config
+) -> None:
     async with arena_at(service, postgres.dsn(), tally) as arena:
-        assert await crashes.killed_postmaster(arena, service, postgres, size) == []
+        within = crashes.BACK_SECONDS if is_battery(pytestconfig) else inf
+        assert await crashes.killed_postmaster(arena, service, postgres, size, within) == []
 
 
 async def test_lost_acknowledgements_are_noticed(postgres: EmbeddedPostgres, tmp_path: Path, tally: Tally) -> None:
