@@ -44,8 +44,8 @@ battery: $(VENV)/dev.stamp ## the long tests, one at a time, about 25 minutes; P
 	$(BIN)/python -m pytest -s -m battery $(if $(PART),--part $(PART)) $(if $(SEED),--seed $(SEED)) --record $(RECORD) $(TESTS)
 
 reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the promises, then docs/reliability.md from all recorded runs
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.reliability --tests)
-	$(BIN)/python -m tests.reliability $(RECORD)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.support.reliability --tests)
+	$(BIN)/python -m tests.support.reliability $(RECORD)
 
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
 	SCHEMATHESIS_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
@@ -63,7 +63,7 @@ lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the layers, dead code, bandit, t
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/vulture
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
-	$(BIN)/squawk --config .squawk.toml src/studiogate/storage/migrations/*.sql
+	$(BIN)/squawk --config .squawk.toml src/studiogate/storage/db/migrations/*.sql
 	$(BIN)/python requirements/audit.py --offline
 
 audit: $(VENV)/dev.stamp ## the locked dependencies against published advisories; status 2: could not be checked
@@ -73,11 +73,11 @@ format: $(VENV)/dev.stamp ## let ruff mend what it can
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-schema: $(VENV)/dev.stamp ## write storage/schema.sql anew after a migration
+schema: $(VENV)/dev.stamp ## write storage/db/schema.sql anew after a migration
 	$(BIN)/python -m studiogate.cli.schema_dump
 
 openapi: $(VENV)/dev.stamp ## write docs/openapi.json after a change of the interface; ARGS=--break if it breaks partners
-	$(BIN)/python -m tests.openapi_changes $(ARGS)
+	$(BIN)/python -m tests.support.openapi_changes $(ARGS)
 
 lock: $(BIN)/python ## resolve the newest versions into requirements/*.txt
 	@$(PIP) install uv

@@ -11,7 +11,7 @@ import asyncpg
 
 from studiogate.domain.access import Scope
 from studiogate.flows import keys
-from studiogate.storage import database, migrate
+from studiogate.storage.db import migrate, pool
 
 # The classes that are booked during the benchmark. All are at the same time: a member books only one of them.
 HOT_CLASS, FIRST_OF_MANY, MANY = 1_000_000, 1_000_001, 500
@@ -124,7 +124,7 @@ class Size:
 
 async def prepare(dsn: str, size: Size) -> str:
     """Migrate the database, add the measured studio, and return its key."""
-    connection = await database.connect(dsn)
+    connection = await pool.connect(dsn)
     await migrate.migrate(connection)
     await fill(connection, STUDIOS, first=1, last=1, **vars(size))
     await fill(connection, MEASURED)
@@ -137,7 +137,7 @@ async def prepare(dsn: str, size: Size) -> str:
 async def surround(dsn: str, studios: int, size: Size) -> None:
     """Add other studios beside the measured one. Indexes are built after all rows are inserted, and foreign keys are
     not checked: doing either row by row takes minutes."""
-    connection = await database.connect(dsn)
+    connection = await pool.connect(dsn)
     await connection.execute("set session_replication_role = replica; set maintenance_work_mem = '256MB'")
     indexes = await connection.fetch(
         """

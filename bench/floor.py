@@ -17,7 +17,7 @@ from bench.request import given_values
 from bench.server import serve
 from studiogate.domain.paging import Page
 from studiogate.flows.events import Sequencer
-from studiogate.storage.database import Database
+from studiogate.storage.db.pool import Database
 
 PROGRAMS = "BENCH_PROGRAMS"
 

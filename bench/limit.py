@@ -15,8 +15,8 @@ from typing import Any
 
 from bench.load import Outcome
 from bench.recording import Constant, FreshId, FreshNumber, FromRequest, Now, Program, Several, Slot, Statement
-from studiogate.storage.database import SESSION
-from studiogate.storage.embedded import EmbeddedPostgres
+from studiogate.server.postgres.embedded import EmbeddedPostgres
+from studiogate.storage.db.pool import SESSION
 
 THREADS = 2
 # Each client prepares its statements and lets PostgreSQL try their plans; the servers' connections are past that.

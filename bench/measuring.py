@@ -9,10 +9,10 @@ from bench import dataset, labels, limit, load, processes
 from bench.recording import Program
 from bench.results import P50, P99, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure
 from bench.scenarios import Scenario
+from bench.service import Service
 from studiogate.flows.events import number_all
-from studiogate.storage import database
-from studiogate.storage.embedded import EmbeddedPostgres
-from tests.serving import Service
+from studiogate.server.postgres.embedded import EmbeddedPostgres
+from studiogate.storage.db import pool as database
 
 Each = TypeVar("Each")
 CONNECTIONS = 16

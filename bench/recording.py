@@ -16,11 +16,11 @@ from uuid import UUID
 
 from bench.request import Request, given_values
 from studiogate import settings as configuration
-from studiogate.cli.doors import Doors
 from studiogate.flows.events import Sequencer
 from studiogate.runtime import Runtime
-from studiogate.storage.database import Connection, Database
-from studiogate.storage.ids import new_id
+from studiogate.server.front_ends import Doors
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection, Database
 
 Given = Mapping[str, Any]
 LARGEST_LOCK = 2**63 - 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from studiogate.storage import embedded_programs
+from studiogate.server.postgres import programs
 
 FOLDER = Path(__file__).parent / "results"
 THROUGHPUT, P50, P99 = "throughput", "p50", "p99"
@@ -71,7 +71,7 @@ def _cpu_model() -> str:
 
 
 def _postgres_version() -> str:
-    program = embedded_programs.installation() / "bin" / "postgres"
+    program = programs.installation() / "bin" / "postgres"
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return done.stdout.split()[-1]
 

@@ -14,10 +14,10 @@ from bench.measuring import FIRST_NUMBER, Competitor, Effort, Limit, Measuring, 
 from bench.recording import Program, Recorder
 from bench.results import Results
 from bench.scenarios import Scenario, scenarios
-from studiogate.storage import database
-from studiogate.storage.embedded import EmbeddedPostgres, running_postgres
-from tests.serving import API_MODULE, Service
-from tests.superuser import grant_to_tests
+from bench.service import API_MODULE, Service
+from bench.superuser import grant_to_tests
+from studiogate.server.postgres.embedded import EmbeddedPostgres, running_postgres
+from studiogate.storage.db import pool
 
 PARTS = ("reads", "bookings", "people", "growth", "memory", "start", "events")
 ALONE, CROWDED = "studiogate", "crowded"
@@ -111,7 +111,7 @@ class Run:
 
     async def record(self, dsn: str, key: str) -> dict[str, Program]:
         """Record the program of every scenario, using request numbers below those that are measured."""
-        connection = await database.connect(dsn)
+        connection = await pool.connect(dsn)
         recorder = Recorder(dsn, key)
         recorded = {}
         for index, scenario in enumerate(self._scenarios):
@@ -151,6 +151,6 @@ class Run:
 
 
 async def _execute(postgres: EmbeddedPostgres, statement: str) -> None:
-    connection = await database.connect(postgres.dsn("postgres"))
+    connection = await pool.connect(postgres.dsn("postgres"))
     await connection.execute(statement)
     await connection.close()

@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 import uvloop
 
-from studiogate.cli import api_process, http_config, quick_start
+from studiogate.server import api_process, http_config, quick_start
 
 
 def serve(open_app: Callable[[], Any]) -> None:

@@ -18,7 +18,7 @@ from bench.request import given_values
 from bench.results import P50, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure, Results
 from bench.run import QUICK, Run
 from bench.scenarios import scenarios as all_scenarios
-from studiogate.storage import database
+from studiogate.storage.db import pool
 
 
 def figure(of: str, by: str, measure: str, *rounds: float) -> Figure:
@@ -51,7 +51,7 @@ async def test_side_by_side_a_program_does_the_same_work(new_database: Callable[
     the first one's request, it would find a key taken, skip the work of the booking, and be faster for it."""
     dsn, run = new_database(), Run(QUICK)
     programs = await run.record(dsn, await dataset.prepare(dsn, QUICK.size))
-    connections = [await database.connect(dsn) for _ in range(2)]
+    connections = [await pool.connect(dsn) for _ in range(2)]
     for each in connections:
         await each.execute("set lock_timeout = '2s'")
     scenarios = {each.name: each for each in all_scenarios(QUICK.size)}

@@ -1,6 +1,6 @@
 """``python -m studiogate``."""
 
-from studiogate.cli.quick_start import keyboard
+from studiogate.cli.entry_point import keyboard
 
 if __name__ == "__main__":
     keyboard()

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from studiogate import settings as configuration
-from studiogate.domain.webhooks.secrets import Sealer
+from studiogate.domain.webhooks.signing import Sealer
 from studiogate.domain.webhooks.targets import TargetRules
 from studiogate.flows.events import Sequencer
-from studiogate.flows.resolving import Resolver
+from studiogate.flows.resolver import Resolver
 from studiogate.settings import Settings
-from studiogate.storage.database import Database
+from studiogate.storage.db.class_queue import Turnstile
+from studiogate.storage.db.pool import Database
 from studiogate.storage.notifications import Bells
-from studiogate.storage.turnstile import Turnstile
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests import booking_studio, marking
-from tests.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall
+from tests.support import attendance, booking_studio
+from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -305,7 +305,7 @@ async def test_what_counts_towards_the_daily_limit(studio: BookingStudio) -> Non
     held = await studio.booked(await studio.new_class(start=start + timedelta(hours=5)), member)
     last = await studio.new_class(start=start + timedelta(hours=7))
     for mark in ("checked_in", "confirmed", "no_show"):
-        await studio.staff(marking.mark, UUID(held["id"]), mark)
+        await studio.staff(attendance.mark, UUID(held["id"]), mark)
         assert (await studio.refused(last, member))["code"] == "booking_limit_reached"
 
 
@@ -339,5 +339,5 @@ async def test_who_waits_or_did_not_come_sits_in_no_other_class(studio: BookingS
     full, _ = await studio.full_class(start=start)
     await studio.waits(full, member)
     missed = await studio.booked(await studio.new_class(start=start), member)
-    await studio.staff(marking.mark, UUID(missed["id"]), "no_show")
+    await studio.staff(attendance.mark, UUID(missed["id"]), "no_show")
     await studio.booked(await studio.new_class(start=start), member)

@@ -10,8 +10,8 @@ import pytest
 
 from studiogate.domain.bookings import instant_text
 from studiogate.domain.refusals import Code
-from tests import booking_studio, marking
-from tests.booking_studio import DAY, HOUR, SOON, BookingStudio
+from tests.support import attendance, booking_studio
+from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -74,7 +74,7 @@ async def already_booked(s: BookingStudio) -> Case:
 async def already_checked_in(s: BookingStudio) -> Case:
     class_id, member = await s.new_class(), await s.new_member()
     booking = await s.booked(class_id, member)
-    await s.staff(marking.mark, UUID(booking["id"]), "checked_in")
+    await s.staff(attendance.mark, UUID(booking["id"]), "checked_in")
     return case(class_id, member, "already_booked", booking_id=booking["id"])
 
 

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from studiogate.flows.bookings import staff
-from tests import booking_studio, marking
-from tests.booking_studio import BookingStudio
+from tests.support import attendance, booking_studio
+from tests.support.booking_studio import BookingStudio
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -68,7 +68,7 @@ async def test_a_spot_stays_held_after_check_in(studio: BookingStudio, status: s
     (spot,) = await studio.new_spots("A1")
     class_id = await studio.new_class(spot_selection_mode="required")
     booking = await studio.booked(class_id, await studio.new_member(), class_spot_id=spot)
-    await studio.staff(marking.mark, UUID(booking["id"]), status)
+    await studio.staff(attendance.mark, UUID(booking["id"]), status)
     assert await availability(studio, class_id) == {"A1": False}
     assert (await studio.refused(class_id, await studio.new_member(), class_spot_id=spot))["code"] == "spot_taken"
 

@@ -9,10 +9,10 @@ from uuid import uuid4
 import pytest
 
 from studiogate.storage import people
-from tests.api.asgi import assert_refused
-from tests.api.conftest import open_door
-from tests.api.people import Partner, locs, partner_of
-from tests.studio_files import exported, load
+from tests.support.asgi import assert_refused
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, locs, partner_of
+from tests.support.studio_files import exported, load
 
 pytestmark = pytest.mark.anyio
 

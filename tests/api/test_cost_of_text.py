@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from studiogate.api import openapi
 from studiogate.api.app import ROUTES
-from tests.api.asgi import PREFIX, ask
-from tests.api.conftest import Door
-from tests.counting import HOSTILE, LONGEST, PATTERN, Cost, counted_lines
+from studiogate.api.framework import openapi
+from tests.support.asgi import PREFIX, ask
+from tests.support.counted_work import HOSTILE, LONGEST, PATTERN, Cost, counted_lines
+from tests.support.partner_api import Door
 
 pytestmark = pytest.mark.anyio
 DOCUMENT: dict[str, Any] = openapi.document(ROUTES)

@@ -13,10 +13,10 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from tests.api.conftest import Door, open_door
-from tests.api.direct import ask
-from tests.battery import Tally, sized
-from tests.seed import Studio, issue_key, seed_studio
+from tests.support.battery import Tally, sized
+from tests.support.direct_client import ask
+from tests.support.partner_api import Door, open_door
+from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 

@@ -18,12 +18,14 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from studiogate.api import docs, openapi
+from studiogate.api import docs
 from studiogate.api.app import ROUTES
-from studiogate.api.docs.error_guide import chapters, example_body
-from studiogate.api.errors import STATUS, Answer
+from studiogate.api.framework import openapi
+from studiogate.api.framework.error_guide import chapters, example_body
+from studiogate.api.framework.errors import STATUS
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import MESSAGES, Code
+from studiogate.web.response import Answer
 
 PAGES = docs.pages()
 VENDORED = Path(docs.__file__).parent / "vendor" / "swagger-ui"

@@ -9,10 +9,10 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from tests.api.conftest import PREFIX
-from tests.api.live import serving
-from tests.conftest import run
-from tests.seed import issue_key, seed_studio
+from tests.support.databases import run
+from tests.support.live_server import serving
+from tests.support.partner_api import PREFIX
+from tests.support.seed import issue_key, seed_studio
 
 BLOCKED = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
 

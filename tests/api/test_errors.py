@@ -12,14 +12,14 @@ import pytest
 
 from studiogate import clock
 from studiogate.api.app import ROUTES, PartnerApp
-from studiogate.api.errors import RETRYABLE, STATUS, refused
+from studiogate.api.framework.errors import RETRYABLE, STATUS, refused
 from studiogate.domain.keys import new_credential_id, new_key
 from studiogate.domain.refusals import MESSAGES, Code, Refusal
 from studiogate.flows import keys
-from studiogate.storage.database import Database, DatabaseUnavailableError, OverloadedError, TransactionConflictError
-from tests.api.asgi import Told, ask, assert_common, assert_refused, post
-from tests.api.conftest import Door, open_door
-from tests.seed import Studio, issue_key, seed_studio
+from studiogate.storage.db.pool import Database, DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from tests.support.asgi import Told, ask, assert_common, assert_refused, post
+from tests.support.partner_api import Door, open_door
+from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.api.asgi import Told, ask, assert_common, assert_refused
-from tests.api.conftest import Door
-from tests.seed import Studio, issue_key
+from tests.support.asgi import Told, ask, assert_common, assert_refused
+from tests.support.partner_api import Door
+from tests.support.seed import Studio, issue_key
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from studiogate.domain.access import Scope, operator_access
 from studiogate.domain.events import READ_SCOPES, EventType
 from studiogate.storage import events as storage
 from studiogate.storage.events import Change, emit
-from tests.api.conftest import PREFIX, Door
-from tests.seed import Studio, issue_key, seed_studio
+from tests.support.partner_api import PREFIX, Door
+from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from studiogate.domain.forms.completing import MAX_DEFINITION, canonical_settings, completed_fields
+from studiogate.domain.forms.canonical import MAX_DEFINITION, canonical_settings, completed_fields
 from studiogate.domain.forms.redirect_urls import encoded_url, origin_of
 from studiogate.domain.forms.settings import read_settings
-from studiogate.storage.forms.wire import FIELDS, SETTINGS, SHARED_SETTINGS
-from tests.api.asgi import Told, ask
-from tests.api.conftest import open_door
-from tests.api.form_fields import OPTIONAL, completed
-from tests.api.people import Partner, locs, partner_of
-from tests.seed import issue_key
+from studiogate.storage.form_columns import FIELDS, SETTINGS, SHARED_SETTINGS
+from tests.support.asgi import Told, ask
+from tests.support.form_fields import OPTIONAL, completed
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, locs, partner_of
+from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
 

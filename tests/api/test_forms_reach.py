@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from tests.api.asgi import Told, ask, assert_refused
-from tests.api.conftest import open_door
-from tests.api.form_fields import completed
-from tests.api.people import Partner, locs, partner_of
-from tests.seed import issue_key
+from tests.support.asgi import Told, ask, assert_refused
+from tests.support.form_fields import completed
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, locs, partner_of
+from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
 

@@ -13,12 +13,12 @@ import pytest
 
 from studiogate.domain.refusals import Code
 from studiogate.flows import housekeeping
-from studiogate.storage.uploads import IncomingFile, UploadFolder
-from tests.api.asgi import Told, ask, assert_refused
-from tests.api.conftest import open_door
-from tests.api.people import Partner, locs, partner_of
-from tests.domain.pictures import DOCX, PDF, ZIP, chunk, gif, jpeg, png, webp
-from tests.seed import issue_key
+from studiogate.storage.upload_folder import IncomingFile, UploadFolder
+from tests.support.asgi import Told, ask, assert_refused
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, locs, partner_of
+from tests.support.pictures import DOCX, PDF, ZIP, chunk, gif, jpeg, png, webp
+from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
 

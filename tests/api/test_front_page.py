@@ -2,11 +2,11 @@
 
 import pytest
 
+from studiogate import demo
 from studiogate.api import front_page
-from studiogate.cli import demo
-from tests.api.asgi import ask, assert_refused
-from tests.api.conftest import Door
-from tests.seed import seed_studio
+from tests.support.asgi import ask, assert_refused
+from tests.support.partner_api import Door
+from tests.support.seed import seed_studio
 
 pytestmark = pytest.mark.anyio
 BROWSER = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")

@@ -11,12 +11,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.api import requests
-from tests.api.asgi import PREFIX, ask, assert_refused, post
-from tests.api.conftest import Door
-from tests.api.live import serving
-from tests.conftest import run
-from tests.seed import Studio, issue_key, new_key
+from studiogate.web import request
+from tests.support.asgi import PREFIX, ask, assert_refused, post
+from tests.support.databases import run
+from tests.support.live_server import serving
+from tests.support.partner_api import Door
+from tests.support.seed import Studio, issue_key, new_key
 
 pytestmark = pytest.mark.anyio
 
@@ -767,7 +767,7 @@ async def test_what_is_a_booking(shared_door: Door, key: str, body: bytes) -> No
 
 
 async def test_nesting_up_to_the_limit_is_json(shared_door: Door, key: str) -> None:
-    depth = requests.MAXIMUM_DEPTH
+    depth = request.MAXIMUM_DEPTH
     told = await post(
         shared_door.app, "/bookings/validate", key, b'{"x":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
     )
@@ -865,7 +865,7 @@ JSON_LINE = "Content-Type: application/json"
 def test_a_slow_body(live: tuple[int, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A body that arrives too slowly is abandoned; the request ends with a response, not with a hanging task."""
     port, key = live
-    monkeypatch.setattr(requests, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(request, "BODY_SECONDS", 0.3)
     received = exchange(
         port, head("POST", "/bookings/validate", key, JSON_LINE, "Content-Length: 100", CLOSE), b"{", pause=0.1
     )
@@ -1001,7 +1001,7 @@ def test_a_method_that_nobody_knows(live: tuple[int, str]) -> None:
     assert b"allow: " in received.lower()
 
 
-@pytest.mark.parametrize("size", [65_537, 70_000, 200_000, requests.MAXIMUM_BODY])
+@pytest.mark.parametrize("size", [65_537, 70_000, 200_000, request.MAXIMUM_BODY])
 def test_a_large_body_is_not_taken_for_a_head(live: tuple[int, str], size: int) -> None:
     """The last part of a body can exceed the limit for a head, and must not be taken for one."""
     port, key = live

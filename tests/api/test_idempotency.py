@@ -16,12 +16,12 @@ from studiogate.flows import housekeeping
 from studiogate.flows import keys as key_flow
 from studiogate.flows.bookings import staff
 from studiogate.storage import idempotency
-from studiogate.storage.bookings import locking
+from studiogate.storage.bookings import lock
 from studiogate.storage.idempotency import Once
-from tests import booking_studio, marking
-from tests.api.conftest import PREFIX, open_door
-from tests.api.direct import Answered, ask
-from tests.booking_studio import BookingStudio, Hall, issue_key, wire_body
+from tests.support import attendance, booking_studio
+from tests.support.booking_studio import BookingStudio, Hall, issue_key, wire_body
+from tests.support.direct_client import Answered, ask
+from tests.support.partner_api import PREFIX, open_door
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -278,9 +278,9 @@ async def test_what_is_not_found_or_faulty_leaves_the_key_free(studio: BookingSt
 
 async def test_another_conflict_is_not_remembered(studio: BookingStudio) -> None:
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
-    await studio.staff(marking.mark, UUID(booking["id"]), "checked_in")
+    await studio.staff(attendance.mark, UUID(booking["id"]), "checked_in")
     assert (await studio.cancel(booking["id"], "cancel-0001")).code == "invalid_transition"
-    await studio.staff(marking.mark, UUID(booking["id"]), "confirmed")
+    await studio.staff(attendance.mark, UUID(booking["id"]), "confirmed")
     assert (await studio.cancel(booking["id"], "cancel-0001")).status == 200
 
 
@@ -530,7 +530,7 @@ async def test_a_first_result_that_a_new_effect_missed(studio: BookingStudio, mo
     first = await studio.post(body, "key-0001")
     await studio.cancel(first.json()["id"], "cancel-0001")
     before = await left_behind(studio)
-    blind = once_blind(monkeypatch, locking)
+    blind = once_blind(monkeypatch, lock)
     assert_replay(await studio.post(body, "key-0001"), first)
     assert not blind
     assert await left_behind(studio) == before
@@ -539,11 +539,11 @@ async def test_a_first_result_that_a_new_effect_missed(studio: BookingStudio, mo
 async def test_a_first_result_that_a_refusal_missed(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
-    blind = once_blind(monkeypatch, locking)  # booked already
+    blind = once_blind(monkeypatch, lock)  # booked already
     assert_replay(await studio.post(body, "key-0001"), first)
     assert not blind
     cancelled = await studio.cancel(first.json()["id"], "cancel-0001")
-    blind = once_blind(monkeypatch, locking)  # cancelled already
+    blind = once_blind(monkeypatch, lock)  # cancelled already
     assert_replay(await studio.cancel(first.json()["id"], "cancel-0001"), cancelled)
     assert not blind
 
@@ -555,7 +555,7 @@ async def test_a_first_result_that_something_untold_missed(
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
     cancelled = await studio.cancel(booking["id"], "cancel-0001")
     await studio.sql("update bookings set status = 'no_show' where studio_id = $1")
-    blind = once_blind(monkeypatch, locking)
+    blind = once_blind(monkeypatch, lock)
     assert_replay(await studio.cancel(booking["id"], "cancel-0001"), cancelled)
     assert not blind
     await studio.sql("update bookings set status = 'cancelled' where studio_id = $1")
@@ -571,7 +571,7 @@ async def test_a_first_result_that_a_new_cancellation_missed(
     await studio.sql("update bookings set status = 'confirmed' where studio_id = $1")
     await studio.sql("update classes set booked_count = booked_count + 1 where studio_id = $1")
     before = await left_behind(studio)
-    blind = once_blind(monkeypatch, locking)
+    blind = once_blind(monkeypatch, lock)
     assert_replay(await studio.cancel(booking_id, "cancel-0001"), cancelled)
     assert not blind
     assert await left_behind(studio) == before

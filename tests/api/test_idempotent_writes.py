@@ -10,12 +10,12 @@ import pytest
 
 from studiogate.api.app import ROUTES
 from studiogate.domain.access import operator_access
-from studiogate.storage import events
-from tests.api.asgi import Told, ask, assert_refused
-from tests.api.conftest import open_door
-from tests.api.people import Partner, partner_of
+from studiogate.storage import event_numbering
 from tests.api.test_forms_uploads import BOUNDARY, multipart
 from tests.api.test_webhooks import SECRET_KEY
+from tests.support.asgi import Told, ask, assert_refused
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, partner_of
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +106,7 @@ async def ids(partner: Partner) -> dict[str, str]:
         "endpoint": await made("/webhook-endpoints", {"url": URL}),
     }
     async with partner.door.connection.transaction():
-        await events.number(partner.door.connection, operator_access(partner.studio.studio_id))
+        await event_numbering.number(partner.door.connection, operator_access(partner.studio.studio_id))
     known["event"] = (await partner.get("/events?limit=1"))["data"][0]["id"]
     return known
 

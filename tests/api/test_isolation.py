@@ -20,16 +20,16 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.api.app import ROUTES
-from studiogate.api.execution import Caller, LeanRoute
+from studiogate.api.framework.route import Caller, LeanRoute
 from studiogate.domain.access import Access, Scope
 from studiogate.storage import catalog, purchases, schedule
 from studiogate.storage import studio as studio_storage
-from studiogate.storage.bookings import reading
-from studiogate.storage.uploads import UploadFolder
-from tests.api.conftest import Door, open_door
-from tests.api.direct import Answered, ask
-from tests.battery import Tally, battery
-from tests.seed import NOON, Studio, insert, issue_key, seed_studio
+from studiogate.storage.bookings import read as bookings
+from studiogate.storage.upload_folder import UploadFolder
+from tests.support.battery import Tally, battery
+from tests.support.direct_client import Answered, ask
+from tests.support.partner_api import Door, open_door
+from tests.support.seed import NOON, Studio, insert, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -51,7 +51,7 @@ ONE_OF_A_LIST = (
 PHONE, SUSPENDED_NOTE = "+12125550100", "secret "
 PRIVATE = (SUSPENDED_NOTE, '"suspended"', '"staff_notes"', '"secret_hash"')
 
-# The kind of id (see tests/seed.py) that a path parameter takes.
+# The kind of id (see tests/support/seed.py) that a path parameter takes.
 KINDS = {"waitlist_id": "waitlist", "form_id": "form", "submission_id": "submission", "class_type_id": "class_type"}
 # Kinds that have a location: their ids and texts, and no others, are hidden from a restricted key.
 LOCATED = (
@@ -386,8 +386,8 @@ MUTANTS = [
     (schedule, "CLASS", ["/classes", "/classes/{class_id}"]),
     (schedule, "ROOM", ["/rooms", "/rooms/{room_id}"]),
     (studio_storage, "LOCATION", ["/locations", "/locations/{location_id}"]),
-    (reading, "BOOKING", ["/bookings", "/bookings/{booking_id}"]),
-    (reading, "WAITLIST_ENTRY", ["/waitlist", "/waitlist/{waitlist_id}"]),
+    (bookings, "BOOKING", ["/bookings", "/bookings/{booking_id}"]),
+    (bookings, "WAITLIST_ENTRY", ["/waitlist", "/waitlist/{waitlist_id}"]),
     (purchases, "PURCHASE", ["/purchases", "/purchases/{purchase_id}"]),
     (catalog, "PRODUCT", ["/products", "/products/{product_id}"]),
 ]
@@ -405,8 +405,8 @@ async def test_the_crawl_finds_a_forgotten_restriction(
 
 async def test_the_crawl_finds_a_forgotten_condition(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Covers restrictions that are not part of a Resource: receipts, and the spots of a class."""
-    forgotten = reading.CANCELLATION.replace("b.location_id = any($3)", "true")
-    monkeypatch.setattr(reading, "CANCELLATION", forgotten)
+    forgotten = bookings.CANCELLATION.replace("b.location_id = any($3)", "true")
+    monkeypatch.setattr(bookings, "CANCELLATION", forgotten)
     monkeypatch.setattr(schedule, "SPOT", replace(schedule.SPOT, permitted=None))
     monkeypatch.setattr(schedule, "PERMITTED_CLASS_EXISTS", schedule.CLASS_EXISTS)
     for path in ("/bookings/{booking_id}/cancellation", "/classes/{class_id}/spots"):

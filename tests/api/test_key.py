@@ -7,9 +7,9 @@ import pytest
 
 from studiogate.domain.access import Scope
 from studiogate.flows import keys
-from tests.api.conftest import Door, open_door
-from tests.api.direct import Answered, ask
-from tests.seed import Studio, issue_key, seed_studio
+from tests.support.direct_client import Answered, ask
+from tests.support.partner_api import Door, open_door
+from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 EXPIRES = b"x-service-key-expires"

@@ -10,13 +10,13 @@ from uuid import uuid4
 import pytest
 
 from studiogate import clock
-from studiogate.api import access
+from studiogate.api.framework import auth
 from studiogate.domain import keys as domain
 from studiogate.flows import keys
 from studiogate.storage import keys as storage
-from tests.api.asgi import Told, ask, assert_refused, post
-from tests.api.conftest import Door, open_door
-from tests.seed import Studio, issue_key, seed_studio
+from tests.support.asgi import Told, ask, assert_refused, post
+from tests.support.partner_api import Door, open_door
+from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,7 @@ async def one_door(anyio_backend: str, new_database: Callable[[], str]) -> Async
 @pytest.fixture
 async def house(one_door: Door) -> House:
     """A separate studio, and an API that has not seen any key yet."""
-    one_door.app.authenticator = access.Authenticator(one_door.app._runtime.database)
+    one_door.app.authenticator = auth.Authenticator(one_door.app._runtime.database)
     return House(one_door, await seed_studio(one_door.connection, f"house-{uuid4()}"))
 
 
@@ -120,7 +120,7 @@ async def test_a_mistyped_key_asks_no_database(house: House, monkeypatch: pytest
     async def find(_connection: object, credential_id: str) -> None:
         asked.append(credential_id)
 
-    monkeypatch.setattr(access.kept_keys, "find_credential", find)
+    monkeypatch.setattr(auth.kept_keys, "find_credential", find)
     for place in range(len(key)):
         for letter in "0A_":
             if key[place] != letter:
@@ -189,7 +189,7 @@ async def test_a_credential_is_read_once_in_a_while(house: House, time_: Time, m
         asked.append(credential_id)
         return await find(connection, credential_id)
 
-    monkeypatch.setattr(access.kept_keys, "find_credential", counted)
+    monkeypatch.setattr(auth.kept_keys, "find_credential", counted)
     for step in range(100):
         time_.ahead = step * 0.1
         assert (await house.studio_with(key)).status == 200
@@ -206,7 +206,7 @@ async def test_a_deleted_credential_is_unknown(house: House, time_: Time) -> Non
 
 
 async def test_the_cache_has_a_size(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "CACHE_SIZE", 3)
+    monkeypatch.setattr(auth, "CACHE_SIZE", 3)
     made = [await house.key("studio:read") for _ in range(10)]
     for key in made * 2:
         assert (await house.studio_with(key)).status == 200

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.api.asgi import Told, ask, assert_refused
-from tests.api.conftest import open_door
-from tests.api.people import Partner, locs, partner_of
 from tests.api.test_conversion import events_of, lead_of, read
+from tests.support.asgi import Told, ask, assert_refused
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, locs, partner_of
 
 pytestmark = pytest.mark.anyio
 

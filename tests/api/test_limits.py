@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studiogate import clock, limits
+from studiogate import clock
 from studiogate.flows import keys
-from studiogate.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
-from tests.api.asgi import Told, ask, assert_refused
-from tests.api.conftest import Door, open_door
-from tests.seed import Studio, issue_key, seed_studio
+from studiogate.web import limits
+from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
+from tests.support.asgi import Told, ask, assert_refused
+from tests.support.partner_api import Door, open_door
+from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -181,7 +182,7 @@ def test_two_names_never_share_a_bucket(names: list[str], slots: int) -> None:
 PROCESS = """
 import sys, time
 from pathlib import Path
-from studiogate.limits import Buckets, Limit
+from studiogate.web.limits import Buckets, Limit
 buckets, limit = Buckets(Path(sys.argv[1])), Limit("x", 0.001, 2000)
 print("ready", flush=True)
 sys.stdin.readline()

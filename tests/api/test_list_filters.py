@@ -5,10 +5,10 @@ from uuid import uuid4
 import pytest
 
 from studiogate.api.app import ROUTES
-from studiogate.api.operations import ListEnvelope
-from tests.api.conftest import Door
-from tests.api.direct import ask
-from tests.seed import Studio, insert, issue_key
+from studiogate.api.framework.operations import ListEnvelope
+from tests.support.direct_client import ask
+from tests.support.partner_api import Door
+from tests.support.seed import Studio, insert, issue_key
 
 pytestmark = pytest.mark.anyio
 LISTS = [route for route in ROUTES if isinstance(route.response_model, type)]

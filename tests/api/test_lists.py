@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.api.conftest import Door, open_door
-from tests.api.direct import Answered, ask
-from tests.seed import Studio, insert, issue_key, seed_studio
+from tests.support.direct_client import Answered, ask
+from tests.support.partner_api import Door, open_door
+from tests.support.seed import Studio, insert, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 

@@ -20,14 +20,14 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
+from bench.service import wait_for
 from studiogate import telemetry
-from studiogate.limits import Buckets
-from studiogate.storage.database import DatabaseUnavailableError
-from tests.api.asgi import PREFIX, ask, post
-from tests.api.conftest import Door
-from tests.conftest import run
-from tests.seed import Studio, issue_key, seed_studio
-from tests.serving import wait_for
+from studiogate.storage.db.pool import DatabaseUnavailableError
+from studiogate.web.limits import Buckets
+from tests.support.asgi import PREFIX, ask, post
+from tests.support.databases import run
+from tests.support.partner_api import Door
+from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -284,7 +284,7 @@ def processes(new_database: Callable[[], str], tmp_path_factory: pytest.TempPath
         with logs[-1].open("wb") as output:
             started.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", "studiogate.cli.api_process", *map(str, options)],
+                    [sys.executable, "-m", "studiogate.server.api_process", *map(str, options)],
                     env=environment,
                     pass_fds=(listening.fileno(), lifeline[0]),
                     stdout=output,

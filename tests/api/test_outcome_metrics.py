@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 from prometheus_client import REGISTRY
 
-from studiogate.storage.database import OverloadedError
-from tests.api.asgi import ask, post
-from tests.api.conftest import Door
-from tests.seed import issue_key, seed_studio
+from studiogate.storage.db.pool import OverloadedError
+from tests.support.asgi import ask, post
+from tests.support.partner_api import Door
+from tests.support.seed import issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from studiogate.domain.paging import MAXIMUM_PAGE_BYTES
-from tests.api.asgi import ask
-from tests.api.conftest import open_door
-from tests.api.people import Partner, partner_of
-from tests.seed import issue_key
+from tests.support.asgi import ask
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, partner_of
+from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.api.conftest import Door
-from tests.seed import Studio
+from tests.support.partner_api import Door
+from tests.support.seed import Studio
 
 pytestmark = pytest.mark.anyio
 

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from studiogate import telemetry
-from studiogate.api import access
+from studiogate.api.framework import auth
 from studiogate.domain import keys
 from studiogate.flows import keys as key_flow
-from tests.api.asgi import ask
-from tests.api.conftest import Door
-from tests.seed import issue_key, seed_studio
+from tests.support.asgi import ask
+from tests.support.partner_api import Door
+from tests.support.seed import issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -36,8 +36,8 @@ async def test_it_is_looked_up_again_after_a_moment(door: Door, monkeypatch: pyt
     assert (await ask(door.app, "GET", "/studio", key=key)).status == 401
     await door.connection.execute("update credential_secrets set secret_hash = $1 where credential_id = $2", kept, own)
     assert (await ask(door.app, "GET", "/studio", key=key)).status == 401
-    assert access.REFUSED_SECONDS <= 5, "the contract's limit for a change to take effect"
-    monkeypatch.setattr(access, "REFUSED_SECONDS", 0.0)
+    assert auth.REFUSED_SECONDS <= 5, "the contract's limit for a change to take effect"
+    monkeypatch.setattr(auth, "REFUSED_SECONDS", 0.0)
     assert (await ask(door.app, "GET", "/studio", key=key)).status == 200
 
 
@@ -52,7 +52,7 @@ async def test_a_rotated_key_works_at_once(door: Door) -> None:
 
 
 async def test_what_is_remembered_is_bounded(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "CACHE_SIZE", 3)
+    monkeypatch.setattr(auth, "CACHE_SIZE", 3)
     authenticator = door.app.authenticator
     for number in range(10):
         authenticator._note_refused(f"id{number}", 0.0)

@@ -14,10 +14,10 @@ import asyncpg
 import pytest
 
 from studiogate.api.app import ROUTES
-from tests.api.asgi import PREFIX
-from tests.api.live import serving
-from tests.conftest import run
-from tests.seed import Studio, issue_key, seed_studio
+from tests.support.asgi import PREFIX
+from tests.support.databases import run
+from tests.support.live_server import serving
+from tests.support.seed import Studio, issue_key, seed_studio
 
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "5"))
 # Parameters whose name differs from the kind of the seeded row, with that kind.

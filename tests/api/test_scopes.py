@@ -7,12 +7,12 @@ import pytest
 from fastapi import APIRouter
 
 from studiogate.api.app import ROUTES
-from studiogate.api.execution import Caller, LeanRoute, needs
+from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain import keys
 from studiogate.domain.access import Scope
-from tests.api.conftest import Door
-from tests.api.direct import Answered, ask
-from tests.seed import Studio, issue_key
+from tests.support.direct_client import Answered, ask
+from tests.support.partner_api import Door
+from tests.support.seed import Studio, issue_key
 
 pytestmark = pytest.mark.anyio
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from studiogate import clock
-from studiogate.api import requests as api
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.hosted import requests as hosted
+from studiogate.hosted import request as hosted
+from studiogate.web import request as api
 
 pytestmark = pytest.mark.anyio
 

@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import pytest
 
-from tests.api.asgi import ask, assert_common, assert_refused
-from tests.api.conftest import open_door
-from tests.api.people import partner_of
 from tests.api.test_forms_uploads import World, new_form
-from tests.domain.pictures import PDF
-from tests.seed import issue_key
+from tests.support.asgi import ask, assert_common, assert_refused
+from tests.support.partner_api import open_door
+from tests.support.people import partner_of
+from tests.support.pictures import PDF
+from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
 

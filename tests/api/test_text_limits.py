@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.api.asgi import Told, ask
-from tests.api.conftest import open_door
-from tests.api.people import Partner, locs, partner_of
-from tests.counting import Count, counted
+from tests.support.asgi import Told, ask
+from tests.support.counted_work import Count, counted
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, locs, partner_of
 
 pytestmark = pytest.mark.anyio
 

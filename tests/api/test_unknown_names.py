@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from studiogate.api import faults
 from studiogate.api.app import ROUTES
-from studiogate.api.errors import MAXIMUM_FAULTS
-from studiogate.api.execution import LeanRoute
-from studiogate.api.faults import LONGEST_COMPARED, MOST_COMPARED, nearest, unknown_parameters, worded
-from tests.api.conftest import Door
-from tests.api.direct import Answered, ask
-from tests.seed import Studio
+from studiogate.api.framework import faults
+from studiogate.api.framework.errors import MAXIMUM_FAULTS
+from studiogate.api.framework.faults import LONGEST_COMPARED, MOST_COMPARED, nearest, unknown_parameters, worded
+from studiogate.api.framework.route import LeanRoute
+from tests.support.direct_client import Answered, ask
+from tests.support.partner_api import Door
+from tests.support.seed import Studio
 
 pytestmark = pytest.mark.anyio
 ID = "0f6f1c11-8f5b-4f0e-8a43-5e0c7a3e0d6d"

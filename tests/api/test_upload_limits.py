@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from studiogate.api.forms.uploads import UPLOADING
+from studiogate.api.resources.forms.uploads import UPLOADING
 from studiogate.domain.forms import upload_limits
 from studiogate.flows import housekeeping
-from studiogate.storage.uploads import UploadFolder
-from tests.api.asgi import assert_refused
-from tests.api.conftest import open_door
-from tests.api.people import locs, partner_of
+from studiogate.storage.upload_folder import UploadFolder
 from tests.api.test_forms_uploads import World, new_form
+from tests.support.asgi import assert_refused
+from tests.support.partner_api import open_door
+from tests.support.people import locs, partner_of
 
 pytestmark = pytest.mark.anyio
 

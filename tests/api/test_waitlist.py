@@ -10,8 +10,8 @@ import pytest
 from studiogate.flows import housekeeping
 from studiogate.flows.bookings import staff
 from studiogate.storage.bookings import facts
-from tests import booking_studio
-from tests.booking_studio import HOUR, BookingStudio
+from tests.support import booking_studio
+from tests.support.booking_studio import HOUR, BookingStudio
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from studiogate.flows.bookings import staff
-from tests import booking_studio
-from tests.booking_studio import HOUR, BookingStudio
+from tests.support import booking_studio
+from tests.support.booking_studio import HOUR, BookingStudio
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio

@@ -8,16 +8,16 @@ from uuid import UUID
 import pytest
 from jsonschema import Draft202012Validator
 
-from studiogate.api import openapi
 from studiogate.api.app import ROUTES
+from studiogate.api.framework import openapi
 from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
-from studiogate.domain.webhooks.schedule import MAXIMUM_WAITING
-from studiogate.flows import delivering, housekeeping
+from studiogate.domain.webhooks.retry_schedule import MAXIMUM_WAITING
+from studiogate.flows import deliveries, housekeeping
 from studiogate.storage.events import Change, emit
-from tests.api.conftest import Door
 from tests.api.test_webhooks import call, create, door, manager, studio
-from tests.seed import Studio
+from tests.support.partner_api import Door
+from tests.support.seed import Studio
 
 pytestmark = pytest.mark.anyio
 __all__ = ["door", "manager", "studio"]
@@ -123,9 +123,9 @@ async def test_an_endpoint_without_a_success_for_five_days_is_disabled_by_time_a
         )
     before = (await call(door, manager, "GET", f"/webhook-endpoints/{late['id']}")).json()
     database = door.app._runtime.database
-    assert await delivering.disable_failing(database) == 1
-    assert await delivering.disable_failing(database) == 0
-    assert delivering.disable_failing in housekeeping.STEPS.values()
+    assert await deliveries.disable_failing(database) == 1
+    assert await deliveries.disable_failing(database) == 0
+    assert deliveries.disable_failing in housekeeping.STEPS.values()
     after = (await call(door, manager, "GET", f"/webhook-endpoints/{late['id']}")).json()
     assert (after["enabled"], after["disabled_reason"]) == (False, "failing")
     row = await door.connection.fetchrow("select * from events where type = 'webhook_endpoint.disabled'")

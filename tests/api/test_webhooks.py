@@ -7,14 +7,14 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from studiogate.api.webhooks import shapes
+from studiogate.api.resources.webhooks import models
 from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
 from studiogate.storage.events import Change, emit
-from tests.api.conftest import PREFIX, Door, open_door
 from tests.domain.test_webhooks_targets import HOSTILE
-from tests.seed import Studio, issue_key, seed_studio
-from tests.worker.conftest import SECRET_KEY
+from tests.support.partner_api import PREFIX, Door, open_door
+from tests.support.seed import Studio, issue_key, seed_studio
+from tests.support.webhook_studio import SECRET_KEY
 
 pytestmark = pytest.mark.anyio
 URL = "https://partner.example/hook"
@@ -56,7 +56,7 @@ async def test_the_life_of_an_endpoint(door: Door, manager: str) -> None:
     made = await create(door, manager, description="ours")
     assert made["secret"].startswith("whsec_")
     assert (made["event_types"], made["enabled"], made["disabled_reason"]) == (["*"], True, None)
-    shapes.WebhookEndpointWithSecret.model_validate(made)
+    models.WebhookEndpointWithSecret.model_validate(made)
     path = f"/webhook-endpoints/{made['id']}"
     read = (await call(door, manager, "GET", path)).json()
     assert read == {name: value for name, value in made.items() if name != "secret"}
@@ -206,7 +206,7 @@ async def test_asking_again(door: Door, studio: Studio, manager: str) -> None:
         assert (await call(door, manager, "POST", path + "/replay", wrong)).status_code == 422
     tested = await call(door, manager, "POST", path + "/test")
     assert tested.status_code == 202
-    shapes.WebhookDelivery.model_validate(tested.json())
+    models.WebhookDelivery.model_validate(tested.json())
     listed = (await call(door, manager, "GET", path + "/deliveries")).json()["data"]
     assert len(listed) == 4
     assert {each["status"] for each in listed} == {"pending"}

@@ -16,10 +16,10 @@ from typing import Any
 import psutil
 import pytest
 
+from bench.service import wait_for
 from studiogate import settings
 from studiogate.cli import serve
-from studiogate.storage.embedded import EmbeddedPostgresError
-from tests.serving import wait_for
+from studiogate.server.postgres.embedded import EmbeddedPostgresError
 
 COMMAND = [sys.executable, "-m", "studiogate"]
 

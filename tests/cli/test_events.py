@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from bench.webhook_receiver import receiving
 from studiogate.domain.access import operator_access
 from studiogate.flows import events
-from studiogate.storage.database import Database
-from tests.seed import seed_studio
-from tests.worker.receiver import receiving
+from studiogate.storage.db.pool import Database
+from tests.support.seed import seed_studio
 
 pytestmark = pytest.mark.anyio
 

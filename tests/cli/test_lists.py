@@ -8,8 +8,8 @@ import pytest
 from studiogate.storage.operator_lists import LISTS
 from tests.cli import test_staff
 from tests.cli.test_staff import Keyboard
-from tests.conftest import run
-from tests.seed import Studio, seed_studio
+from tests.support.databases import run
+from tests.support.seed import Studio, seed_studio
 
 url = test_staff.url
 TABLES = {

@@ -13,9 +13,9 @@ import asyncpg
 import pytest
 
 from studiogate.cli.main import main
-from tests.api.conftest import open_door
-from tests.booking_studio import BookingStudio, Hall
-from tests.conftest import run
+from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.databases import run
+from tests.support.partner_api import open_door
 
 Build = Callable[[BookingStudio], Awaitable[Any]]
 

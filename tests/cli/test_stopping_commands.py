@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from studiogate import cli
-from studiogate.storage.database import connect
-from studiogate.storage.embedded import running_postgres
-from tests.cli.stopping import SIGNALS, STEPS, Started, fill_level, place
+from studiogate.server.postgres.embedded import running_postgres
+from studiogate.storage.db.pool import connect
 from tests.cli.test_commands import run
+from tests.support.stopping import SIGNALS, STEPS, Started, fill_level, place
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="steps are observed through /proc")
 PIPE_BYTES = 65_536

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.studio_files import changed, small_studio
+from tests.support.studio_files import changed, small_studio
 
 
 class Keyboard:

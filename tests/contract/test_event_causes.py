@@ -8,11 +8,12 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.events import EventType
-from tests.contract import causes, test_event_causes_inside
-from tests.contract.causes import Stage, caused_by, causing, in_any_order
+from tests.contract import test_event_causes_inside
+from tests.support import event_causes
+from tests.support.event_causes import Stage, caused_by, causing, in_any_order
 
 pytestmark = pytest.mark.anyio
-hall, stage = causes.hall, causes.stage
+hall, stage = event_causes.hall, event_causes.stage
 
 # Only an import makes these changes, and it does not emit events for its own changes yet (of their consequences, it
 # announces converted leads). ``test_an_import`` fails once it does: then these types need a test.

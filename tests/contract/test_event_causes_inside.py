@@ -9,15 +9,15 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.contract import causes
-from tests.contract.causes import Stage, causing, difference, in_any_order
+from tests.support import event_causes
+from tests.support.event_causes import Stage, causing, difference, in_any_order
 
 pytestmark = pytest.mark.anyio
-hall, stage = causes.hall, causes.stage
+hall, stage = event_causes.hall, event_causes.stage
 WEEK = timedelta(days=7)
 
 
-def promoted(position: int = 1, **more: Any) -> list[causes.News]:
+def promoted(position: int = 1, **more: Any) -> list[event_causes.News]:
     """Return the events of a promotion."""
     entry = {"status": "waiting", "position": position, "converted_to_booking": False, "promoted_at": None, **more}
     return [
@@ -49,7 +49,7 @@ async def test_class_cancel(stage: Stage) -> None:
     await stage.command("class", "cancel", class_id)
     changed = difference(before, await stage.studio.get(f"/classes/{class_id}"))
     assert changed == {"status": "scheduled", "booked_count": 1, "available_count": 0, "waitlist_count": 1}
-    expected: list[causes.News] = [
+    expected: list[event_causes.News] = [
         ("class.cancelled", changed),
         ("booking.cancelled", {"status": "confirmed"}),
         ("booking.cancelled", {"status": "waitlisted", "waitlist_position": 1}),
@@ -62,8 +62,8 @@ async def test_class_cancel(stage: Stage) -> None:
 async def test_booking_cancel(stage: Stage) -> None:
     _, held, _ = await stage.full_class(waiting=2)
     await stage.command("booking", "cancel", held["id"], "--reason", "The instructor is ill.")
-    cancelled: causes.News = ("booking.cancelled", {"status": "confirmed"})
-    moved: causes.News = ("waitlist.updated", {"position": 2})
+    cancelled: event_causes.News = ("booking.cancelled", {"status": "confirmed"})
+    moved: event_causes.News = ("waitlist.updated", {"position": 2})
     assert in_any_order(await stage.news("staff")) == in_any_order([cancelled, *promoted(), moved])
 
 
@@ -104,7 +104,7 @@ async def renewed(stage: Stage) -> tuple[UUID, str]:
     await stage.sweep()
     changed = difference(before, await studio.get(f"/memberships/{membership}"))
     assert set(changed) == {"state_version", "current_period_start", "current_period_end"}
-    expected: list[causes.News] = [("membership.updated", changed), ("purchase.created", {})]
+    expected: list[event_causes.News] = [("membership.updated", changed), ("purchase.created", {})]
     assert in_any_order(await stage.news("system")) == in_any_order(expected)
     (purchase,) = (await studio.get("/purchases", member_id=str(member)))["data"]
     return membership, purchase["id"]
@@ -116,7 +116,7 @@ async def test_purchase_mark(stage: Stage) -> None:
     before, version = {"purchase": "pending", "membership": "active"}, 2
     for marked, becomes in (("failed", "past_due"), ("completed", "active")):
         await stage.command("purchase", "mark", purchase, marked)
-        expected: list[causes.News] = [
+        expected: list[event_causes.News] = [
             ("purchase.updated", {"status": before["purchase"]}),
             ("membership.updated", {"status": before["membership"], "state_version": version}),
         ]
@@ -175,7 +175,7 @@ async def test_a_class_starts_and_ends(stage: Stage) -> None:
     class_id, _, _ = await stage.full_class()
     await stage.studio.move(class_id, -10)
     await stage.sweep()
-    expected: list[causes.News] = [
+    expected: list[event_causes.News] = [
         ("booking.cancelled", {"status": "waitlisted", "waitlist_position": 1}),
         ("waitlist.updated", {"status": "waiting", "position": 1}),
         ("class.updated", {"status": "scheduled"}),

@@ -12,17 +12,18 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import BaseModel, ConfigDict, Field
 
 from studiogate import API_VERSION
-from studiogate.api import openapi
 from studiogate.api.app import ROUTES
-from studiogate.api.bookings.reading import Booking
-from studiogate.api.docs.error_guide import example_body
-from studiogate.api.errors import STATUS, Answer
-from studiogate.api.execution import Caller, LeanRoute, needs
-from studiogate.api.openapi.schemas import without_unused_components
-from studiogate.api.operations import READING, WRITING, operation
+from studiogate.api.framework import openapi
+from studiogate.api.framework.error_guide import example_body
+from studiogate.api.framework.errors import STATUS
+from studiogate.api.framework.openapi.schemas import without_unused_components
+from studiogate.api.framework.operations import READING, WRITING, operation
+from studiogate.api.framework.route import Caller, LeanRoute, needs
+from studiogate.api.resources.bookings.read import Booking
 from studiogate.domain.access import Scope
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code
+from studiogate.web.response import Answer
 
 Document = dict[str, Any]
 

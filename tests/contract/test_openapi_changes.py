@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.openapi_changes import AGREED, breaking_changes, current, written
+from tests.support.openapi_changes import AGREED, breaking_changes, current, written
 
 Document = dict[str, Any]
 UPDATE = "run `make openapi`, and read the difference"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.battery import PARTS, Records
-from tests.promises import PROMISES, named_tests
-from tests.reliability import PAGE, page
+from tests.support.battery import PARTS, Records
+from tests.support.promises import PROMISES, named_tests
+from tests.support.reliability import PAGE, page
 
 ROOT = Path(__file__).parent.parent.parent
 # Tests that verify other tests, and those of the mutants.

@@ -10,17 +10,18 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.api import openapi
 from studiogate.api.app import ROUTES
+from studiogate.api.framework import openapi
 from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
 from studiogate.storage import events
-from tests.api.asgi import Told
-from tests.api.asgi import ask as send
-from tests.api.conftest import Door, open_door
-from tests.api.direct import Answered, ask
 from tests.api.test_forms_uploads import BOUNDARY, multipart
-from tests.contract.specification import (
+from tests.support.asgi import Told
+from tests.support.asgi import ask as send
+from tests.support.direct_client import Answered, ask
+from tests.support.partner_api import Door, open_door
+from tests.support.seed import Studio, insert, issue_key, seed_studio
+from tests.support.specification import (
     ACTOR,
     CONDITIONAL_RULE,
     FORM_FIELD,
@@ -34,8 +35,7 @@ from tests.contract.specification import (
     WEBHOOK_SECRET,
     Fields,
 )
-from tests.seed import Studio, insert, issue_key, seed_studio
-from tests.worker.conftest import SECRET_KEY
+from tests.support.webhook_studio import SECRET_KEY
 
 pytestmark = pytest.mark.anyio
 SCHEMAS = openapi.document(ROUTES)["components"]["schemas"]

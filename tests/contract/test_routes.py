@@ -7,7 +7,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from studiogate.api.app import ROUTES, WORDS
-from studiogate.api.execution import LeanRoute
+from studiogate.api.framework.route import LeanRoute
 
 
 class Row(NamedTuple):

@@ -17,7 +17,7 @@ from studiogate.domain.bookings import (
     receipt_json,
 )
 from studiogate.domain.refusals import Refusal
-from tests.domain.booking_facts import (
+from tests.support.booking_facts import (
     MINUTE,
     NOW,
     SECOND,

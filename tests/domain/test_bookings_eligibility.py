@@ -22,7 +22,7 @@ from studiogate.domain.bookings import (
     first_refusal,
 )
 from studiogate.domain.refusals import Code
-from tests.domain.booking_facts import (
+from tests.support.booking_facts import (
     MINUTE,
     NOW,
     SECOND,

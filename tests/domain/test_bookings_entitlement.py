@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from studiogate.domain.bookings import MembershipStatus, choose_entitlement, covers, credits_of, is_paused, is_usable
 from studiogate.domain.refusals import Refusal
-from tests.domain.booking_facts import NORTH, NOW, SECOND, START, YOGA, a_class, a_membership, thorough, uid
+from tests.support.booking_facts import NORTH, NOW, SECOND, START, YOGA, a_class, a_membership, thorough, uid
 
 DAY = timedelta(days=1)
 SPIN, SOUTH = uid(201), uid(202)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.bookings import POLICY_MEMBERS, LateFee, Policy, policy_faults, resolve_policy
-from tests.domain.booking_facts import NOW, START, unhurried
+from tests.support.booking_facts import NOW, START, unhurried
 
 FORM = "0b6a1b0e-1f1d-4b0e-9a51-6f7f3f0f5a11"
 CONTRACT_DEFAULTS = {

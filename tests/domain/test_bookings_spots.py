@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.bookings import SpotFacts, SpotSelectionMode, assigned_spot, free_spots, spot_fault
-from tests.domain.booking_facts import a_spot, uid, unhurried
+from tests.support.booking_facts import a_spot, uid, unhurried
 
 OPTIONAL, REQUIRED = SpotSelectionMode.OPTIONAL, SpotSelectionMode.REQUIRED
 SPOTS = (a_spot(1, held=True), a_spot(2), a_spot(3))

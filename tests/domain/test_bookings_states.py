@@ -21,7 +21,7 @@ from studiogate.domain.bookings import (
     waitlist_transition_refusal,
 )
 from studiogate.domain.refusals import Code, Refusal
-from tests.domain.booking_facts import END, SECOND, START
+from tests.support.booking_facts import END, SECOND, START
 
 CONTRACT_LINE = (
     "(new)→confirmed|waitlisted, waitlisted→confirmed|cancelled, confirmed→checked_in|no_show|cancelled, "

@@ -21,7 +21,7 @@ from studiogate.domain.bookings import (
     try_promotion,
     waitlist_has_expired,
 )
-from tests.domain.booking_facts import (
+from tests.support.booking_facts import (
     MINUTE,
     NOW,
     SECOND,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import Judgement, judge
 from studiogate.domain.forms.definition import FieldType
-from tests.domain.pictures import gif, png, png_url
 from tests.domain.test_forms_visibility import independently
+from tests.support.pictures import gif, png, png_url
 
 UPLOAD = "6bd7e4af-304f-484a-b0e6-88dcace67cf8"
 OTHER = "51a6405a-3b8a-4e28-8c51-d6ab0f55d145"

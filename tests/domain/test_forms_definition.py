@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from studiogate.cli.demo.forms import form_rows
-from studiogate.cli.demo.seed import Seed
+from studiogate.demo.forms import form_rows
+from studiogate.demo.seed import Seed
 from studiogate.domain.forms.definition import RuleOp
 from studiogate.domain.forms.rule_checks import definition_faults
 

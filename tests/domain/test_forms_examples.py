@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from studiogate.api.forms.writing import FIELDS, SETTINGS
-from studiogate.cli.demo.forms import form_rows
-from studiogate.cli.demo.seed import Seed
+from studiogate.api.resources.forms.write import FIELDS, SETTINGS
+from studiogate.demo.forms import form_rows
+from studiogate.demo.seed import Seed
 from studiogate.domain.forms.answer_checks import Setting
 from studiogate.domain.forms.answers import judge
 from studiogate.domain.forms.definition import FieldType, RuleOp

@@ -12,10 +12,10 @@ from studiogate.domain.forms.answers import judge
 from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS
 from studiogate.domain.forms.rule_checks import MAX_RULE_VALUES, MAX_SEARCHES, definition_faults
 from studiogate.domain.forms.visibility import visible_keys
-from studiogate.hosted.posted import Posted, read_posted
+from studiogate.hosted.field_views import Known, step_views
+from studiogate.hosted.posted_form import Posted, read_posted
 from studiogate.hosted.steps import plan
-from studiogate.hosted.views import Known, step_views
-from tests.counting import CountedText, bytecodes, comparisons
+from tests.support.counted_work import CountedText, bytecodes, comparisons
 
 Fields = list[dict[str, Any]]
 # Linear work doubles. The remaining 0.5 allows for slower growth (dictionaries), but not for quadratic work.

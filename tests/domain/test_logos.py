@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, Logo, LogoFault, is_logo_name, logo_path, read_logo
-from tests.domain.pictures import chunk, gif, jpeg, png, webp
+from tests.support.pictures import chunk, gif, jpeg, png, webp
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 

@@ -20,7 +20,7 @@ from studiogate.domain.memberships import (
     choose_price,
     purchase_refusal,
 )
-from tests.domain.booking_facts import thorough, uid
+from tests.support.booking_facts import thorough, uid
 
 NEW_YORK = ZoneInfo("America/New_York")
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

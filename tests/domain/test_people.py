@@ -6,7 +6,7 @@ from studiogate.domain.names import cleaned_name, name_fault
 from studiogate.domain.people import normalize_email, normalize_phone
 from studiogate.domain.studio_file import values
 from studiogate.domain.studio_file.values import Setting, WrongValueError
-from tests.counting import counted
+from tests.support.counted_work import counted
 
 LONGEST = "a" * 64 + "@" + ".".join(["b" * 60] * 3) + ".exam"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from studiogate.domain.leads import metadata_too_large
 from studiogate.domain.stored_json import stored_size
-from tests.conftest import run
+from tests.support.databases import run
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 VALUES = st.recursive(

@@ -8,7 +8,7 @@ from studiogate.domain.studio_file.faults import KEPT, Fault, Faults, place_of
 from studiogate.domain.studio_file.rows import RowReader
 from studiogate.domain.studio_file.sections import PRICES, SECTION_BY_NAME, SPOTS, STUDIO
 from studiogate.domain.studio_file.values import Setting
-from tests.studio_files import small_studio, uid
+from tests.support.studio_files import small_studio, uid
 
 SETTING = Setting("USD", "US", "America/New_York")
 READERS = {

@@ -16,11 +16,11 @@ from studiogate.domain.logos import Logo
 from studiogate.flows import backup
 from studiogate.flows.backup import Content, Installation, NotEmptyError
 from studiogate.storage import backup as rows
-from studiogate.storage import migrate
 from studiogate.storage.backup_archive import DamagedBackupError
+from studiogate.storage.db import migrate
 from studiogate.storage.logos import write_logo
-from studiogate.storage.uploads import UploadFolder
-from tests.seed import insert, seed_studio
+from studiogate.storage.upload_folder import UploadFolder
+from tests.support.seed import insert, seed_studio
 
 pytestmark = pytest.mark.anyio
 Connection = Any

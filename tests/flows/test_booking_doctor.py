@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.storage import invariants
-from tests import booking_studio
-from tests.booking_studio import BookingStudio, Hall
+from tests.support import booking_studio
+from tests.support.booking_studio import BookingStudio, Hall
 
 pytestmark = pytest.mark.anyio
 hall = booking_studio.hall

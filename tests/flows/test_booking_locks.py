@@ -10,14 +10,14 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from studiogate.flows.bookings.booking import WantedBooking, book
-from studiogate.flows.bookings.cancelling import cancel
+from studiogate.flows.bookings.book import WantedBooking, book
+from studiogate.flows.bookings.cancel import cancel
 from studiogate.storage import idempotency
-from studiogate.storage.bookings import locking
+from studiogate.storage.bookings import lock
+from studiogate.storage.db.class_queue import AT_ONCE
 from studiogate.storage.idempotency import FirstResult, Once
-from studiogate.storage.turnstile import AT_ONCE
-from tests import booking_studio
-from tests.booking_studio import BookingStudio, wire_body
+from tests.support import booking_studio
+from tests.support.booking_studio import BookingStudio, wire_body
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -46,8 +46,8 @@ async def locks(
 ) -> tuple[bool, bool, bool]:
     """Return whether the class is locked, whether the member is, and whether the result says that the member is."""
     async with studio.database.transaction() as connection:
-        found = await locking.lock_class_and_member(connection, studio.access, class_id, member, "key-0001")
-        assert isinstance(found, locking.Locked)
+        found = await lock.lock_class_and_member(connection, studio.access, class_id, member, "key-0001")
+        assert isinstance(found, lock.Locked)
         return (
             await is_locked(elsewhere, "classes", class_id),
             await is_locked(elsewhere, "members", member),
@@ -84,9 +84,9 @@ async def test_the_member_is_left_for_later_when_others_may_be_promoted(
 async def test_unknown_ones(studio: BookingStudio) -> None:
     async with studio.database.transaction() as connection:
         class_id, member = await studio.new_class(), await studio.new_member()
-        assert await locking.lock_class_and_member(connection, studio.access, uuid4(), member, None) is None
-        found = await locking.lock_class_and_member(connection, studio.access, class_id, uuid4(), None)
-        assert isinstance(found, locking.Locked)
+        assert await lock.lock_class_and_member(connection, studio.access, uuid4(), member, None) is None
+        found = await lock.lock_class_and_member(connection, studio.access, class_id, uuid4(), None)
+        assert isinstance(found, lock.Locked)
         assert not found.member_is_locked
 
 
@@ -98,7 +98,7 @@ async def test_a_key_with_its_result_locks_nothing(
     async with studio.database.transaction() as connection:
         await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
     async with studio.database.transaction() as connection:
-        found = await locking.lock_class_and_member(connection, access, class_id, member, "key-0001")
+        found = await lock.lock_class_and_member(connection, access, class_id, member, "key-0001")
         assert found == FirstResult(b"first", 201, b"{}")
         assert not await is_locked(elsewhere, "classes", class_id)
         assert not await is_locked(elsewhere, "members", member)
@@ -112,7 +112,7 @@ async def test_who_waits_for_its_key_holds_no_class(
 
     async def twin() -> object:
         async with studio.database.transaction() as connection:
-            return await locking.lock_class_and_member(connection, access, class_id, member, "key-0001")
+            return await lock.lock_class_and_member(connection, access, class_id, member, "key-0001")
 
     async with studio.database.transaction() as connection:
         assert await idempotency.claim(connection, access, "key-0001") is None
@@ -142,8 +142,8 @@ async def locks_to_cancel(
 ) -> tuple[bool, bool, bool]:
     """Return the same as ``locks``, for the cancellation of a booking."""
     async with studio.database.transaction() as connection:
-        found = await locking.lock_booking(connection, studio.access, booking["id"], "key-0001")
-        assert isinstance(found, locking.LockedBooking)
+        found = await lock.lock_booking(connection, studio.access, booking["id"], "key-0001")
+        assert isinstance(found, lock.LockedBooking)
         assert str(found.member_id) == booking["member_id"]
         return (
             await is_locked(elsewhere, "classes", booking["class_id"]),
@@ -161,7 +161,7 @@ async def test_what_a_cancellation_locks(
     await studio.waits(class_id, await studio.new_member())
     assert await locks_to_cancel(studio, elsewhere, booking) == (True, False, False)
     async with studio.database.transaction() as connection:
-        assert await locking.lock_booking(connection, studio.access, uuid4(), "key-0001") is None
+        assert await lock.lock_booking(connection, studio.access, uuid4(), "key-0001") is None
 
 
 async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
@@ -173,7 +173,7 @@ async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
 
     async def twin() -> object:
         async with studio.database.transaction() as connection:
-            found = await locking.lock_booking(connection, access, booking["id"], "key-0001")
+            found = await lock.lock_booking(connection, access, booking["id"], "key-0001")
             assert not await is_locked(elsewhere, "classes", booking["class_id"])
             assert not await is_locked(elsewhere, "members", booking["member_id"])
             return found

@@ -8,8 +8,8 @@ import pytest
 from studiogate.domain.access import operator_access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import staff
-from tests import booking_studio, marking
-from tests.booking_studio import HOUR, BookingStudio, Hall
+from tests.support import attendance, booking_studio
+from tests.support.booking_studio import HOUR, BookingStudio, Hall
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -32,8 +32,8 @@ async def test_cancelling_a_class(studio: BookingStudio, minutes: float) -> None
     unlimited = await studio.booked(class_id, await studio.new_member(None))
     missed = await studio.booked(class_id, await studio.new_member(5))
     waiting = await studio.waits(class_id, await studio.new_member(5))
-    await studio.staff(marking.mark, id_of(here), "checked_in")
-    await studio.staff(marking.mark, id_of(missed), "no_show")
+    await studio.staff(attendance.mark, id_of(here), "checked_in")
+    await studio.staff(attendance.mark, id_of(missed), "no_show")
     await studio.move(class_id, minutes)
     done = await studio.staff(staff.cancel_class, class_id)
     assert (done.bookings_cancelled, done.credits_returned) == (4, 2)
@@ -101,7 +101,7 @@ async def test_up_promotes(studio: BookingStudio) -> None:
 async def test_down_to_the_booked_count_and_no_further(studio: BookingStudio) -> None:
     class_id = await studio.new_class(capacity=5)
     held = [await studio.booked(class_id, await studio.new_member()) for _ in range(2)]
-    await studio.staff(marking.mark, id_of(held[0]), "no_show")
+    await studio.staff(attendance.mark, id_of(held[0]), "no_show")
     refused = await staff.change_capacity(studio.door.connection, studio.access, class_id, 1)
     assert isinstance(refused, Refusal)
     assert (refused.code, refused.details) == (Code.INVALID_TRANSITION, {"booked_count": 2})
@@ -127,7 +127,7 @@ async def test_what_is_unknown_or_anothers(studio: BookingStudio, hall: Hall) ->
         assert await staff.cancel_class(connection, access, unknown) == Refusal(Code.NOT_FOUND)
         assert await staff.change_capacity(connection, access, unknown, 1) == Refusal(Code.NOT_FOUND)
     for unknown in (uuid4(), id_of(booking)):
-        assert await marking.mark(connection, access, unknown, "checked_in") == Refusal(Code.NOT_FOUND)
+        assert await attendance.mark(connection, access, unknown, "checked_in") == Refusal(Code.NOT_FOUND)
     assert await other.status(booking) == "confirmed"
 
 
@@ -149,7 +149,7 @@ async def booking_that_is(studio: BookingStudio, status: str) -> Any:
     if status == "cancelled":
         await studio.cancelled(booking["id"])
     elif status != "confirmed":
-        await studio.staff(marking.mark, id_of(booking), status)
+        await studio.staff(attendance.mark, id_of(booking), status)
     return booking
 
 
@@ -158,7 +158,7 @@ async def booking_that_is(studio: BookingStudio, status: str) -> Any:
 async def test_marks(studio: BookingStudio, status: str, mark: staff.Mark) -> None:
     booking = await booking_that_is(studio, status)
     counts = await studio.counts(UUID(booking["class_id"]))
-    done = await marking.mark(studio.door.connection, studio.access, id_of(booking), mark)
+    done = await attendance.mark(studio.door.connection, studio.access, id_of(booking), mark)
     if mark in TRANSITIONS[status]:
         assert done == mark
         assert await studio.status(booking) == mark
@@ -171,11 +171,13 @@ async def test_marks(studio: BookingStudio, status: str, mark: staff.Mark) -> No
 async def test_taking_back_what_was_not_done(studio: BookingStudio) -> None:
     """Checking in undoes a no-show; it must not check in a member who was never marked as one."""
     booking = await booking_that_is(studio, "confirmed")
-    refused = await marking.mark(studio.door.connection, studio.access, id_of(booking), "checked_in", undoes="no_show")
+    refused = await attendance.mark(
+        studio.door.connection, studio.access, id_of(booking), "checked_in", undoes="no_show"
+    )
     assert refused == Refusal(Code.INVALID_TRANSITION, {"is": "confirmed", "undoes": "no_show"})
     assert await studio.status(booking) == "confirmed"
-    await studio.staff(marking.mark, id_of(booking), "no_show")
-    assert await studio.staff(marking.mark, id_of(booking), "checked_in", undoes="no_show") == "checked_in"
+    await studio.staff(attendance.mark, id_of(booking), "no_show")
+    assert await studio.staff(attendance.mark, id_of(booking), "checked_in", undoes="no_show") == "checked_in"
 
 
 async def test_a_no_show_keeps_its_credit_spent(studio: BookingStudio) -> None:

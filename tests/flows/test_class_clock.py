@@ -15,9 +15,9 @@ from studiogate.domain.bookings import ClassStatus, class_status, unannounced_st
 from studiogate.flows import class_clock, housekeeping
 from studiogate.flows.bookings import staff
 from studiogate.storage.class_clock import DUE, studios_with_due_classes
-from studiogate.storage.schedule import CLASS_STATUS
-from tests import booking_studio
-from tests.booking_studio import DAY, BookingStudio
+from studiogate.storage.resources import CLASS_STATUS
+from tests.support import booking_studio
+from tests.support.booking_studio import DAY, BookingStudio
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio

@@ -13,15 +13,17 @@ from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import events, housekeeping
-from studiogate.flows.bookings import booking, cancelling, staff
+from studiogate.flows.bookings import book as booking_flow
+from studiogate.flows.bookings import cancel as cancellation_flow
+from studiogate.flows.bookings import staff
 from studiogate.storage import events as storage
-from studiogate.storage.bookings.reading import read_booking, read_waitlist_entry
-from studiogate.storage.database import Database
+from studiogate.storage.bookings.read import read_booking, read_waitlist_entry
+from studiogate.storage.db.pool import Database
 from studiogate.storage.events import Change, emit
 from studiogate.storage.purchases import read_purchase
 from studiogate.storage.schedule import read_class
-from tests import marking
-from tests.seed import NOON, Studio, insert, seed_studio
+from tests.support import attendance
+from tests.support.seed import NOON, Studio, insert, seed_studio
 
 pytestmark = pytest.mark.anyio
 READ: Any = {
@@ -51,13 +53,13 @@ class Log:
 
     async def book(self, class_id: UUID, member_id: UUID, **options: Any) -> Any:
         async with self.connection.transaction():
-            wanted = booking.WantedBooking(class_id, member_id, **options)
-            made = await booking.book(self.connection, self.access, wanted)
+            wanted = booking_flow.WantedBooking(class_id, member_id, **options)
+            made = await booking_flow.book(self.connection, self.access, wanted)
         return made if isinstance(made, Refusal) else json.loads(made)
 
     async def cancel(self, booking_id: UUID | str) -> Any:
         async with self.connection.transaction():
-            return await cancelling.cancel(self.connection, self.access, str(booking_id), None)
+            return await cancellation_flow.cancel(self.connection, self.access, str(booking_id), None)
 
     async def member(self) -> UUID:
         own = {"studio_id": self.studio.studio_id}
@@ -161,9 +163,9 @@ async def test_staff_actions(log: Log) -> None:
     entry = await entry_of(log, two["id"])
     await log.news()
     for status, before in (("checked_in", "confirmed"), ("confirmed", "checked_in"), ("no_show", "confirmed")):
-        await marking.mark(log.connection, log.access, UUID(one["id"]), status)  # type: ignore[arg-type]
+        await attendance.mark(log.connection, log.access, UUID(one["id"]), status)  # type: ignore[arg-type]
         assert await log.news() == [("booking.updated", UUID(one["id"]), {"status": before})]
-    assert isinstance(await marking.mark(log.connection, log.access, UUID(two["id"]), "no_show"), Refusal)
+    assert isinstance(await attendance.mark(log.connection, log.access, UUID(two["id"]), "no_show"), Refusal)
     await staff.change_capacity(log.connection, log.access, class_id, 1)
     assert isinstance(await staff.change_capacity(log.connection, log.access, class_id, 0), Refusal)
     assert await log.news() == []
@@ -230,7 +232,7 @@ async def test_what_rolls_back_is_not_told(log: Log) -> None:
     class_id, member = await log.new_class(5), await log.member()
     with pytest.raises(ZeroDivisionError):  # noqa: PT012  the statement before it must be rolled back
         async with log.connection.transaction():
-            await booking.book(log.connection, log.access, booking.WantedBooking(class_id, member))
+            await booking_flow.book(log.connection, log.access, booking_flow.WantedBooking(class_id, member))
             raise ZeroDivisionError
     assert await log.news() == []
 

@@ -15,9 +15,9 @@ from studiogate.domain.refusals import Refusal
 from studiogate.flows import housekeeping
 from studiogate.flows.memberships import mark_purchase
 from studiogate.storage.housekeeping import DUE
-from studiogate.storage.renewals import read_state
-from tests import booking_studio
-from tests.booking_studio import BookingStudio
+from studiogate.storage.memberships import read_state
+from tests.support import booking_studio
+from tests.support.booking_studio import BookingStudio
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio

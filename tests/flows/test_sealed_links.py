@@ -15,13 +15,13 @@ from studiogate import settings as configuration
 from studiogate.cli import secrets as command
 from studiogate.cli.main import commands
 from studiogate.cli.secret_key import check_key
-from studiogate.domain.webhooks.secrets import Sealer, SealError, open_link_secret
+from studiogate.domain.webhooks.signing import Sealer, SealError, open_link_secret
 from studiogate.hosted.app import HostedApp
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings
-from studiogate.storage import deployment
-from studiogate.worker.sweep import sweep_once
-from tests.seed import Studio, insert, seed_studio
+from studiogate.storage import secret_key
+from studiogate.worker.housekeeping import sweep_once
+from tests.support.seed import Studio, insert, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -145,8 +145,8 @@ async def test_links_end_where_they_are_renewed_or_cannot_be_opened(installation
 async def test_a_secret_opens_no_other_studio_s_links(installation: Installation) -> None:
     studio, other = await installation.studio(), await seed_studio(installation.connection, "south")
     await installation.rotate()
-    await deployment.write_link_secrets(
-        installation.connection, [deployment.LinkSecret(other.studio_id, await installation.stored(studio))]
+    await secret_key.write_link_secrets(
+        installation.connection, [secret_key.LinkSecret(other.studio_id, await installation.stored(studio))]
     )
     with pytest.raises(SealError):
         await installation.secret(other)

@@ -12,18 +12,18 @@ import pytest
 
 from studiogate import settings as configuration
 from studiogate.api.app import PartnerApp
+from studiogate.cli import doctor
 from studiogate.cli import secrets as command
-from studiogate.cli import upkeep
 from studiogate.cli.context import CommandError
 from studiogate.cli.secret_key import check_key
 from studiogate.cli.serve import check_database
 from studiogate.domain.access import operator_access
-from studiogate.domain.webhooks.secrets import FINGERPRINT_BYTES, Sealer, fingerprint
+from studiogate.domain.webhooks.signing import FINGERPRINT_BYTES, Sealer, fingerprint
 from studiogate.flows.webhooks import purpose_of
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings
-from studiogate.storage import deployment
-from tests.seed import issue_key, seed_studio
+from studiogate.storage import secret_key
+from tests.support.seed import issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -82,7 +82,7 @@ async def world(
 @pytest.fixture
 def resolves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip DNS lookups."""
-    monkeypatch.setattr("studiogate.flows.resolving.Resolver.permitted", _permitted)
+    monkeypatch.setattr("studiogate.flows.resolver.Resolver.permitted", _permitted)
 
 
 async def _permitted(*_: object) -> list[object]:
@@ -93,10 +93,10 @@ async def _permitted(*_: object) -> list[object]:
 
 
 async def test_the_first_start_writes_the_fingerprint(settings: Settings, connection: Any) -> None:
-    assert await deployment.key_fingerprint(connection) is None
+    assert await secret_key.key_fingerprint(connection) is None
     await check_database(settings, str(settings.database_url))
     key = configuration.known_secret_keys(settings)[0]
-    written = await deployment.key_fingerprint(connection)
+    written = await secret_key.key_fingerprint(connection)
     assert written == fingerprint(key)
     assert len(written) == FINGERPRINT_BYTES
     assert written not in key
@@ -115,9 +115,9 @@ async def test_another_key_does_not_start(
     assert "STUDIOGATE_SECRET_KEY" in str(told.value)
     assert "\n" not in str(told.value)
     assert list(elsewhere.iterdir()) == [], "a key that is wrong from the start would only confuse"
-    findings = await upkeep._examine(other, str(settings.database_url))
+    findings = await doctor._examine(other, str(settings.database_url))
     assert {each.subject: each.level for each in findings}["secret key"] == "fault"
-    findings = await upkeep._examine(settings, str(settings.database_url))
+    findings = await doctor._examine(settings, str(settings.database_url))
     assert {each.subject: each.level for each in findings}["secret key"] == "ok"
 
 
@@ -138,7 +138,7 @@ async def test_a_rotation_seals_everything_anew(world: World) -> None:
         await world.readable(old)
     after = await world.connection.fetch(SEALED)
     assert [row["updated_at"] for row in after] == [row["updated_at"] for row in before], "no change for partners"
-    assert await deployment.key_fingerprint(world.connection) == fingerprint(world.keys()[0])
+    assert await secret_key.key_fingerprint(world.connection) == fingerprint(world.keys()[0])
     again = await world.create("made-before-rotation")
     assert (again.status_code, again.content) == (201, made.content), "the running process opens it with the new key"
     assert again.headers["idempotent-replayed"] == "true"
@@ -171,7 +171,7 @@ async def test_a_crash_in_the_middle_loses_nothing(world: World, monkeypatch: py
 
     with monkeypatch.context() as patched:
         if moment == "before the commit":
-            patched.setattr(deployment, "replace_fingerprint", die)
+            patched.setattr(secret_key, "replace_fingerprint", die)
         else:
             patched.setattr(command, "_written", die)
         with pytest.raises(SystemExit):

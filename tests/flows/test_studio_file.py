@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from studiogate.cli.demo import demo_studio_file
+from studiogate.demo import demo_studio_file
 from studiogate.flows import studio_file
-from tests import studio_files as files
-from tests.conftest import run
-from tests.studio_files import changed, exported, load, load_well, places, small_studio, uid
+from tests.support import studio_files as files
+from tests.support.databases import run
+from tests.support.studio_files import changed, exported, load, load_well, places, small_studio, uid
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.studio_files import (
+from tests.support.studio_files import (
     Document,
     booking,
     changed,

@@ -12,7 +12,7 @@ import pytest
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import Outcome
 from studiogate.storage.studio_file import changes
-from tests.studio_files import (
+from tests.support.studio_files import (
     assert_promises_hold,
     booking,
     changed,

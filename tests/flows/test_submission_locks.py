@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.access import Access, operator_access
-from studiogate.flows.forms import submitting
-from studiogate.flows.forms.submitting import WantedSubmission
-from studiogate.storage.database import Connection, Database
-from studiogate.storage.forms import submitting as storage
-from tests.api.conftest import open_door
-from tests.api.people import Partner, partner_of
+from studiogate.flows.forms import submit as submission_flow
+from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.forms import submit as storage
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, partner_of
 
 pytestmark = pytest.mark.anyio
 BLOCKED = "select count(*) from pg_locks where not granted and $1 = any(pg_blocking_pids(pid))"
@@ -38,7 +38,7 @@ async def new_form(partner: Partner, **settings: Any) -> UUID:
 
 
 async def submit(connection: Connection, access: Access, form_id: UUID, email: str) -> None:
-    made = await submitting.submit(connection, access, form_id, WantedSubmission(email), mails=False)
+    made = await submission_flow.submit(connection, access, form_id, WantedSubmission(email), mails=False)
     assert isinstance(made, str), made
 
 

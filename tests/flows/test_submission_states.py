@@ -17,11 +17,12 @@ from studiogate.domain.access import operator_access, visitor_access
 from studiogate.domain.forms.submissions import SubmissionStatus, transition_refusal
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import members
-from studiogate.flows.forms import reviewing, submitting
-from studiogate.flows.forms.submitting import WantedSubmission
+from studiogate.flows.forms import review
+from studiogate.flows.forms import submit as submission_flow
+from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.runtime import Runtime
-from tests.conftest import run
-from tests.seed import insert, seed_studio
+from tests.support.databases import run
+from tests.support.seed import insert, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +37,7 @@ class Desk:
     async def submit(self, email: str, access: Any = None) -> dict[str, Any]:
         wanted = WantedSubmission(email, None, {})
         database = self.runtime.database
-        made = await submitting.submit_from_page(database, access or self.visitor, self.form, wanted, mails=False)
+        made = await submission_flow.submit_from_page(database, access or self.visitor, self.form, wanted, mails=False)
         assert isinstance(made, str), made
         return dict(json.loads(made))
 
@@ -80,15 +81,15 @@ async def test_staff_move_a_submission(desk: Desk) -> None:
     assert (made["status"], made["verified"], made["member_id"]) == ("pending", False, None)
     seen = (await desk.kept(made))["updated_at"]
     for status in (SubmissionStatus.SPAM, SubmissionStatus.REJECTED, SubmissionStatus.CONFIRMED):
-        assert await reviewing.decide(desk.connection, desk.staff, UUID(made["id"]), status) is status
+        assert await review.decide(desk.connection, desk.staff, UUID(made["id"]), status) is status
         row = await desk.kept(made)
         assert (row["status"], row["updated_at"] > seen) == (status, True)
         seen = row["updated_at"]
     assert (row["verified"], row["member_id"]) == (True, member), "whoever confirms vouches for it"
-    again = await reviewing.decide(desk.connection, desk.staff, UUID(made["id"]), SubmissionStatus.CONFIRMED)
+    again = await review.decide(desk.connection, desk.staff, UUID(made["id"]), SubmissionStatus.CONFIRMED)
     assert again is SubmissionStatus.CONFIRMED
     assert (await desk.kept(made))["updated_at"] == seen, "nothing changed"
-    unknown = await reviewing.decide(desk.connection, desk.staff, uuid4(), SubmissionStatus.SPAM)
+    unknown = await review.decide(desk.connection, desk.staff, uuid4(), SubmissionStatus.SPAM)
     assert isinstance(unknown, Refusal)
     assert unknown.code is Code.NOT_FOUND
 
@@ -105,9 +106,9 @@ async def test_only_a_verified_submission_satisfies_a_waiver(desk: Desk) -> None
 
     made = await desk.submit(email)
     assert not await signed(), "somebody typed the member's email"
-    await reviewing.verify_from_page(desk.runtime.database, desk.visitor, desk.form, UUID(made["id"]))
+    await review.verify_from_page(desk.runtime.database, desk.visitor, desk.form, UUID(made["id"]))
     assert await signed()
-    await reviewing.decide(desk.connection, desk.staff, UUID(made["id"]), SubmissionStatus.REJECTED)
+    await review.decide(desk.connection, desk.staff, UUID(made["id"]), SubmissionStatus.REJECTED)
     assert not await signed()
 
 
@@ -132,7 +133,7 @@ async def test_the_link_of_a_mail_used_twice_at_once(desk: Desk) -> None:
     made = await desk.submit(f"{uuid4().hex}@example.com")
     database, submission = desk.runtime.database, UUID(made["id"])
     told = await asyncio.gather(
-        *(reviewing.verify_from_page(database, desk.visitor, desk.form, submission) for _ in range(6))
+        *(review.verify_from_page(database, desk.visitor, desk.form, submission) for _ in range(6))
     )
     assert told == [None] * 6
     assert (await desk.kept(made))["verified"]
@@ -145,7 +146,7 @@ async def test_one_per_email_also_at_once(desk: Desk) -> None:
     email = f"{uuid4().hex}@example.com"
     told = await asyncio.gather(
         *(
-            submitting.submit_from_page(
+            submission_flow.submit_from_page(
                 desk.runtime.database, desk.staff, desk.form, WantedSubmission(email), mails=False
             )
             for _ in range(6)

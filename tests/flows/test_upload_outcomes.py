@@ -13,18 +13,18 @@ import httpx2
 import pytest
 
 from studiogate import settings
-from studiogate.cli.doors import Doors
 from studiogate.domain.access import operator_access
-from studiogate.flows import checkup, housekeeping
+from studiogate.flows import doctor, housekeeping
 from studiogate.runtime import Runtime
+from studiogate.server.front_ends import Doors
 from studiogate.storage.forms import uploads
-from studiogate.storage.uploads import UploadFolder
-from tests.domain.pictures import PDF
-from tests.hosted.pages import token_of
-from tests.hosted.site import Site, _load
-from tests.hosted.test_sending import sending
-from tests.seed import Studio, issue_key
-from tests.storage.proxy import Proxy, proxy_of
+from studiogate.storage.upload_folder import UploadFolder
+from tests.hosted.test_submit import sending
+from tests.support.page_reader import token_of
+from tests.support.pictures import PDF
+from tests.support.postgres_proxy import Proxy, proxy_of
+from tests.support.seed import Studio, issue_key
+from tests.support.site import Site, _load
 
 pytestmark = pytest.mark.anyio
 
@@ -67,9 +67,9 @@ class World:
         for row in await self.rows():
             assert self.folder.find(row["studio_id"], row["stored_name"]).read_bytes() == PDF
 
-    async def finding(self) -> checkup.Finding:
+    async def finding(self) -> doctor.Finding:
         async with self.runtime.database.connection() as connection:
-            return await checkup.examine_files(connection, self.folder)
+            return await doctor.examine_files(connection, self.folder)
 
 
 @asynccontextmanager
@@ -185,7 +185,7 @@ async def test_a_row_that_is_forgotten_in_the_meantime_is_no_missing_file(world:
         assert page == [(row["id"], row["stored_name"])]
         await connection.execute("delete from form_uploads")
         world.folder.remove(row["studio_id"], row["stored_name"])
-        assert await checkup.missing_files(connection, operator_access(row["studio_id"]), world.folder, page) == []
+        assert await doctor.missing_files(connection, operator_access(row["studio_id"]), world.folder, page) == []
 
 
 @pytest.mark.parametrize(("moment", "kept"), MOMENTS)

@@ -6,15 +6,16 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.access import Access
-from studiogate.flows.bookings import booking, cancelling
-from studiogate.flows.bookings.booking import WantedBooking
-from studiogate.flows.forms import submitting
-from studiogate.flows.forms.submitting import WantedSubmission
-from studiogate.storage import events
-from studiogate.storage.database import Connection, Database
+from studiogate.flows.bookings import book as booking_flow
+from studiogate.flows.bookings import cancel as cancellation_flow
+from studiogate.flows.bookings.book import WantedBooking
+from studiogate.flows.forms import submit as submission_flow
+from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.storage import event_numbering
+from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.idempotency import Once
-from tests import booking_studio
-from tests.booking_studio import BookingStudio
+from tests.support import booking_studio
+from tests.support.booking_studio import BookingStudio
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -74,7 +75,7 @@ async def book(connection: Connection, studio: BookingStudio, access: Access) ->
     wanted = WantedBooking(await studio.new_class(), await studio.new_member())
     async with connection.transaction():
         before = await connection.fetchval(READ)
-        made = await booking.book(connection, access, wanted, Once(f"key-{wanted.class_id}", b""), 201)
+        made = await booking_flow.book(connection, access, wanted, Once(f"key-{wanted.class_id}", b""), 201)
         assert isinstance(made, str), made
         assert await connection.fetchval(READ) - before < FEW
 
@@ -82,7 +83,7 @@ async def book(connection: Connection, studio: BookingStudio, access: Access) ->
 async def number(connection: Connection, access: Access) -> None:
     async with connection.transaction():
         before = await connection.fetchval(READ)
-        assert await events.number(connection, access) == 1
+        assert await event_numbering.number(connection, access) == 1
         assert await connection.fetchval(READ) - before < FEW
 
 
@@ -91,7 +92,7 @@ async def cancel(connection: Connection, studio: BookingStudio, access: Access) 
     async with connection.transaction():
         before = await connection.fetchval(READ)
         once = Once(f"key-{booked['id']}", b"")
-        receipt = await cancelling.cancel(connection, access, booked["id"], None, once, 200)
+        receipt = await cancellation_flow.cancel(connection, access, booked["id"], None, once, 200)
         assert isinstance(receipt, str), receipt
         assert await connection.fetchval(READ) - before < FEW
 
@@ -107,7 +108,7 @@ async def test_a_booking_its_event_and_its_cancellation(studio: BookingStudio) -
             await book(connection, studio, access)
             await number(connection, access)
             await cancel(connection, studio, access)
-            await events.number(connection, access)
+            await event_numbering.number(connection, access)
     await database.close()
     await studio.sql("delete from events where studio_id = $1")
 
@@ -116,7 +117,7 @@ async def submit(connection: Connection, access: Access, form_id: UUID) -> None:
     wanted = WantedSubmission(f"{uuid4().hex}@example.com")
     async with connection.transaction():
         before = await connection.fetchval(READ)
-        made = await submitting.submit(connection, access, form_id, wanted, mails=False)
+        made = await submission_flow.submit(connection, access, form_id, wanted, mails=False)
         assert isinstance(made, str), made
         assert await connection.fetchval(READ) - before < FEW
 

@@ -8,11 +8,11 @@ import pytest
 from studiogate import settings
 from studiogate.hosted.app import HostedApp
 from studiogate.runtime import Runtime
-from tests.api.asgi import ask
-from tests.counting import HOSTILE, LONGEST, Cost, counted_lines
-from tests.hosted.forms import everything
-from tests.hosted.pages import token_of
-from tests.hosted.site import Site
+from tests.support.asgi import ask
+from tests.support.counted_work import HOSTILE, LONGEST, Cost, counted_lines
+from tests.support.hosted_forms import everything
+from tests.support.page_reader import token_of
+from tests.support.site import Site
 
 pytestmark = pytest.mark.anyio
 # Executed lines that a long text may cost beyond those of a short one; the longest signature needs most of them.

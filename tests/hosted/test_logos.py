@@ -11,14 +11,14 @@ import httpx2
 import pytest
 
 from studiogate import clock
-from studiogate.cli import demo_studio
+from studiogate.cli import demo
 from studiogate.domain.logos import read_logo
 from studiogate.flows import studio_file
 from tests.cli.test_staff import Keyboard, Said
-from tests.conftest import run
-from tests.domain.pictures import jpeg, png
-from tests.hosted.site import Site, serving
-from tests.seed import seed_studio
+from tests.support.databases import run
+from tests.support.pictures import jpeg, png
+from tests.support.seed import seed_studio
+from tests.support.site import Site, serving
 
 FIRST, SECOND = png(4, 4), jpeg(8, 8)
 
@@ -211,7 +211,7 @@ def test_too_many_requests_are_refused(
 def test_the_demo_studio_has_one(new_database: Callable[[], str], tmp_path: Path) -> None:
     async def work() -> Any:
         connection = await asyncpg.connect(new_database(), server_settings={"timezone": "UTC"})
-        await demo_studio.ensure(connection, tmp_path)
+        await demo.ensure(connection, tmp_path)
         row = await connection.fetchrow("select name, content_type, content from studio_logos")
         await connection.close()
         return row

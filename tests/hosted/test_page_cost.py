@@ -12,19 +12,19 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate import settings
-from studiogate.domain.forms.completing import MAX_DEFINITION
+from studiogate.domain.forms.canonical import MAX_DEFINITION
 from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS
-from studiogate.domain.forms.signed import Link, make_link
+from studiogate.domain.forms.signed_links import Link, make_link
 from studiogate.hosted.app import HostedApp
-from studiogate.hosted.compressed import compress_around
-from studiogate.hosted.options import options_of
+from studiogate.hosted.compressed_page import compress_around
+from studiogate.hosted.option_markup import options_of
 from studiogate.hosted.page_cache import PageCache
 from studiogate.runtime import Runtime
-from tests.api.asgi import Told, ask
-from tests.api.conftest import open_door
-from tests.api.people import Partner, partner_of
-from tests.counting import counted
-from tests.hosted.pages import PageReader
+from tests.support.asgi import Told, ask
+from tests.support.counted_work import counted
+from tests.support.page_reader import PageReader
+from tests.support.partner_api import open_door
+from tests.support.people import Partner, partner_of
 
 pytestmark = pytest.mark.anyio
 # Bytecodes. With one template line per option these were 12, 12 and 15 million; a refused page is also validated.

@@ -6,10 +6,10 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from studiogate.domain.forms.signed import Link, make_link
-from tests.hosted.forms import HOSTILE
-from tests.hosted.pages import read, token_of
-from tests.hosted.site import Site
+from studiogate.domain.forms.signed_links import Link, make_link
+from tests.support.hosted_forms import HOSTILE
+from tests.support.page_reader import read, token_of
+from tests.support.site import Site
 
 OPEN = ["intro-offer", "liability-waiver", "movement-intake", "everything", "all-required", "hostile", "own-email"]
 

@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from studiogate.cli.main import commands
 from studiogate.domain.forms.answer_checks import CHECKS, Setting
-from studiogate.domain.forms.signed import Link, LinkProblem, make_link, make_token, read_link, token_age
+from studiogate.domain.forms.signed_links import Link, LinkProblem, make_link, make_token, read_link, token_age
 from studiogate.hosted import colours
 from studiogate.hosted.steps import plan
 from studiogate.hosted.typed_signature import signature_of
-from studiogate.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
-from tests.hosted.site import Site
+from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
+from tests.support.site import Site
 
 NOW = datetime(2026, 8, 2, 12, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from tests.hosted.site import Site
-from tests.hosted.test_sending import AS_JSON, INTRO, sending
+from tests.hosted.test_submit import AS_JSON, INTRO, sending
+from tests.support.site import Site
 
 FORM = "intro-offer"
 

@@ -7,12 +7,12 @@ import httpx2
 import pytest
 
 from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
-from studiogate.hosted import requests
-from studiogate.hosted.guard import UPLOADING
-from tests.hosted.pages import token_of
-from tests.hosted.site import Site, serving
-from tests.hosted.test_sending import sending
-from tests.hosted.test_uploading import PDF, on_disk, upload
+from studiogate.hosted import request
+from studiogate.hosted.bot_protection import UPLOADING
+from tests.hosted.test_submit import sending
+from tests.hosted.test_upload import PDF, on_disk, upload
+from tests.support.page_reader import token_of
+from tests.support.site import Site, serving
 
 MIB = 1024 * 1024
 
@@ -84,7 +84,7 @@ def test_nothing_is_stored_on_a_disk_that_is_nearly_full(new_database: Any, tmp_
 
 def test_an_upload_that_stalls_is_told_so(site: Site, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server runs in this process: its timeout is shortened, the stall is real."""
-    monkeypatch.setattr(requests, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(request, "SILENCE_SECONDS", 0.2)
     before = on_disk(site)
     host, _, port = site.origin.removeprefix("http://").partition(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=30)

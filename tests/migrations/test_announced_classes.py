@@ -3,8 +3,8 @@
 import asyncpg
 import pytest
 
-from studiogate.storage import migrate
-from tests.seed import seed_studio
+from studiogate.storage.db import migrate
+from tests.support.seed import seed_studio
 
 pytestmark = pytest.mark.anyio
 

@@ -5,10 +5,10 @@ import asyncio
 import asyncpg
 import pytest
 
-from studiogate.storage import migrate
-from studiogate.storage.migrate import MigrationError
-from tests.conftest import with_database
-from tests.seed import insert, seed_studio
+from studiogate.storage.db import migrate
+from studiogate.storage.db.migrate import MigrationError
+from tests.support.databases import with_database
+from tests.support.seed import insert, seed_studio
 
 pytestmark = pytest.mark.anyio
 

@@ -1,11 +1,11 @@
-"""The schema built by the migrations equals the one in storage/schema.sql."""
+"""The schema built by the migrations equals the one in storage/db/schema.sql."""
 
 from importlib import resources
 
 import asyncpg
 import pytest
 
-from tests.conftest import with_database
+from tests.support.databases import with_database
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +40,7 @@ async def test_a_fresh_schema_equals_the_migrated_one(server_url: str, database_
     await admin.execute(f"create database {name}")
     fresh_url = with_database(server_url, name)
     fresh = await asyncpg.connect(fresh_url)
-    await fresh.execute((resources.files("studiogate.storage") / "schema.sql").read_text())
+    await fresh.execute((resources.files("studiogate.storage.db") / "schema.sql").read_text())
     await fresh.close()
     built, shown = await _catalog(database_url), await _catalog(fresh_url)
     await admin.execute(f"drop database {name} with (force)")

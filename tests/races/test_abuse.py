@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from studiogate.storage import database
-from tests.battery import Tally, battery
-from tests.races import abuse, attacks
-from tests.races.arena import Arena, open_arena
-from tests.races.client import PREFIX
-from tests.serving import Service
+from bench.service import Service
+from studiogate.storage.db import pool
+from tests.support.battery import Tally, battery
+from tests.support.races import abuse, attacks
+from tests.support.races.client import PREFIX
+from tests.support.races.studio import Arena, open_arena
 
 pytestmark = pytest.mark.anyio
 SLOWER = 2.0
@@ -27,7 +27,7 @@ def service(database_url: str) -> Iterator[Service]:
 
 @pytest.fixture
 async def arena(database_url: str, service: Service, tally: Tally) -> AsyncIterator[Arena]:
-    connection = await database.connect(database_url)
+    connection = await pool.connect(database_url)
     yield await open_arena(service.port, connection, tally.new_seed())
     await connection.close()
 

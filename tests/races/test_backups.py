@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import pytest
 
-from studiogate.storage import database
-from tests.battery import Tally, sized
-from tests.races import backups
-from tests.races.arena import Arena
-from tests.races.client import History
-from tests.races.conftest import Place
-from tests.serving import Service
+from bench.service import Service
+from studiogate.storage.db import pool
+from tests.support.battery import Tally, sized
+from tests.support.races import backups
+from tests.support.races.client import History
+from tests.support.races.places import Place
+from tests.support.races.studio import Arena
 
 pytestmark = pytest.mark.anyio
 
@@ -21,14 +21,14 @@ class Restored(NamedTuple):
     """A backup in a database of its own, and what had been answered when it began."""
 
     dsn: str
-    connection: database.Connection
+    connection: pool.Connection
     before: History
 
 
 async def back_up_and_restore(place: Place, arena: Arena, file: Path, empty: str, answers: int) -> Restored:
     before = await backups.backed_up(arena, place.dsn, file, answers)
     await backups.restore(file, empty)
-    return Restored(empty, await database.connect(empty), before)
+    return Restored(empty, await pool.connect(empty), before)
 
 
 @sized(150, 3000, "backup", "answers_before")

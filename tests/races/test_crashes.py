@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from studiogate.storage import database, migrate
-from studiogate.storage.embedded import EmbeddedPostgres, running_postgres
-from tests.battery import Tally, sized
-from tests.conftest import is_battery, run
-from tests.races import crashes, mutants
-from tests.races.arena import Arena, open_arena
-from tests.races.conftest import mutant
-from tests.serving import Service, wait_for
+from bench.service import Service, wait_for
+from studiogate.server.postgres.embedded import EmbeddedPostgres, running_postgres
+from studiogate.storage.db import migrate, pool
+from tests.support.battery import Tally, sized
+from tests.support.databases import is_battery, run
+from tests.support.races import crashes, mutants
+from tests.support.races.places import mutant
+from tests.support.races.studio import Arena, open_arena
 
 pytestmark = pytest.mark.anyio
 POOL_SIZE = 4
@@ -32,7 +32,7 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 
 async def _migrate(dsn: str) -> None:
-    connection = await database.connect(dsn)
+    connection = await pool.connect(dsn)
     try:
         await migrate.migrate(connection)
     finally:
@@ -47,7 +47,7 @@ def service(postgres: EmbeddedPostgres) -> Iterator[Service]:
 
 @asynccontextmanager
 async def arena_at(service: Service, dsn: str, tally: Tally) -> AsyncIterator[Arena]:
-    arena = await open_arena(service.port, await database.connect(dsn), tally.new_seed())
+    arena = await open_arena(service.port, await pool.connect(dsn), tally.new_seed())
     yield arena
     tally.add(requests=len(arena.history.calls))
     print(arena.history.summary())

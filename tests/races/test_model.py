@@ -34,16 +34,18 @@ from studiogate.api.app import PartnerApp
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings import eligibility, entitlement
 from studiogate.domain.refusals import Refusal
-from studiogate.flows import checkup, housekeeping
-from studiogate.flows.bookings import cancelling, promotion, staff, staff_bookings
+from studiogate.flows import doctor, housekeeping
+from studiogate.flows.bookings import cancel as cancellation_flow
+from studiogate.flows.bookings import promote, staff, staff_bookings
 from studiogate.runtime import Runtime
-from studiogate.storage import database
-from studiogate.storage.bookings import facts, recording
-from tests.api.direct import Answered, ask
-from tests.battery import Tally, battery, sized
-from tests.races import model
-from tests.seed import Studio as Seeded
-from tests.seed import insert, issue_key
+from studiogate.storage.bookings import facts
+from studiogate.storage.bookings import promote as promote_entry
+from studiogate.storage.db import pool
+from tests.support.battery import Tally, battery, sized
+from tests.support.direct_client import Answered, ask
+from tests.support.races import model
+from tests.support.seed import Studio as Seeded
+from tests.support.seed import insert, issue_key
 
 WALKS = 4  # a studio
 TIMEZONE, CURRENCY = "America/New_York", "USD"
@@ -76,7 +78,7 @@ class Backstage:
     async def _open(self, dsn: str) -> None:
         self.runtime = Runtime.open(configuration.load(database_url=dsn, rate_limit=0, pool_size=2))
         self.app = PartnerApp(self.runtime)
-        self.connection: asyncpg.Connection[asyncpg.Record] = await database.connect(dsn)
+        self.connection: asyncpg.Connection[asyncpg.Record] = await pool.connect(dsn)
 
     def call(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
@@ -448,7 +450,7 @@ class Walk(RuleBasedStateMachine):
             return
         fees = self.stage.fetch("select 1 from purchases where studio_id = $1 and product_type = 'fee'", self.studio_id)
         assert len(fees) == self.model.late_fees()
-        findings = self.stage.call(checkup.examine(self.stage.connection))
+        findings = self.stage.call(doctor.examine(self.stage.connection))
         assert [each for each in findings if each.level == "fault"] == []
 
     @property
@@ -556,10 +558,10 @@ STUDIOS_AGAINST_A_MISTAKE = 400  # at most: it ends where it is noticed, and som
 @pytest.mark.parametrize(
     ("owner", "name", "mistaken"),
     [
-        (recording, "renumber", no_renumbering),
-        (cancelling, "plan_promotions", no_promotions),
+        (promote_entry, "renumber", no_renumbering),
+        (cancellation_flow, "plan_promotions", no_promotions),
         (entitlement, "is_paused", no_faults),
-        pytest.param(promotion, "plan_promotions", no_promotions, marks=RARELY_MET),
+        pytest.param(promote, "plan_promotions", no_promotions, marks=RARELY_MET),
         pytest.param(eligibility, "waitlist_fault", no_faults, marks=RARELY_MET),
         pytest.param(facts, "count_late_cancels", no_late_cancels, marks=RARELY_MET),
     ],

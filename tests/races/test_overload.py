@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from studiogate.storage import database
-from tests.battery import Tally, battery
-from tests.races import overload
-from tests.races.arena import Arena, open_arena
-from tests.races.conftest import mutant
-from tests.serving import Service
+from bench.service import Service
+from studiogate.storage.db import pool
+from tests.support.battery import Tally, battery
+from tests.support.races import overload
+from tests.support.races.places import mutant
+from tests.support.races.studio import Arena, open_arena
 
 pytestmark = pytest.mark.anyio
 KEPT = 0.8
@@ -38,7 +38,7 @@ def service(database_url: str) -> Iterator[Service]:
 
 @pytest.fixture
 async def arena(database_url: str, service: Service, tally: Tally) -> AsyncIterator[Arena]:
-    connection = await database.connect(database_url)
+    connection = await pool.connect(database_url)
     yield await open_arena(service.port, connection, tally.new_seed())
     await connection.close()
 
@@ -97,7 +97,7 @@ async def test_a_service_that_takes_too_much_is_noticed(
     database_url: str, tmp_path: Path, tally: Tally, mutation: str, fault: str
 ) -> None:
     with mutant(tmp_path, mutation, database_url, workers=WORKERS, pool_size=POOL_SIZE) as service:
-        connection = await database.connect(database_url)
+        connection = await pool.connect(database_url)
         arena = await open_arena(service.port, connection, tally.new_seed())
         assert fault in faults(await overload.overloaded(arena, service, 6, overloads=1, ramp=(16,)))
         await connection.close()

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from studiogate.storage.database import TransactionConflictError
-from tests.battery import Tally, sized
-from tests.races import duels, overtaking
-from tests.races.arena import Arena
-from tests.races.conftest import Place
+from studiogate.storage.db.pool import TransactionConflictError
+from tests.support.battery import Tally, sized
+from tests.support.races import scenarios, waitlist_order
+from tests.support.races.places import Place
+from tests.support.races.studio import Arena
 
 pytestmark = pytest.mark.anyio
 Race = Callable[[Arena], Awaitable[list[str]]]
@@ -17,54 +17,54 @@ TRIES_AGAINST_A_MUTANT = 20
 
 @sized(15, 300, "seats", "duels")
 async def test_last_seats(arena: Arena, size: int) -> None:
-    assert await duels.last_seats(arena, size) == []
+    assert await scenarios.last_seats(arena, size) == []
 
 
 @sized(3, 20, "seats", "classes")
 async def test_full_classes(arena: Arena, size: int) -> None:
     seats, tries = (25, 200) if size == 20 else (5, 30)
-    assert await duels.full_classes(arena, size, seats, tries) == []
+    assert await scenarios.full_classes(arena, size, seats, tries) == []
 
 
 @sized(5, 100, "credits", "rounds")
 async def test_last_credit(arena: Arena, size: int) -> None:
-    assert await duels.last_credit(arena, size) == []
+    assert await scenarios.last_credit(arena, size) == []
 
 
 @sized(5, 100, "credits", "rounds")
 async def test_one_body_many_rooms(arena: Arena, size: int) -> None:
-    assert await duels.one_body_many_rooms(arena, size) == []
+    assert await scenarios.one_body_many_rooms(arena, size) == []
 
 
 @sized(10, 500, "keys", "keys")
 async def test_one_key(arena: Arena, size: int) -> None:
-    assert await duels.one_key(arena, size) == []
+    assert await scenarios.one_key(arena, size) == []
 
 
 @sized(10, 200, "waitlist", "rounds")
 async def test_leaving_and_moving_up(arena: Arena, size: int) -> None:
-    assert await duels.leaving_and_moving_up(arena, size) == []
+    assert await scenarios.leaving_and_moving_up(arena, size) == []
 
 
 @sized(2, 50, "seats", "rounds")
 async def test_moving_walls(place: Place, arena: Arena, size: int) -> None:
-    assert await duels.moving_walls(arena, place.dsn, size) == []
+    assert await scenarios.moving_walls(arena, place.dsn, size) == []
 
 
 @sized(250, 2000, "seats", "bookings")
 async def test_flash_crowd(arena: Arena, size: int) -> None:
     """No more clients than connections: nobody has to wait for one, so there is no excuse for a 5xx."""
-    assert await duels.flash_crowd(arena, size) == []
+    assert await scenarios.flash_crowd(arena, size) == []
 
 
 @sized(250, 2000, "seats", "bookings")
 async def test_flash_crowd_beyond_the_pool(arena: Arena, size: int) -> None:
-    assert await duels.flash_crowd(arena, size, clients=64, forgiven=("overloaded",)) == []
+    assert await scenarios.flash_crowd(arena, size, clients=64, forgiven=("overloaded",)) == []
 
 
 @sized(1, 60, "waitlist", "rounds")
 async def test_nobody_overtakes(place: Place, arena: Arena, tally: Tally, size: int) -> None:
-    wrong, seen = await overtaking.overtaking(arena, place.dsn, size)
+    wrong, seen = await waitlist_order.overtaking(arena, place.dsn, size)
     tally.add(**seen)
     assert wrong == []
     assert seen["promoted"] >= 10 * size, "too few promotions to prove anything"
@@ -83,17 +83,17 @@ async def caught(place: Place, arena: Arena, mutation: str, race: Race) -> None:
 
 
 async def test_races_are_won_without_a_mutation(mutant_arena: Arena) -> None:
-    assert await duels.last_seats(mutant_arena, 2) == []
+    assert await scenarios.last_seats(mutant_arena, 2) == []
 
 
 SMALLEST: dict[str, Race] = {
-    "last seats": lambda arena: duels.last_seats(arena, 3),
-    "full classes": lambda arena: duels.full_classes(arena, 2, 3, 12),
-    "flash crowd": lambda arena: duels.flash_crowd(arena, 80),
-    "last credit": lambda arena: duels.last_credit(arena, 2),
-    "one body, many rooms": lambda arena: duels.one_body_many_rooms(arena, 2),
-    "one key": lambda arena: duels.one_key(arena, 2),
-    "leaving and moving up": lambda arena: duels.leaving_and_moving_up(arena, 2),
+    "last seats": lambda arena: scenarios.last_seats(arena, 3),
+    "full classes": lambda arena: scenarios.full_classes(arena, 2, 3, 12),
+    "flash crowd": lambda arena: scenarios.flash_crowd(arena, 80),
+    "last credit": lambda arena: scenarios.last_credit(arena, 2),
+    "one body, many rooms": lambda arena: scenarios.one_body_many_rooms(arena, 2),
+    "one key": lambda arena: scenarios.one_key(arena, 2),
+    "leaving and moving up": lambda arena: scenarios.leaving_and_moving_up(arena, 2),
 }
 
 
@@ -121,12 +121,15 @@ async def test_a_mutant_loses(mutant_place: Place, mutant_arena: Arena, race: st
 )
 async def test_a_mutant_overtakes(mutant_place: Place, mutant_arena: Arena, mutation: str) -> None:
     async def race(arena: Arena) -> list[str]:
-        return (await overtaking.overtaking(arena, mutant_place.dsn, 1))[0]
+        return (await waitlist_order.overtaking(arena, mutant_place.dsn, 1))[0]
 
     await caught(mutant_place, mutant_arena, mutation, race)
 
 
 async def test_a_mutant_loses_between_moving_walls(mutant_place: Place, mutant_arena: Arena) -> None:
     await caught(
-        mutant_place, mutant_arena, "class lock skipped", lambda arena: duels.moving_walls(arena, mutant_place.dsn, 1)
+        mutant_place,
+        mutant_arena,
+        "class lock skipped",
+        lambda arena: scenarios.moving_walls(arena, mutant_place.dsn, 1),
     )

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.battery import sized
-from tests.races import rotation
-from tests.races.arena import Arena
-from tests.races.conftest import Place
+from tests.support.battery import sized
+from tests.support.races import rotation
+from tests.support.races.places import Place
+from tests.support.races.studio import Arena
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,10 @@ import asyncpg
 import pytest
 
 from studiogate import telemetry
-from studiogate.flows import checkup
-from studiogate.storage import database
-from studiogate.storage.database import Database
-from studiogate.storage.embedded import running_postgres
+from studiogate.flows import doctor
+from studiogate.server.postgres.embedded import running_postgres
+from studiogate.storage.db import pool as database
+from studiogate.storage.db.pool import Database
 
 EMAIL = "sam.secret@example.com"
 BEGIN = """
@@ -88,7 +88,7 @@ async def test_postgresql_does_not_log_values(tmp_path: Path) -> None:
         for statement, value in BAD.items():
             with pytest.raises(asyncpg.PostgresError):
                 await connection.execute(statement, value)
-        finding = await checkup.examine_log(connection)
+        finding = await doctor.examine_log(connection)
         await connection.close()
     written = (tmp_path / "postgres.log").read_text()
     for words in ("duplicate key value", "invalid input syntax for type json", "violates check constraint"):
@@ -103,7 +103,7 @@ async def test_the_doctor_warns_of_a_server_that_logs_values(database_url: str) 
     await connection.execute(
         "set log_error_verbosity = verbose; set log_statement = 'all'; set log_parameter_max_length = -1"
     )
-    finding = await checkup.examine_log(connection)
+    finding = await doctor.examine_log(connection)
     await connection.close()
     assert finding.level == "warning"
     assert "log_error_verbosity = terse and log_parameter_max_length = 0" in finding.text

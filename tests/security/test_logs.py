@@ -18,15 +18,15 @@ import asyncpg
 import pytest
 from aiosmtpd.controller import Controller
 
-from studiogate.storage import migrate
-from studiogate.storage.embedded import EmbeddedPostgres, running_postgres
-from tests.conftest import run
-from tests.security.full_run import FullRun
-from tests.security.sieve import Secrets
-from tests.seed import Studio, issue_key, seed_studio
-from tests.serving import API_MODULE, ROOT, Service
-from tests.superuser import grant_to_tests
-from tests.worker.receiver import Received, answer, receiving
+from bench.service import API_MODULE, ROOT, Service
+from bench.superuser import grant_to_tests
+from bench.webhook_receiver import Received, answer, receiving
+from studiogate.server.postgres.embedded import EmbeddedPostgres, running_postgres
+from studiogate.storage.db import migrate
+from tests.support.databases import run
+from tests.support.full_run import FullRun
+from tests.support.secret_search import Secrets
+from tests.support.seed import Studio, issue_key, seed_studio
 
 SECRET_KEY = base64.b64encode(os.urandom(32)).decode()
 # Signs that the run has been where values would show: without them nothing would be proved.
@@ -174,7 +174,7 @@ def test_planted_leaks_are_found(tmp_path: Path) -> None:
     postgres.start()
     grant_to_tests(postgres)  # the service's own role could not make PostgreSQL log values
     postgres.stop()
-    with running(tmp_path / "data", secrets, "tests.security.leaking", logs) as full_run:
+    with running(tmp_path / "data", secrets, "tests.support.leaking_api", logs) as full_run:
         full_run.reads()
         full_run.wrong_keys()
         full_run.people()

@@ -7,9 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bench.service import API_MODULE, ROOT, Service
 from tests.security import test_logs
-from tests.security.sieve import Secrets
-from tests.serving import API_MODULE, ROOT, Service
+from tests.support.secret_search import Secrets
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root; an ordinary user gives up nothing")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 import studiogate
-from tests.security.sql_origin import DESCRIPTIONS, EXECUTORS, House, Module
+from tests.support.sql_origin import DESCRIPTIONS, EXECUTORS, House, Module
 
 HOUSE = Path(studiogate.__file__).parent
 # The only list of exceptions: (file, what), with the reason.
 EXCEPTIONS = {
-    ("storage/migrate.py", "Migration"),  # the text of our own .sql files, read from the installed package
+    ("storage/db/migrate.py", "Migration"),  # the text of our own .sql files, read from the installed package
     # The database's own tables and columns, quoted; a restore takes only those that exist.
     ("flows/backup.py", "Table"),
     ("storage/backup.py", "Table"),
@@ -44,7 +44,7 @@ def test_no_constant_is_bound_anew(house: House) -> None:
 
 
 AROUND = """
-from studiogate.storage.listing import Filter, OneOf, Parent, Resource
+from studiogate.storage.paging import Filter, OneOf, Parent, Resource
 TABLES = {"a": "leads", "b": "members"}
 COLUMNS = ("id", "email")
 WHERE = "email = $1"

@@ -8,9 +8,9 @@ import asyncpg
 import pytest
 
 from studiogate import clock
-from studiogate.storage import deadlines, driver
-from studiogate.storage.database import Connection, Database, DatabaseUnavailableError, UnknownOutcomeError
-from tests.storage.proxy import Proxy, proxy_of
+from studiogate.storage.db import deadlines, driver
+from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError, UnknownOutcomeError
+from tests.support.postgres_proxy import Proxy, proxy_of
 
 pytestmark = pytest.mark.anyio
 

@@ -17,12 +17,12 @@ import pytest
 
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.paging import PageRequest
-from studiogate.flows.bookings import booking as booking_flow
-from studiogate.flows.bookings import cancelling
+from studiogate.flows.bookings import book as booking_flow
+from studiogate.flows.bookings import cancel
 from studiogate.storage import catalog, keys, leads, members, purchases, schedule, studio
-from studiogate.storage.bookings import locking, reading
-from studiogate.storage.database import SESSION
-from studiogate.storage.forms import reading as forms
+from studiogate.storage.bookings import lock, read
+from studiogate.storage.db.pool import SESSION
+from studiogate.storage.forms import read as forms
 
 pytestmark = pytest.mark.anyio
 
@@ -364,8 +364,8 @@ async def test_classes(large: Large) -> None:
 
 
 BOOKINGS = [
-    (reading.list_bookings, "bookings", ["confirmed", "waitlisted"]),
-    (reading.list_waitlist, "waitlist_entries", ["waiting", "offered"]),
+    (read.list_bookings, "bookings", ["confirmed", "waitlisted"]),
+    (read.list_waitlist, "waitlist_entries", ["waiting", "offered"]),
 ]
 
 
@@ -377,8 +377,8 @@ async def test_bookings(large: Large, function: Any, table: str, statuses: list[
     )
     found = []
     for filters in shapes:
-        wanted = reading.BookingFilters(**filters)
-        found += await explain(large, named(filters), function, row["id"], wanted, ranges=len(reading.BOOKING_STATUSES))
+        wanted = read.BookingFilters(**filters)
+        found += await explain(large, named(filters), function, row["id"], wanted, ranges=len(read.BOOKING_STATUSES))
     assert found == []
 
 
@@ -412,12 +412,12 @@ async def test_catalog_and_forms(large: Large) -> None:
 
 def changing(large: Large, since: datetime) -> list[tuple[str, str, Any, tuple[Any, ...]]]:
     return [
-        ("bookings", "location_id is not null", reading.list_bookings, (reading.BookingFilters(updated_after=since),)),
+        ("bookings", "location_id is not null", read.list_bookings, (read.BookingFilters(updated_after=since),)),
         (
             "waitlist_entries",
             "location_id is not null",
-            reading.list_waitlist,
-            (reading.BookingFilters(updated_after=since),),
+            read.list_waitlist,
+            (read.BookingFilters(updated_after=since),),
         ),
         ("purchases", "location_id is not null", purchases.list_purchases, (None, since)),
         ("members", "true", members.list_members, (None, since)),
@@ -462,8 +462,8 @@ async def test_single_rows(large: Large) -> None:
         members.read_member: "members",
         members.read_membership: "memberships",
         purchases.read_purchase: "purchases",
-        reading.read_booking: "bookings",
-        reading.read_waitlist_entry: "waitlist_entries",
+        read.read_booking: "bookings",
+        read.read_waitlist_entry: "waitlist_entries",
     }
     found = []
     for restricted in (0, 3):
@@ -475,7 +475,7 @@ async def test_single_rows(large: Large) -> None:
         submission = await large.row("form_submissions")
         await forms.read_submission(recorder, access, str(submission["form_id"]), str(submission["id"]))
         cancelled = await large.row("booking_cancellations", order="cancelled_at")
-        assert await reading.read_cancellation(recorder, access, str(cancelled["booking_id"])) or restricted
+        assert await read.read_cancellation(recorder, access, str(cancelled["booking_id"])) or restricted
         found += [f"{each.statement} {fault}" for each in recorder.plans for fault in scans(each) + long_looks(each, 1)]
     assert found == []
 
@@ -487,11 +487,11 @@ async def test_what_a_booking_looks_at(large: Large) -> None:
     booking = await large.row("bookings", "status = 'confirmed' and start_time > now()")
     wanted = booking_flow.WantedBooking(booking["class_id"], booking["member_id"])
     assert isinstance(await booking_flow.validate(recorder, access, wanted), dict)
-    assert isinstance(await cancelling.preview(recorder, access, str(booking["id"])), str)
+    assert isinstance(await cancel.preview(recorder, access, str(booking["id"])), str)
     async with recorder.connection.transaction():
-        await locking.lock_class(recorder, access, booking["class_id"])
+        await lock.lock_class(recorder, access, booking["class_id"])
         people = ([booking["member_id"]], booking["class_id"], 100)
-        await recorder.fetch(locking.LOCK_MEMBERS, large.studio_id, *people)
+        await recorder.fetch(lock.LOCK_MEMBERS, large.studio_id, *people)
     credential = await recorder.connection.fetchval("select id from credentials order by md5(id) limit 1")
     assert await keys.find_credential(recorder, credential) is not None
     assert len(recorder.plans) >= 10

@@ -11,10 +11,12 @@ import pytest
 
 from studiogate import settings
 from studiogate.api.app import PartnerApp
-from studiogate.flows import checkup
+from studiogate.flows import doctor
 from studiogate.runtime import Runtime
-from studiogate.storage import database, health, migrate, notifications
-from studiogate.storage.database import (
+from studiogate.storage import notifications
+from studiogate.storage.db import health, migrate
+from studiogate.storage.db import pool as database
+from studiogate.storage.db.pool import (
     SESSION,
     Connection,
     Database,
@@ -22,13 +24,13 @@ from studiogate.storage.database import (
     PoolerError,
     ReadOnlyDatabaseError,
 )
-from studiogate.storage.events import CHANNEL
+from studiogate.storage.db.servers import CONNECT_SECONDS, CONNECT_SECONDS_EACH, Servers
+from studiogate.storage.event_numbering import CHANNEL
 from studiogate.storage.notifications import Listener
-from studiogate.storage.servers import CONNECT_SECONDS, CONNECT_SECONDS_EACH, Servers
-from tests.conftest import run
-from tests.seed import Studio, issue_key, seed_studio
-from tests.storage.clusters import Cluster, primary_and_standby
-from tests.storage.proxy import Proxy, proxy_of
+from tests.support.clusters import Cluster, primary_and_standby
+from tests.support.databases import run
+from tests.support.postgres_proxy import Proxy, proxy_of
+from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -208,7 +210,7 @@ async def test_the_doctor_says_that_it_is_a_standby(clusters: tuple[Cluster, Clu
     with pytest.raises(ReadOnlyDatabaseError):
         await database.connect(clusters[1].url)
     connection = await database.connect(clusters[1].url, standby=True)
-    findings = {finding.subject: finding for finding in await checkup.examine(connection)}
+    findings = {finding.subject: finding for finding in await doctor.examine(connection)}
     await connection.close()
     assert findings["writes"].level == "fault"
     assert "standby" in findings["writes"].text

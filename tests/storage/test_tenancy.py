@@ -9,7 +9,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.seed import NOON, Studio, insert, issue_key, seed_studio
+from tests.support.seed import NOON, Studio, insert, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 

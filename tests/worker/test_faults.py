@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from bench.service import Service, wait_for
 from studiogate import settings
 from studiogate.runtime import Runtime
-from studiogate.worker.deliver import Deliverer
-from tests.serving import Service, wait_for
-from tests.worker import ending
+from studiogate.worker.webhooks import Deliverer
+from tests.support import ending_worker
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_fault_of_the_poll_is_logged_and_tried_again(
     connection: Any, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studiogate.worker.deliver.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("studiogate.worker.webhooks.POLL_SECONDS", 0.01)
     await connection.execute("alter table webhook_deliveries rename to webhook_deliveries_away")
     runtime = Runtime.open(settings.Settings(database_url=database_url, data_dir=tmp_path))
     with capture_logs() as logged:
@@ -36,7 +36,7 @@ async def test_a_fault_of_the_poll_is_logged_and_tried_again(
 
 
 def test_a_job_that_ends_ends_its_process_which_is_started_again(database_url: str) -> None:
-    with Service(database_url, workers=1, sweep=True, worker_module=ending.__name__) as service:
+    with Service(database_url, workers=1, sweep=True, worker_module=ending_worker.__name__) as service:
 
         def named(event: str) -> list[dict[str, Any]]:
             lines = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]

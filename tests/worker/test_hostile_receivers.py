@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from studiogate.storage import database
-from tests.battery import Tally, battery
-from tests.races.arena import Arena, open_arena
-from tests.serving import Service
-from tests.worker import crowded
-from tests.worker.conftest import SECRET_KEY
-from tests.worker.hostile import beside_hostile_receivers
+from bench.service import Service
+from studiogate.storage.db import pool
+from tests.support import crowded_worker
+from tests.support.battery import Tally, battery
+from tests.support.hostile_receivers import beside_hostile_receivers
+from tests.support.races.studio import Arena, open_arena
+from tests.support.webhook_studio import SECRET_KEY
 
 pytestmark = pytest.mark.anyio
 ALLOWED = {
@@ -31,7 +31,7 @@ def service(database_url: str) -> Iterator[Service]:
 
 @pytest.fixture
 async def arena(database_url: str, service: Service, tally: Tally) -> AsyncIterator[Arena]:
-    connection = await database.connect(database_url)
+    connection = await pool.connect(database_url)
     opened = await open_arena(service.port, connection, tally.new_seed())
     yield opened
     await connection.close()
@@ -57,8 +57,8 @@ async def test_nobody_notices_hostile_receivers(arena: Arena, service: Service, 
 @pytest.mark.parametrize("changes", [pytest.param(60, marks=battery("receivers"))])
 async def test_a_worker_without_places_of_their_own_is_noticed(database_url: str, tally: Tally, changes: int) -> None:
     """Verifies the test above: if all endpoints share a few slots, the tarpit occupies all of them."""
-    with Service(database_url, sweep=True, environment=ALLOWED, worker_module=crowded.__name__) as service:
-        connection = await database.connect(database_url)
+    with Service(database_url, sweep=True, environment=ALLOWED, worker_module=crowded_worker.__name__) as service:
+        connection = await pool.connect(database_url)
         arena = await open_arena(service.port, connection, tally.new_seed())
         seen = await beside_hostile_receivers(arena, service, changes, rounds=1)
         await connection.close()

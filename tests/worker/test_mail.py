@@ -20,13 +20,14 @@ from aiosmtpd.controller import Controller
 
 from studiogate import settings
 from studiogate.domain.access import operator_access, visitor_access
-from studiogate.domain.forms.signed import Verification, read_verification
+from studiogate.domain.forms.signed_links import Verification, read_verification
 from studiogate.flows import housekeeping
-from studiogate.flows.forms import mail_texts, submitting
-from studiogate.flows.forms.submitting import WantedSubmission
+from studiogate.flows.forms import mail_texts
+from studiogate.flows.forms import submit as submission_flow
+from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.runtime import Runtime
 from studiogate.worker.mail import mail_once
-from tests.seed import Studio, insert, seed_studio
+from tests.support.seed import Studio, insert, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -93,7 +94,7 @@ class Office:
             more.pop("email", "sam@example.com"), more.pop("name", "Sam"), more.pop("data", {"first": "x"})
         )
         access = operator_access(self.studio.studio_id)
-        return await submitting.submit_from_page(self.runtime.database, access, self.form, wanted, mails=mails)
+        return await submission_flow.submit_from_page(self.runtime.database, access, self.form, wanted, mails=mails)
 
     async def make_due(self) -> None:
         await self.connection.execute("update mails set due_at = now() - interval '1 second'")
@@ -299,7 +300,7 @@ async def test_a_password_is_not_told_in_the_clear(office: Office) -> None:
 async def submit_as_visitor(office: Office, **more: Any) -> Any:
     wanted = WantedSubmission(more.get("email", "victim@example.com"), "Cheap Pills", {"first": "visit spam.example"})
     access = visitor_access(office.studio.studio_id)
-    return await submitting.submit_from_page(office.runtime.database, access, office.form, wanted, mails=True)
+    return await submission_flow.submit_from_page(office.runtime.database, access, office.form, wanted, mails=True)
 
 
 async def test_a_stranger_s_mailbox_gets_nothing_that_was_typed(office: Office) -> None:
@@ -349,7 +350,7 @@ async def test_an_address_gets_three_confirmations_an_hour(office: Office) -> No
     async def submit(each: Office) -> Any:
         wanted = WantedSubmission("Victim@Example.com ")
         access = visitor_access(office.studio.studio_id)
-        return await submitting.submit_from_page(office.runtime.database, access, each.form, wanted, mails=True)
+        return await submission_flow.submit_from_page(office.runtime.database, access, each.form, wanted, mails=True)
 
     for _ in range(2):
         made = await asyncio.gather(*(submit(each) for each in both * 2))

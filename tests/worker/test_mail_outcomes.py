@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from studiogate import clock
-from studiogate.flows.forms import mailing
+from studiogate.flows.forms import mails
 from studiogate.runtime import Runtime
 from studiogate.worker import mail
 from studiogate.worker.mail import mail_once
-from tests.storage.proxy import Proxy, proxy_of
+from tests.support.postgres_proxy import Proxy, proxy_of
 from tests.worker.test_mail import Office, Postman, office, postman
 
 __all__ = ["office", "postman"]
@@ -57,7 +57,7 @@ async def test_nothing_is_sent_after_its_lease(
     now = clock.monotonic()
     moments = iter(range(1_000))
     clocked = dataclasses.make_dataclass("Clocked", [])()
-    clocked.monotonic = lambda: now + next(moments) * mailing.LEASE_SECONDS
+    clocked.monotonic = lambda: now + next(moments) * mails.LEASE_SECONDS
     clocked.now = clock.now
     monkeypatch.setattr(mail, "clock", clocked)
     await mail_once(office.runtime)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from studiogate.flows import delivering, webhooks
-from tests.battery import Tally, sized
-from tests.beside import beside
-from tests.worker.conftest import House
-from tests.worker.receiver import OK, Received, receiving
+from bench.webhook_receiver import OK, Received, receiving
+from studiogate.flows import deliveries, webhooks
+from tests.support.background import beside
+from tests.support.battery import Tally, sized
+from tests.support.webhook_studio import House
 
 pytestmark = pytest.mark.anyio
 CHANGES_BETWEEN = 20
@@ -74,10 +74,10 @@ async def test_every_delivery_verifies(house: House, tally: Tally, size: int) ->
 
 
 async def test_a_forgotten_old_secret_is_noticed(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    claim = delivering.claim
+    claim = deliveries.claim
 
-    async def forgetful(*arguments: Any) -> list[delivering.Claimed]:
+    async def forgetful(*arguments: Any) -> list[deliveries.Claimed]:
         return [replace(each, previous_secret=None) for each in await claim(*arguments)]
 
-    monkeypatch.setattr(delivering, "claim", forgetful)
+    monkeypatch.setattr(deliveries, "claim", forgetful)
     assert (await rotated_secrets(house, 1)).faults != []

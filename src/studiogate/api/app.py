@@ -9,31 +9,34 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from studiogate import clock, metrics, telemetry
-from studiogate.api import PREFIX, catalog, events, keys, leads, members, purchases, schedule, studio
-from studiogate.api.access import Authenticator
-from studiogate.api.bookings import reading as bookings
-from studiogate.api.bookings import writing as booking_writes
-from studiogate.api.dispatch import Match, RouteTree
-from studiogate.api.errors import Answer, Header, refused, with_absolute_doc_url
-from studiogate.api.execution import Caller, LeanRoute
-from studiogate.api.forms import files as form_files
-from studiogate.api.forms import reading as forms
-from studiogate.api.forms import uploads as form_uploads
-from studiogate.api.forms import writing as form_writes
+from studiogate import clock, telemetry
+from studiogate.api import PREFIX
+from studiogate.api.framework.auth import Authenticator
+from studiogate.api.framework.dispatch import Match, RouteTree
+from studiogate.api.framework.errors import refused, with_absolute_doc_url
+from studiogate.api.framework.route import Caller, LeanRoute
 from studiogate.api.health import Health
-from studiogate.api.pages import PublicPages
-from studiogate.api.requests import Receive, Request, Scope, Send
-from studiogate.api.sending import send_answer
-from studiogate.api.webhooks import deliveries as webhook_deliveries
-from studiogate.api.webhooks import endpoints as webhook_endpoints
+from studiogate.api.public_pages import PublicPages
+from studiogate.api.resources import catalog, events, keys, leads, members, purchases, schedule, studio
+from studiogate.api.resources.bookings import read as bookings
+from studiogate.api.resources.bookings import write as booking_writes
+from studiogate.api.resources.forms import files as form_files
+from studiogate.api.resources.forms import read as forms
+from studiogate.api.resources.forms import uploads as form_uploads
+from studiogate.api.resources.forms import write as form_writes
+from studiogate.api.resources.webhooks import deliveries as webhook_deliveries
+from studiogate.api.resources.webhooks import endpoints as webhook_endpoints
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.instants import instant_text
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, owner_of, request_limit
 from studiogate.runtime import Runtime
-from studiogate.storage.database import DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.telemetry import metrics
+from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, owner_of, request_limit
+from studiogate.web.request import Receive, Request, Scope, Send
+from studiogate.web.response import Answer, Header
+from studiogate.web.sending import send_answer
 
 WORDS = (
     keys,

@@ -2,10 +2,10 @@
 
 from studiogate import clock
 from studiogate.api.docs import rendering
-from studiogate.api.errors import Answer
-from studiogate.storage.database import Database, DatabaseUnavailableError, OverloadedError
+from studiogate.storage.db.pool import Database, DatabaseUnavailableError, OverloadedError
 from studiogate.storage.forms import hosted
 from studiogate.storage.forms.hosted import PublishedForm
+from studiogate.web.response import Answer
 
 POLICY = "style-src 'self'; img-src data:"
 DEMO = "demo"  # the slug of the demo studio; other studios publish their forms themselves

@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from studiogate import metrics, telemetry
-from studiogate.api.errors import Answer, refused
+from studiogate import telemetry
+from studiogate.api.framework.errors import refused
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.storage import health
-from studiogate.storage.database import Database
+from studiogate.storage.db import health
+from studiogate.storage.db.pool import Database
+from studiogate.telemetry import metrics
+from studiogate.web.response import Answer
 
 OK = Answer(200, b'{"status":"ok"}')
 METRICS_TYPE = (b"content-type", telemetry.METRICS_CONTENT_TYPE.encode())

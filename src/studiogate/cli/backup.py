@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from studiogate import clock
 from studiogate import settings as configuration
-from studiogate.cli import upkeep
+from studiogate.cli import doctor
 from studiogate.cli.context import (
     AsJson,
     CommandError,
@@ -22,14 +22,14 @@ from studiogate.cli.context import (
     run,
     screen,
 )
-from studiogate.cli.demo_studio import KEY_FILE as DEMO_KEY
-from studiogate.cli.privileges import prepared_account
+from studiogate.cli.demo import KEY_FILE as DEMO_KEY
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError
+from studiogate.server.privileges import prepared_account
 from studiogate.settings import KEY_FILE, Settings
-from studiogate.storage import database
 from studiogate.storage.backup_archive import DamagedBackupError, PrivateFile
-from studiogate.storage.uploads import UploadFolder
+from studiogate.storage.db import pool
+from studiogate.storage.upload_folder import UploadFolder
 
 SECRETS = (KEY_FILE, DEMO_KEY)
 Output = Annotated[
@@ -60,7 +60,7 @@ def back_up(output: Output = None, as_json: AsJson = False, data: DataFolder = N
 
 
 async def _back_up(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
-    connection, watching = await database.connect(dsn), await database.connect(dsn)
+    connection, watching = await pool.connect(dsn), await pool.connect(dsn)
     try:
         folder = UploadFolder(settings.data_dir)
         return await flow.back_up(Installation(connection, watching, folder, _secrets(settings), progress), file)
@@ -89,19 +89,19 @@ def restore(path: BackupFile, as_json: AsJson = False, data: DataFolder = None) 
         except NotEmptyError as error:
             raise CommandError(str(error)) from None
     prepared_account(settings)
-    findings = upkeep.examine(settings)
+    findings = doctor.examine(settings)
     faults = [finding for finding in findings if finding.level == "fault"]
     if as_json:
         print_json({**_facts(content), "faults": [finding.text for finding in faults]})
     else:
         screen.print(f"Restored {_parts(content)}, as of {content.created_at}.")
-        upkeep.print_findings(findings)
+        doctor.print_findings(findings)
     if faults:
         raise typer.Exit(1)
 
 
 async def _restore(dsn: str, settings: Settings, file: IO[bytes], progress: flow.Progress) -> Content:
-    connection = await database.connect(dsn)
+    connection = await pool.connect(dsn)
     try:
         content = await flow.restore(connection, UploadFolder(settings.data_dir), file, progress)
     finally:

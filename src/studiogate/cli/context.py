@@ -13,13 +13,13 @@ import typer
 from rich.console import Console
 
 from studiogate import settings as configuration
-from studiogate.cli.stop_signals import of_this_process
-from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.ids import parse_id
+from studiogate.domain.instants import instant_text
+from studiogate.server.postgres.embedded import running_postgres
+from studiogate.server.stop_signals import of_this_process
 from studiogate.settings import Settings
-from studiogate.storage import database, migrate
-from studiogate.storage.database import Connection, DatabaseUnavailableError, PoolerError, ReadOnlyDatabaseError
-from studiogate.storage.embedded import running_postgres
+from studiogate.storage.db import migrate, pool
+from studiogate.storage.db.pool import Connection, DatabaseUnavailableError, PoolerError, ReadOnlyDatabaseError
 
 Result = TypeVar("Result")
 EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
@@ -73,11 +73,11 @@ def on_database(
 
 
 async def _connected(dsn: str, work: Callable[[Connection], Coroutine[Any, Any, Result]], migrated: bool) -> Result:
-    connection = await database.connect(dsn)
+    connection = await pool.connect(dsn)
     try:
         if migrated and await migrate.pending(connection):
             raise CommandError("The database is not migrated: run `studiogate migrate`.")
-        with database.own_errors(connection):
+        with pool.own_errors(connection):
             return await work(connection)
     except (ReadOnlyDatabaseError, PoolerError):
         raise

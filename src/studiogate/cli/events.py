@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 
 from studiogate.cli.context import CommandError, DataFolder, complaints, no_studio, on_database, screen, write
-from studiogate.cli.stop_signals import StopRequestedError
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EVERYTHING, PATTERNS, EventType, types_of
-from studiogate.domain.webhooks.secrets import new_secret
+from studiogate.domain.webhooks.signing import new_secret
 from studiogate.domain.webhooks.targets import TargetRules
 from studiogate.flows import events as flow
-from studiogate.flows.resolving import Resolver
+from studiogate.flows.resolver import Resolver
+from studiogate.server.stop_signals import StopRequestedError
 from studiogate.storage import events as storage
 from studiogate.storage import studio as studios
-from studiogate.storage.database import Connection
-from studiogate.worker.sending import Sender
+from studiogate.storage.db.pool import Connection
+from studiogate.worker.webhook_sender import Sender
 
 LOOK_SECONDS = 0.3
 AT_ONCE = 100

@@ -10,7 +10,6 @@ import typer
 
 from studiogate import settings as configuration
 from studiogate.cli import lists
-from studiogate.cli.address import known_address
 from studiogate.cli.context import (
     AsJson,
     CommandError,
@@ -25,10 +24,11 @@ from studiogate.cli.context import (
 )
 from studiogate.cli.secret_key import OTHER_KEY
 from studiogate.domain.access import operator_access
-from studiogate.domain.forms.signed import Link, make_link
-from studiogate.domain.webhooks.secrets import Sealer, SealError, open_link_secret
+from studiogate.domain.forms.signed_links import Link, make_link
+from studiogate.domain.webhooks.signing import Sealer, SealError, open_link_secret
+from studiogate.server.address_file import known_address
 from studiogate.storage import studio as studios
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted as storage
 from studiogate.storage.forms.hosted import LinkGround
 

@@ -24,7 +24,7 @@ from studiogate.domain.names import name_fault
 from studiogate.flows import keys as flow
 from studiogate.storage import keys as storage
 from studiogate.storage import studio as studios
-from studiogate.storage.database import Connection, Record
+from studiogate.storage.db.pool import Connection, Record
 
 app = typer.Typer(help="Make, list, rotate and revoke partner keys.", no_args_is_help=True)
 SCOPES_HELP = "Scopes: " + "; ".join(f"{scope} ({grants})" for scope, grants in SCOPE_GRANTS.items()) + "."

@@ -13,7 +13,7 @@ from studiogate.cli.context import AsJson, DataFolder, no_studio, on_database, p
 from studiogate.domain.access import operator_access
 from studiogate.storage import operator_lists as storage
 from studiogate.storage import studio as studios
-from studiogate.storage.database import Connection, Record
+from studiogate.storage.db.pool import Connection, Record
 
 Slug = Annotated[str, typer.Option("--studio", metavar="SLUG", help="The studio's slug.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many rows.")]

@@ -7,14 +7,14 @@ import typer
 
 from studiogate import settings as configuration
 from studiogate.cli import lists
-from studiogate.cli.address import known_address
 from studiogate.cli.context import AsJson, CommandError, DataFolder, no_studio, on_database, print_json, screen
 from studiogate.cli.lists import Slug
 from studiogate.domain.access import operator_access
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault
 from studiogate.flows import logos as flow
+from studiogate.server.address_file import known_address
 from studiogate.storage import studio as studios
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 app = lists.studio_app
 ALLOWED = f"a PNG, JPEG or WebP image of at most {MAX_BYTES // 1024} KiB and {MAX_SIDE} pixels a side"

@@ -10,26 +10,26 @@ import typer
 from rich.markup import escape
 
 from studiogate.cli.context import CommandError, complaints
-from studiogate.cli.stop_signals import StopRequestedError
 from studiogate.flows.keys import KeyProblemError
+from studiogate.server.postgres.embedded import EmbeddedPostgresError
+from studiogate.server.service_account import AccountError
+from studiogate.server.stop_signals import StopRequestedError
 from studiogate.settings import SettingsError
-from studiogate.storage.database import DatabaseUnavailableError, TransactionConflictError
-from studiogate.storage.embedded import EmbeddedPostgresError
-from studiogate.storage.migrate import MigrationError
-from studiogate.storage.service_account import AccountError
+from studiogate.storage.db.migrate import MigrationError
+from studiogate.storage.db.pool import DatabaseUnavailableError, TransactionConflictError
 
 # The location of each command: a function, or an application with several commands.
 COMMANDS = {
     "up": "serve:up",
     "serve": "serve:serve",
     "worker": "worker:worker",
-    "migrate": "upkeep:run_migrations",
-    "doctor": "upkeep:doctor",
+    "migrate": "migrate:run_migrations",
+    "doctor": "doctor:doctor",
     "backup": "backup:back_up",
     "restore": "backup:restore",
     "import": "studio_file:import_file",
     "export": "studio_file:export",
-    "demo": "demo_studio:load",
+    "demo": "demo:load",
     "key": "keys:app",
     "form": "form_links:app",
     "submission": "submissions:app",

@@ -1,14 +1,14 @@
-"""Write storage/schema.sql, the complete schema for readers and for the test that compares it (`make schema`)."""
+"""Write storage/db/schema.sql, the complete schema for readers and for the test that compares it (`make schema`)."""
 
 import re
 import subprocess
 import tempfile
 from pathlib import Path
 
-from studiogate.cli.stop_signals import of_this_process
-from studiogate.storage import migrate
-from studiogate.storage.database import connect
-from studiogate.storage.embedded import running_postgres
+from studiogate.server.postgres.embedded import running_postgres
+from studiogate.server.stop_signals import of_this_process
+from studiogate.storage.db import migrate
+from studiogate.storage.db.pool import connect
 
 TARGET = Path(migrate.__file__).with_name("schema.sql")
 HEADER = "-- Made by `make schema` from the migrations. Not applied to anything: migrations are.\n\n"

@@ -2,11 +2,11 @@
 
 from studiogate import settings as configuration
 from studiogate.cli.context import CommandError
-from studiogate.domain.webhooks.secrets import fingerprint
-from studiogate.flows import secrets as flow
+from studiogate.domain.webhooks.signing import fingerprint
+from studiogate.flows import secret_key as flow
 from studiogate.settings import Settings
-from studiogate.storage import deployment
-from studiogate.storage.database import Connection
+from studiogate.storage import secret_key
+from studiogate.storage.db.pool import Connection
 
 OTHER_KEY = (
     "This machine's secret key is not the one that the database was set up with: set STUDIOGATE_SECRET_KEY, or copy "
@@ -17,7 +17,7 @@ OTHER_KEY = (
 
 async def key_problem(connection: Connection, settings: Settings) -> str | None:
     """Return why this process must not use this database, or None. A key is created only if none is known yet."""
-    known = await deployment.key_fingerprint(connection)
+    known = await secret_key.key_fingerprint(connection)
     if known is None:
         known = await flow.agree(connection, configuration.secret_keys(settings)[0])
     keys = configuration.known_secret_keys(settings)

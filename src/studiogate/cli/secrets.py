@@ -8,12 +8,12 @@ import typer
 from studiogate import settings as configuration
 from studiogate.cli.context import CommandError, DataFolder, on_database, screen
 from studiogate.cli.secret_key import OTHER_KEY
-from studiogate.domain.webhooks.secrets import fingerprint
-from studiogate.flows import secrets as flow
-from studiogate.flows.secrets import Rotated
+from studiogate.domain.webhooks.signing import fingerprint
+from studiogate.flows import secret_key as flow
+from studiogate.flows.secret_key import Rotated
 from studiogate.settings import KEY_BYTES, Settings
-from studiogate.storage import deployment
-from studiogate.storage.database import Connection
+from studiogate.storage import secret_key
+from studiogate.storage.db.pool import Connection
 
 app = typer.Typer(help="The installation's secret key.", no_args_is_help=True)
 ONE_KEY_SET = (
@@ -41,7 +41,7 @@ def rotate(
         return _with_the_next(settings, known, lost=lost)
 
     async def work(connection: Connection) -> Rotated | None:
-        if await deployment.key_fingerprint(connection) is None:
+        if await secret_key.key_fingerprint(connection) is None:
             await flow.agree(connection, configuration.secret_keys(settings)[0])
         if prepare:
             await flow.prepare(connection, choose)

@@ -12,15 +12,15 @@ import typer
 
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
-from studiogate.cli.address import address_of, noted
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.secret_key import check_key
-from studiogate.cli.stop_signals import StopRequestedError, StopSignals, of_this_process
-from studiogate.cli.supervisor import Supervisor, listen
+from studiogate.server.address_file import address_of, noted
+from studiogate.server.postgres.embedded import EmbeddedPostgres, EmbeddedPostgresError
+from studiogate.server.stop_signals import StopRequestedError, StopSignals, of_this_process
+from studiogate.server.supervisor import Supervisor, listen
 from studiogate.settings import Settings
-from studiogate.storage import database, migrate
-from studiogate.storage.database import Connection
-from studiogate.storage.embedded import EmbeddedPostgres, EmbeddedPostgresError
+from studiogate.storage.db import migrate, pool
+from studiogate.storage.db.pool import Connection
 
 READY_SECONDS = 30.0
 AGAIN_SECONDS = 5.0  # before the next attempt to start a database that failed to start
@@ -157,7 +157,7 @@ class KeepAlive:
 
 
 async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
-    connection = await database.connect(dsn)
+    connection = await pool.connect(dsn)
     try:
         await migrate.migrate(connection)
         await check_key(connection, settings)
@@ -168,13 +168,13 @@ async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
 
 async def _ensure_demo(connection: Connection, folder: Path) -> str | None:
     # Imported only here: it is large, and by now the first API process runs its own imports in parallel.
-    ensure: Callable[[Connection, Path], Awaitable[str | None]] = import_module("studiogate.cli.demo_studio").ensure
+    ensure: Callable[[Connection, Path], Awaitable[str | None]] = import_module("studiogate.cli.demo").ensure
     return await ensure(connection, folder)
 
 
 async def check_database(settings: Settings, dsn: str) -> None:
     """Refuse to start on a database that is not migrated, or whose secrets this process cannot decrypt."""
-    connection = await database.connect(dsn)
+    connection = await pool.connect(dsn)
     try:
         if await migrate.pending(connection):
             raise CommandError("The database is not migrated: run `studiogate migrate`.")

@@ -24,12 +24,12 @@ from studiogate.cli.context import (
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.memberships import PurchaseStatus
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows import conflicts, memberships
+from studiogate.flows import memberships, retry
 from studiogate.flows.bookings import staff as flow
 from studiogate.flows.bookings import staff_bookings as by_hand
 from studiogate.storage import studio as studios
 from studiogate.storage.bookings import staff as storage
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 Result = TypeVar("Result")
 REASON_CHARACTERS = 500
@@ -56,7 +56,7 @@ def _act(
 ) -> Result:
     async def work(connection: Connection) -> Result:
         access = await _access(connection, slug, kind, row_id)
-        outcome = await conflicts.repeated_on(connection, lambda: action(connection, access))
+        outcome = await retry.repeated_on(connection, lambda: action(connection, access))
         if isinstance(outcome, Refusal):
             raise no_such(kind, row_id) if outcome.code is Code.NOT_FOUND else CommandError(_explain(kind, outcome))
         return outcome

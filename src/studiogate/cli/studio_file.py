@@ -25,9 +25,9 @@ from studiogate.cli.context import (
     screen,
     write,
 )
-from studiogate.cli.stop_signals import of_this_process
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import Outcome
+from studiogate.server.stop_signals import of_this_process
 
 SHOWN = 50
 

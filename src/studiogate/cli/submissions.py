@@ -20,11 +20,11 @@ from studiogate.cli.context import (
 from studiogate.domain.access import operator_access
 from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.refusals import Refusal
-from studiogate.flows import conflicts
-from studiogate.flows.forms import reviewing as flow
+from studiogate.flows import retry
+from studiogate.flows.forms import review as flow
 from studiogate.storage import studio as studios
-from studiogate.storage.database import Connection
-from studiogate.storage.forms import submitting as storage
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.forms import submit as storage
 
 app = typer.Typer(help="Decide about submissions.", no_args_is_help=True)
 SubmissionIds = Annotated[list[UUID], typer.Argument(metavar="ID...", parser=parse_row_id)]
@@ -72,7 +72,7 @@ def _decide(
 
 async def _decide_one(connection: Connection, slug: str | None, submission_id: UUID, status: SubmissionStatus) -> None:
     access = operator_access(await _studio_of(connection, slug, submission_id))
-    outcome = await conflicts.repeated_on(connection, lambda: flow.decide(connection, access, submission_id, status))
+    outcome = await retry.repeated_on(connection, lambda: flow.decide(connection, access, submission_id, status))
     if isinstance(outcome, Refusal):
         raise no_such("submission", submission_id)
 

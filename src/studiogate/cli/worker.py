@@ -5,7 +5,7 @@ from collections.abc import Callable
 from studiogate import settings as configuration
 from studiogate.cli.context import DataFolder
 from studiogate.cli.serve import admin_socket, check_database, database_for, say, stoppable
-from studiogate.cli.supervisor import Supervisor
+from studiogate.server.supervisor import Supervisor
 
 
 def worker(data: DataFolder = None) -> None:

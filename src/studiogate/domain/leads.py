@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.ids import parse_id
+from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.stored_json import stored_size
 

@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import BinaryIO, NamedTuple
 
-from studiogate.domain.forms import images
-from studiogate.domain.forms.content import examine
+from studiogate.domain.forms import image_sizes
+from studiogate.domain.forms.file_content import examine
 
 PREFIX = "/logo/"
 MAX_BYTES = 512 * 1024
 MAX_SIDE = 4096
 # Raster formats only: an SVG can contain scripts and references to other servers.
-_SIZES: Mapping[str, Callable[[BinaryIO], images.Size | None]] = {
-    "image/png": images.png_size,
-    "image/jpeg": images.jpeg_size,
-    "image/webp": images.webp_size,
+_SIZES: Mapping[str, Callable[[BinaryIO], image_sizes.Size | None]] = {
+    "image/png": image_sizes.png_size,
+    "image/jpeg": image_sizes.jpeg_size,
+    "image/webp": image_sizes.webp_size,
 }
 _NAME = re.compile(r"[0-9a-f]{16}\.(?:png|jpg|webp)", re.ASCII)
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}

@@ -2,7 +2,7 @@
 
 A refusal is a value, not an exception: a refused booking is a result that must be stored under its idempotency key,
 and an exception would roll that record back. Each front end translates refusals into its own format; the partner API
-does so in ``api/errors.py``, which holds the only mapping from codes to HTTP statuses.
+does so in ``api/framework/errors.py``, which holds the only mapping from codes to HTTP statuses.
 
     Refusal
     ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key

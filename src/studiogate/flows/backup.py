@@ -13,9 +13,8 @@ from typing import IO, Any
 from uuid import UUID
 
 from studiogate import clock
-from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.instants import instant_text
 from studiogate.storage import backup as rows
-from studiogate.storage import migrate
 from studiogate.storage.backup import Table, Upload
 from studiogate.storage.backup_archive import (
     HEADER,
@@ -25,8 +24,9 @@ from studiogate.storage.backup_archive import (
     DamagedBackupError,
     Member,
 )
-from studiogate.storage.database import Connection
-from studiogate.storage.uploads import UploadFolder
+from studiogate.storage.db import migrate
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.upload_folder import UploadFolder
 
 FORMAT = 1
 Progress = Callable[[str, int, int], None]

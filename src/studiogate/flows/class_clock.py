@@ -12,7 +12,7 @@ from studiogate.domain.bookings import ClassStatus, unannounced_status
 from studiogate.domain.events import EventType
 from studiogate.storage import class_clock, events
 from studiogate.storage.class_clock import ClassClock
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import Change
 
 

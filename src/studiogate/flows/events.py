@@ -7,8 +7,8 @@ import structlog
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EventType
-from studiogate.storage import events
-from studiogate.storage.database import Connection, Database
+from studiogate.storage import event_numbering, events
+from studiogate.storage.db.pool import Connection, Database
 
 # The pause between two rounds for a busy studio, so that many commits share one round.
 PAUSE_SECONDS = 0.1
@@ -20,16 +20,16 @@ async def number_studio(database: Database, access: Access) -> int:
     total = 0
     while True:
         async with database.transaction() as connection:
-            numbered = await events.number(connection, access)
+            numbered = await event_numbering.number(connection, access)
         total += numbered
-        if numbered < events.NUMBERED_AT_ONCE:
+        if numbered < event_numbering.NUMBERED_AT_ONCE:
             return total
 
 
 async def number_all(database: Database) -> int:
     """Number the events of all studios whose process died between the commit and the numbering; return how many."""
     async with database.connection() as connection:
-        studios = await events.studios_with_unnumbered_events(connection)
+        studios = await event_numbering.studios_with_unnumbered_events(connection)
     return sum([await number_studio(database, operator_access(studio_id)) for studio_id in studios])
 
 
@@ -73,7 +73,7 @@ class Sequencer:
     async def _number(self, access: Access) -> None:
         try:
             async with self._database.connection() as connection:
-                waiting = await events.any_unnumbered(connection, access)
+                waiting = await event_numbering.any_unnumbered(connection, access)
             if waiting:
                 await number_studio(self._database, access)
         except Exception as error:

@@ -8,13 +8,13 @@ from studiogate.domain.access import Access, system_access
 from studiogate.domain.bookings import CancellationCause
 from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
-from studiogate.flows.delivering import disable_failing
+from studiogate.flows.deliveries import disable_failing
 from studiogate.storage import class_clock as due_classes
 from studiogate.storage import events, housekeeping, idempotency, mails
-from studiogate.storage.bookings import locking, staff
-from studiogate.storage.database import Connection, Database, DatabaseUnavailableError
+from studiogate.storage.bookings import lock, staff
+from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError
 from studiogate.storage.forms import uploads
-from studiogate.storage.uploads import UploadFolder
+from studiogate.storage.upload_folder import UploadFolder
 from studiogate.storage.webhooks import deliveries, endpoints
 
 BATCH = 200
@@ -47,12 +47,12 @@ async def expire_waitlists(database: Database) -> int:
 async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) -> int:
     access = system_access(studio_id)
     async with database.transaction() as connection:
-        situation = await locking.lock_class(connection, access, class_id)
+        situation = await lock.lock_class(connection, access, class_id)
         if situation is None or await staff.class_has_started(connection, access, class_id) is None:
             return 0
         waiting = await staff.waiting_bookings(connection, access, class_id)
         members = [member_id for _, member_id in waiting]
-        await locking.lock_members(connection, access, class_id, members)
+        await lock.lock_members(connection, access, class_id, members)
         for booking_id, _ in waiting:
             cause = CancellationCause.WAITLIST_EXPIRED
             await staff_flow.cancel_with_class(connection, access, situation, booking_id, cause)

@@ -9,7 +9,7 @@ from studiogate.domain import keys
 from studiogate.domain.access import operator_access
 from studiogate.storage import keys as storage
 from studiogate.storage import studio as studios
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 MAXIMUM_OVERLAP = timedelta(days=7)
 

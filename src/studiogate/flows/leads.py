@@ -19,10 +19,10 @@ from studiogate.domain.leads import (
 )
 from studiogate.domain.people import normalize_phone
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.flows.telling import changing, tell
+from studiogate.flows.announce import changing, tell
 from studiogate.storage import leads as storage
 from studiogate.storage import people, studio
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.leads import KeptLead, LeadChange
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)

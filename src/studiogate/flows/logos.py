@@ -4,7 +4,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.logos import LogoFault, logo_path, read_logo
 from studiogate.storage import logos as storage
 from studiogate.storage import studio as studios
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 
 async def store(connection: Connection, access: Access, content: bytes) -> str | LogoFault:

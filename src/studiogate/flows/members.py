@@ -7,12 +7,12 @@ from uuid import UUID
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.announce import tell
 from studiogate.flows.leads import BAD_PHONE, faulty, phone_in_studio
 from studiogate.flows.people import members_appeared
-from studiogate.flows.telling import tell
 from studiogate.storage import members as storage
 from studiogate.storage import people
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from studiogate.domain.memberships import (
     purchase_refusal,
 )
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.telling import changing, tell
-from studiogate.storage import renewals
-from studiogate.storage.database import Connection
-from studiogate.storage.renewals import DueMembership
+from studiogate.flows.announce import changing, tell
+from studiogate.storage import memberships
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.memberships import DueMembership
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 
@@ -27,7 +27,7 @@ async def advance_due(connection: Connection, access: Access, members: Sequence[
 
     Must run inside a transaction. Returns how many memberships changed, and whether something is still due.
     """
-    due = await renewals.due_memberships(connection, access, members)
+    due = await memberships.due_memberships(connection, access, members)
     purchases: list[UUID] = []
     async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *(each.id for each in due)):
         for membership in due:
@@ -42,10 +42,10 @@ async def _advance(connection: Connection, access: Access, membership: DueMember
     price = choose_price(membership.price_id, membership.prices)
     interval = None if price is None else price.interval
     state, made = advance(membership.state, interval, membership.timezone, membership.now)
-    await renewals.write_state(connection, access, membership.id, state)
+    await memberships.write_state(connection, access, membership.id, state)
     if price is None or not made:
         return []
-    return await renewals.record_renewals(connection, access, membership.id, price.id, made)
+    return await memberships.record_renewals(connection, access, membership.id, price.id, made)
 
 
 async def mark_purchase(
@@ -53,14 +53,14 @@ async def mark_purchase(
 ) -> PurchaseStatus | Refusal:
     """Mark a purchase as paid or failed. The membership that it renews is past_due while a renewal of it is failed."""
     async with connection.transaction():
-        if not await renewals.lock_member_of_purchase(connection, access, purchase_id):
+        if not await memberships.lock_member_of_purchase(connection, access, purchase_id):
             return NOT_FOUND
-        purchase = await renewals.find_purchase(connection, access, purchase_id)
+        purchase = await memberships.find_purchase(connection, access, purchase_id)
         refusal = purchase_refusal(purchase.status, status)
         if refusal is not None:
             return refusal
         async with changing(connection, access, EventType.PURCHASE_UPDATED, purchase_id):
-            await renewals.set_purchase_status(connection, access, purchase_id, status.value)
+            await memberships.set_purchase_status(connection, access, purchase_id, status.value)
         if purchase.membership_id is not None:
             unpaid = purchase.others_failed or status == PurchaseStatus.FAILED
             await _settle(connection, access, purchase.membership_id, unpaid=unpaid)
@@ -68,9 +68,9 @@ async def mark_purchase(
 
 
 async def _settle(connection: Connection, access: Access, membership_id: UUID, *, unpaid: bool) -> None:
-    state = await renewals.read_state(connection, access, membership_id)
+    state = await memberships.read_state(connection, access, membership_id)
     settled = after_payment(state, unpaid=unpaid)
     if settled == state:
         return
     async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, membership_id):
-        await renewals.write_state(connection, access, membership_id, settled)
+        await memberships.write_state(connection, access, membership_id, settled)

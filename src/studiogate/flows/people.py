@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
-from studiogate.flows.telling import changing
+from studiogate.flows.announce import changing
 from studiogate.storage import people as storage
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 BATCH = 500
 

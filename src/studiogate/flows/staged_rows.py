@@ -5,12 +5,12 @@ from typing import Any
 
 from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
-from studiogate.domain.studio_file.reading import Element
+from studiogate.domain.studio_file.parser import Element
 from studiogate.domain.studio_file.rows import RowReader, Section, Values
 from studiogate.domain.studio_file.sections import PRICES, SECTIONS, SPOTS
 from studiogate.domain.studio_file.values import Setting
-from studiogate.storage.database import Connection
-from studiogate.storage.studio_file import staging
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file import stage
 from studiogate.storage.studio_file.tables import TABLE_BY_NAME
 
 BATCH = 2_000
@@ -45,9 +45,9 @@ class StagedRows:
 
     async def flush(self, connection: Connection, access: Access) -> None:
         for name, rows in self._rows.items():
-            await staging.stage(connection, access, TABLE_BY_NAME[name], rows)
+            await stage.stage(connection, access, TABLE_BY_NAME[name], rows)
         if self._faulty:
-            await staging.stage_faulty(connection, access, self._faulty)
+            await stage.stage_faulty(connection, access, self._faulty)
         self._rows.clear()
         self._faulty.clear()
         self._waiting = 0

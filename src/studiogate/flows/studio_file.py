@@ -24,17 +24,18 @@ from typing import Any, BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
-from studiogate.domain.bookings.money import is_currency
+from studiogate.domain.money import is_currency
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
-from studiogate.domain.studio_file.reading import BrokenFileError, read_elements, read_studio
+from studiogate.domain.studio_file.parser import BrokenFileError, read_elements, read_studio
 from studiogate.domain.studio_file.rows import RowReader
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.people import members_appeared
 from studiogate.flows.staged_rows import StagedRows
 from studiogate.storage import studio as studios
-from studiogate.storage.database import Connection
-from studiogate.storage.studio_file import applying, bookings, changes, checks, exporting, people, seats, staging
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file import apply, booking_checks, changes, checks, export, recount, stage
+from studiogate.storage.studio_file import emails as imported_emails
 from studiogate.storage.studio_file.tables import TABLES
 
 Progress = Callable[[str, int, int], None]
@@ -82,9 +83,9 @@ async def import_studio_file(
     transaction = connection.transaction()
     await transaction.start()
     try:
-        with applying.conflicts():
+        with apply.conflicts():
             outcome = await _Import(connection, file, progress).run()
-    except applying.ConflictError as conflict:
+    except apply.ConflictError as conflict:
         message = f"somebody changed the studio during the import ({conflict}): run the import again"
         outcome = Outcome(faults=[Fault(STUDIO.name, message)], fault_count=1)
     except BaseException:
@@ -95,7 +96,7 @@ async def import_studio_file(
         await transaction.rollback()
     else:
         await transaction.commit()
-        await applying.tell_the_planner(connection, [table for table in TABLES if outcome.wrote_much(table.title)])
+        await apply.tell_the_planner(connection, [table for table in TABLES if outcome.wrote_much(table.title)])
     return outcome
 
 
@@ -112,7 +113,7 @@ class _Import:
     async def run(self) -> Outcome:
         values, setting = self._studio()
         access = operator_access(UUID(values.get("id", NO_STUDIO)))
-        await staging.prepare(self._connection)
+        await stage.prepare(self._connection)
         complete = await self._stage(StagedRows(setting, self._faults), access)
         if complete and "id" in values:
             await self._check(access, values)
@@ -157,27 +158,27 @@ class _Import:
         return True
 
     async def _check(self, access: Access, values: dict[str, Any]) -> None:
-        await staging.finish(self._connection)
+        await stage.finish(self._connection)
         self._progress("checking", 0, 1)
         await changes.lock_studio(self._connection, access)
         await changes.find_changes(self._connection, access)
-        await people.lock_emails(self._connection, access)
-        await seats.foresee(self._connection, access)
+        await imported_emails.lock_emails(self._connection, access)
+        await booking_checks.foresee(self._connection, access)
         await checks.check(self._connection, access, self._faults)
-        if "slug" in values and await applying.slug_taken(self._connection, access, values["slug"]):
+        if "slug" in values and await apply.slug_taken(self._connection, access, values["slug"]):
             self._faults.add(Fault("studio.slug", "is the slug of another studio"))
         if not await checks.waiver_known(self._connection, access, values.get("policy", "{}")):
             self._faults.add(Fault("studio.policy.waiver_form_id", "is no form of this file or this studio"))
         self._progress("checking", 1, 1)
 
     async def _apply(self, access: Access, values: dict[str, Any]) -> Outcome:
-        sections = {STUDIO.name: Counts(**{await applying.apply_studio(self._connection, access, values): 1})}
+        sections = {STUDIO.name: Counts(**{await apply.apply_studio(self._connection, access, values): 1})}
         for done, table in enumerate(TABLES):
             self._progress("writing", done, len(TABLES))
-            await applying.apply(self._connection, access, table)
-            sections[table.title] = Counts(*await staging.counted(self._connection, table))
-        await bookings.settle(self._connection, access)
-        emails = await people.changed_emails(self._connection, access)
+            await apply.apply(self._connection, access, table)
+            sections[table.title] = Counts(*await stage.counted(self._connection, table))
+        await recount.settle(self._connection, access)
+        emails = await imported_emails.changed_emails(self._connection, access)
         await members_appeared(self._connection, access, emails, announce=sections[STUDIO.name].created == 0)
         self._progress("writing", len(TABLES), len(TABLES))
         return Outcome(sections)
@@ -190,11 +191,11 @@ async def export_studio(connection: Connection, slug: str, write: Callable[[str]
         if studio is None:
             return False
         access = operator_access(studio["studio_id"])
-        write(f'{{\n"studio": {await exporting.studio(connection, access)}')
-        for section in exporting.SECTIONS:
+        write(f'{{\n"studio": {await export.studio(connection, access)}')
+        for section in export.SECTIONS:
             write(f',\n"{section}": [')
             separator = "\n"
-            async for row in exporting.rows(connection, access, section):
+            async for row in export.rows(connection, access, section):
                 write(separator + row)
                 separator = ",\n"
             write("\n]")

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from studiogate import API_VERSION, clock
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.webhooks.schedule import MAXIMUM_ENDPOINTS, MAXIMUM_WAITING
-from studiogate.domain.webhooks.secrets import Sealer, new_secret
-from studiogate.storage import deployment, events
-from studiogate.storage.database import Connection
-from studiogate.storage.ids import new_id
+from studiogate.domain.webhooks.retry_schedule import MAXIMUM_ENDPOINTS, MAXIMUM_WAITING
+from studiogate.domain.webhooks.signing import Sealer, new_secret
+from studiogate.storage import event_numbering, events, secret_key
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.webhooks import deliveries, endpoints
 
 REPLAYED_AT_ONCE = 10_000
@@ -42,7 +42,7 @@ async def create(connection: Connection, access: Access, sealer: Sealer, details
     if await endpoints.count_live(connection, access) >= MAXIMUM_ENDPOINTS:
         return Refusal(Code.LIMIT_REACHED, {"limit": "webhook_endpoints", "maximum": MAXIMUM_ENDPOINTS})
     endpoint_id, secret = new_id(), new_secret()
-    sealer.use(await deployment.share_fingerprint(connection))
+    sealer.use(await secret_key.share_fingerprint(connection))
     sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     await endpoints.create(connection, access, endpoint_id, details, sealed)
     return await _with_secret(connection, access, endpoint_id, secret)
@@ -61,7 +61,7 @@ async def change(connection: Connection, access: Access, endpoint_id: str, chang
     await endpoints.change(connection, access, endpoint_id, changes)
     if changes.get("enabled") is True:
         await endpoints.unpark(connection, access, endpoint_id)
-        await deliveries.ring(connection, access, events.CHANNEL)
+        await deliveries.ring(connection, access, event_numbering.CHANNEL)
     elif changes.get("enabled") is False:
         await endpoints.park(connection, access, [endpoint_id])
     return await endpoints.read_endpoint(connection, access, endpoint_id) or NOT_FOUND
@@ -80,7 +80,7 @@ async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, 
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
     secret = new_secret()
-    sealer.use(await deployment.share_fingerprint(connection))
+    sealer.use(await secret_key.share_fingerprint(connection))
     await endpoints.rotate(
         connection, access, endpoint_id, sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     )
@@ -92,13 +92,13 @@ async def test(connection: Connection, access: Access, endpoint_id: str) -> str 
     wire = await endpoints.read_endpoint(connection, access, endpoint_id)
     if wire is None:
         return NOT_FOUND
-    await events.lock_head(connection, access)
+    await event_numbering.lock_head(connection, access)
     if await deliveries.room_of(connection, access, endpoint_id) <= 0:
         return QUEUE_FULL
     delivery_id = new_id()
     body = _test_body(access, delivery_id, wire)
     await deliveries.create_test(connection, access, delivery_id, endpoint_id, TEST_TYPE, body)
-    await deliveries.ring(connection, access, events.CHANNEL)
+    await deliveries.ring(connection, access, event_numbering.CHANNEL)
     return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
 
 
@@ -121,14 +121,14 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
     """Deliver the events of a time span again, oldest first, up to a limit; the response says if there are more."""
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
-    await events.lock_head(connection, access)
+    await event_numbering.lock_head(connection, access)
     at_most = min(await deliveries.room_of(connection, access, endpoint_id), REPLAYED_AT_ONCE)
     if at_most <= 0:
         return QUEUE_FULL
     count, until = await deliveries.replay(
         connection, access, endpoint_id, (wanted.since, wanted.until), wanted.types, at_most
     )
-    await deliveries.ring(connection, access, events.CHANNEL)
+    await deliveries.ring(connection, access, event_numbering.CHANNEL)
     has_more = count == at_most
     answer = {
         "object": "webhook_replay",
@@ -144,9 +144,9 @@ async def redeliver(connection: Connection, access: Access, event_id: str) -> st
     """Deliver one event again, to every endpoint that subscribes to it and that this key may manage."""
     if await events.read_event(connection, access, event_id) is None:
         return NOT_FOUND
-    await events.lock_head(connection, access)
+    await event_numbering.lock_head(connection, access)
     count = await deliveries.redeliver(connection, access, event_id)
     if count == 0 and await deliveries.any_full(connection, access):
         return QUEUE_FULL
-    await deliveries.ring(connection, access, events.CHANNEL)
+    await deliveries.ring(connection, access, event_numbering.CHANNEL)
     return json.dumps({"object": "event_redelivery", "event_id": event_id, "deliveries": count}, separators=(",", ":"))

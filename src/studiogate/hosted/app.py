@@ -5,28 +5,30 @@ from collections.abc import Mapping
 
 import structlog
 
-from studiogate import clock, metrics, telemetry
+from studiogate import clock, telemetry
 from studiogate.domain.logos import PREFIX as LOGO_PREFIX
 from studiogate.domain.logos import is_logo_name
-from studiogate.hosted import assets, guard, pages, showing, templating
-from studiogate.hosted.answers import Answer, Header
+from studiogate.hosted import assets, bot_protection, pages, show_form, templating
 from studiogate.hosted.notices import Notice, NoticeError, Reason, notice
-from studiogate.hosted.opening import Opened, Source, find, is_embedded, is_slug, open_form
+from studiogate.hosted.open_form import Opened, Source, find, is_embedded, is_slug, open_form
 from studiogate.hosted.page_cache import PageCache
-from studiogate.hosted.requests import BodyError, Receive, Scope, Send, VisitorRequest
-from studiogate.hosted.sending import Sending
-from studiogate.hosted.uploading import upload
-from studiogate.hosted.verifying import verify
-from studiogate.limits import Buckets, Limit, owner_of
+from studiogate.hosted.request import BodyError, VisitorRequest
+from studiogate.hosted.submit import Sending
+from studiogate.hosted.upload import upload
+from studiogate.hosted.verify import verify
 from studiogate.runtime import Runtime
 from studiogate.storage import logos
-from studiogate.storage.database import (
+from studiogate.storage.db.pool import (
     DatabaseUnavailableError,
     OverloadedError,
     TransactionConflictError,
     UnknownOutcomeError,
 )
-from studiogate.storage.uploads import DiskFullError
+from studiogate.storage.upload_folder import DiskFullError
+from studiogate.telemetry import metrics
+from studiogate.web.limits import Buckets, Limit, owner_of
+from studiogate.web.request import Receive, Scope, Send
+from studiogate.web.response import Answer, Header
 
 PREFIXES = ("/f/", LOGO_PREFIX)
 ON_EVERY_ANSWER: tuple[Header, ...] = (
@@ -113,7 +115,7 @@ class HostedApp:
         return self._noticed(request, Reason.UNKNOWN if reading else Reason.METHOD)
 
     async def _logo(self, request: VisitorRequest, studio: str, name: str) -> Answer:
-        if self._over(request, guard.LOGOS):
+        if self._over(request, bot_protection.LOGOS):
             return self._noticed(request, Reason.TOO_MANY)
         if not is_slug(studio) or not is_logo_name(name):
             return self._noticed(request, Reason.UNKNOWN)
@@ -126,7 +128,7 @@ class HostedApp:
             opened = await open_form(Source(connection, self._runtime.sealer), request, studio, form)
         if isinstance(opened, Notice):
             return pages.notice_page(request, opened, embedded=is_embedded(request))
-        return showing.show_fresh(request, opened, self._pages)
+        return show_form.show_fresh(request, opened, self._pages)
 
     async def _open(
         self, request: VisitorRequest, studio: str, form: str, limit: Limit, *, sent: bool = False
@@ -146,22 +148,22 @@ class HostedApp:
         return not self._buckets.take(f"{limit.name}:{owner_of(request.address)}", limit).allowed
 
     async def _post(self, request: VisitorRequest, studio: str, form: str) -> Answer:
-        opened = await self._open(request, studio, form, guard.STEPPING, sent=True)
+        opened = await self._open(request, studio, form, bot_protection.STEPPING, sent=True)
         if isinstance(opened, Answer):
             return opened
-        sending = Sending(self._runtime, request, opened, lambda: not self._over(request, guard.UPLOADING))
+        sending = Sending(self._runtime, request, opened, lambda: not self._over(request, bot_protection.UPLOADING))
         await sending.receive()
         # Steps are cheap and frequent; submissions have a rate limit of their own.
-        if sending.posted.action == "send" and self._over(request, guard.SENDING):
+        if sending.posted.action == "send" and self._over(request, bot_protection.SENDING):
             return self._noticed(request, Reason.TOO_MANY)
         return await sending.answer()
 
     async def _upload(self, request: VisitorRequest, studio: str, form: str) -> Answer:
-        opened = await self._open(request, studio, form, guard.UPLOADING)
+        opened = await self._open(request, studio, form, bot_protection.UPLOADING)
         return opened if isinstance(opened, Answer) else await upload(self._runtime, request, opened)
 
     async def _verify(self, request: VisitorRequest, studio: str, form: str) -> Answer:
-        if self._over(request, guard.STEPPING):
+        if self._over(request, bot_protection.STEPPING):
             return self._noticed(request, Reason.TOO_MANY)
         return await verify(self._runtime, request, studio, form)
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from studiogate.domain.logos import Logo
 from studiogate.hosted import colours
-from studiogate.hosted.answers import Answer, Header
 from studiogate.hosted.colours import Shades
+from studiogate.web.response import Answer, Header
 
 PREFIX = "/f/assets/"
 EMBED = "/f/embed.js"

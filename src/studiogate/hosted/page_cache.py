@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, Protocol, TypeVar
 
-from studiogate.hosted.compressed import CompressedPage
+from studiogate.hosted.compressed_page import CompressedPage
 
 MAX_PAGES = 256
 MAX_BYTES = 16 * 1024 * 1024

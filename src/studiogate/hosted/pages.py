@@ -7,14 +7,14 @@ from typing import Any
 from studiogate.domain.forms.redirect_urls import origin_of
 from studiogate.domain.forms.settings import FormSettings
 from studiogate.domain.logos import logo_path
-from studiogate.hosted.answers import Answer, Header, as_json
-from studiogate.hosted.compressed import CompressedPage
+from studiogate.hosted.compressed_page import CompressedPage
+from studiogate.hosted.field_views import FieldView
 from studiogate.hosted.notices import Notice
-from studiogate.hosted.opening import Opened
-from studiogate.hosted.requests import VisitorRequest
+from studiogate.hosted.open_form import Opened
+from studiogate.hosted.request import VisitorRequest
 from studiogate.hosted.templating import render
-from studiogate.hosted.views import FieldView
 from studiogate.storage.forms.hosted import PageStudio
+from studiogate.web.response import Answer, Header, as_json
 
 # A picture from another server would send it a request per visitor: only data URLs and our own paths are shown.
 _OWN_LOGO = re.compile(r"data:image/(?:png|jpeg|webp|gif|svg\+xml)[;,][^\s\"'<>]*|/(?!/)[\w./%~-]*", re.ASCII)

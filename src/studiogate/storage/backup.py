@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 MIGRATIONS = "schema_migrations"
 UPLOADS = "form_uploads"

@@ -3,8 +3,8 @@
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.database import Connection
-from studiogate.storage.listing import Filter, Resource, read_one, read_page
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import Filter, Resource, read_one, read_page
 
 # $2 is the permitted locations, null for an unrestricted key: a price that is limited to others is left out.
 PRICES = """

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import ClassStatus
-from studiogate.storage.database import Connection, Record
+from studiogate.storage.db.pool import Connection, Record
 
 # The rule ``domain.bookings.unannounced_status`` as a condition on the row; a test keeps the two in agreement.
 # Evaluated at now(), the start of the transaction, like everything else that the event says about the class.

@@ -9,7 +9,7 @@ This is the way to announce any update whose changed fields are not known before
 Both calls must run in the transaction of the change, and the rows must be locked before the first one; otherwise
 another writer's change could appear in the difference. Rows that readers see unchanged produce no event, so a flow may
 take a snapshot of everything that it might change. New rows produce none either: emit their ``.created`` event with
-``events.emit``. ``flows.telling.changing`` does the same as a context manager.
+``events.emit``. ``flows.announce.changing`` does the same as a context manager.
 """
 
 import json
@@ -21,9 +21,9 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.json_values import same_json
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import Change, emit, subject_of
-from studiogate.storage.listing import Resource
+from studiogate.storage.paging import Resource
 
 Snapshot = Mapping[UUID, Mapping[str, Any]]
 """The resources by their ids, as GET returns them to a reader that may see all of them."""

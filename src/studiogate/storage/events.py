@@ -8,7 +8,6 @@ time per studio; so a reader that has seen number n can be sure that no lower nu
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -18,20 +17,22 @@ from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import DAYS_KEPT, READ_SCOPES, EventType, readable_types, types_of
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.bookings.reading import BOOKING, WAITLIST_ENTRY
-from studiogate.storage.database import Connection
-from studiogate.storage.forms.reading import FORM, SUBMISSION
-from studiogate.storage.ids import new_id
-from studiogate.storage.leads import LEAD
-from studiogate.storage.listing import Filter, OneOf, Resource, read_one, read_page
-from studiogate.storage.members import MEMBER, MEMBERSHIP
-from studiogate.storage.purchases import PURCHASE
-from studiogate.storage.schedule import CLASS
-from studiogate.storage.webhooks.deliveries import fan_out
-from studiogate.storage.webhooks.endpoints import ENDPOINT
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
+from studiogate.storage.resources import (
+    BOOKING,
+    CLASS,
+    ENDPOINT,
+    FORM,
+    LEAD,
+    MEMBER,
+    MEMBERSHIP,
+    PURCHASE,
+    SUBMISSION,
+    WAITLIST_ENTRY,
+)
 
-CHANNEL = "studiogate_events"
-NUMBERED_AT_ONCE = 500
 NOWHERE = UUID(int=0)
 
 
@@ -174,63 +175,6 @@ async def list_events(connection: Connection, access: Access, page: PageRequest,
 
 async def read_event(connection: Connection, access: Access, event_id: str) -> str | None:
     return await read_one(connection, access, EVENT, event_id, NUMBERED, KEPT, _with_scopes(access))
-
-
-# Events must be read by a later statement than this one: a statement that waits for a lock sees stale other rows.
-LOCK_HEAD = """
-    insert into event_heads as h (studio_id) values ($1)
-    on conflict (studio_id) do update set sequence = h.sequence"""
-
-# $1 studio, $2 limit. Notifies listeners once for the studio, if and only if this commits. Rows are updated by ctid: by
-# id, a plan made while the log was small would read the whole log for each row once it has grown. Deliveries are
-# created from the updated rows.
-NUMBER = f"""
-    with found as (
-        select v.row, row_number() over (order by v.created_at, v.id) as number
-        from (select ctid as row, id, created_at from events where studio_id = $1 and sequence is null
-              order by created_at, id limit $2) v
-    ), head as (
-        update event_heads set sequence = sequence + (select count(*) from found)
-        where studio_id = $1 and exists (select from found)
-        returning sequence - (select count(*) from found) as before
-    ), numbered as (
-        update events v set sequence = head.before + found.number from found, head
-        where v.studio_id = $1 and v.ctid = found.row
-        returning v.studio_id, v.id, v.type, v.scopes, v.place, v.created_at
-    ), told as ({fan_out("numbered")})
-    select count(*), (select pg_notify('{CHANNEL}', $1::text) from head) from numbered"""
-
-
-async def lock_head(connection: Connection, access: Access) -> None:
-    """Take the studio's lock for numbering events and queueing deliveries, until the transaction ends."""
-    await connection.execute(LOCK_HEAD, access.studio_id)
-
-
-async def any_unnumbered(connection: Connection, access: Access) -> bool:
-    return bool(
-        await connection.fetchval(
-            "select exists (select from events where studio_id = $1 and sequence is null)", access.studio_id
-        )
-    )
-
-
-async def number(connection: Connection, access: Access, at_most: int = NUMBERED_AT_ONCE) -> int:
-    """Number committed events in the studio's log and create their deliveries; return how many events. Must run inside
-    a transaction."""
-    await lock_head(connection, access)
-    return int(await connection.fetchval(NUMBER, access.studio_id, at_most))
-
-
-async def studios_with_unnumbered_events(connection: Connection) -> list[UUID]:
-    """Return the studios with committed events to number. Worker only, all studios."""
-    rows = await connection.fetch("select distinct studio_id from events where sequence is null")
-    return [row["studio_id"] for row in rows]
-
-
-async def oldest_unnumbered(connection: Connection) -> datetime | None:
-    """Return the time of the oldest event that has no number yet. Operators only."""
-    since: datetime | None = await connection.fetchval("select min(created_at) from events where sequence is null")
-    return since
 
 
 async def newest(connection: Connection, access: Access, type_: EventType) -> UUID | None:

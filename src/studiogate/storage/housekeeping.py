@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 # The rule ``domain.memberships.advance`` as a condition on the row; a test keeps the two in agreement.
 DUE = """

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import asyncpg
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import Connection, Record, TransactionConflictError
+from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
 
 KEPT = "interval '24 hours'"  # from completion, by the database's clock
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from studiogate.storage.database import Connection
-from studiogate.storage.schedule import CLASS_JOINS, policy_minutes
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.resources import CLASS_JOINS, policy_minutes
 
 SHOWN = 50
 LOG_SETTINGS = ["log_error_verbosity", "log_min_duration_statement", "log_parameter_max_length", "log_statement"]

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.keys import Credential, Secret, credential_access
-from studiogate.storage.database import Connection, Record
+from studiogate.storage.db.pool import Connection, Record
 
 # Includes expired secrets: a match with one explains "expired".
 LOOKUP = """

@@ -11,19 +11,11 @@ from studiogate.domain.access import Access
 from studiogate.domain.leads import LeadContact
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.database import Connection, Record
-from studiogate.storage.ids import new_id
-from studiogate.storage.listing import Filter, Resource, read_one, read_page
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.people import IS_MEMBER
-
-# Staff notes are never returned.
-LEAD = Resource(
-    table="leads",
-    alias="e",
-    columns="""
-        e.id, 'lead' as object, e.email, e.first_name, e.last_name, e.phone, e.source, e.status, e.lifecycle_stage,
-        e.metadata, e.created_at, e.updated_at""",
-)
+from studiogate.storage.resources import LEAD
 
 
 async def list_leads(

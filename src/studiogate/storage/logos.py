@@ -2,7 +2,7 @@
 
 from studiogate.domain.access import Access
 from studiogate.domain.logos import Logo
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 WRITE = """
     insert into studio_logos (studio_id, name, content_type, content) values ($1, $2, $3, $4)

@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import Connection
-from studiogate.storage.ids import new_id
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
 
 QUEUE = """
     insert into mails (studio_id, id, submission_id, kind, recipient)

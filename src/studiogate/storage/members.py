@@ -6,28 +6,10 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.database import Connection
-from studiogate.storage.ids import new_id
-from studiogate.storage.listing import Filter, Parent, Resource, read_one, read_page
-
-# Private staff notes are not part of a profile.
-MEMBER = Resource(
-    table="members",
-    alias="m",
-    columns="""
-        m.id, 'member' as object, m.name, m.first_name, m.last_name, m.email, m.phone, m.role,
-        m.membership_type, m.membership_start_date, m.membership_end_date, m.created_at, m.updated_at""",
-)
-
-MEMBERSHIP = Resource(
-    table="memberships",
-    alias="s",
-    columns="""
-        s.id, 'membership' as object, s.member_id, s.product_id, s.status, s.auto_renew, s.state_version, s.started_at,
-        s.current_period_start, s.current_period_end, s.paused_at, s.pause_starts_at, s.pause_ends_at, s.pause_reason,
-        s.cancel_at_period_end, s.cancel_at, s.cancelled_at, s.cancellation_reason, s.ended_at, s.credits_granted,
-        s.credits_remaining, s.updated_at""",
-)
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import Filter, Parent, read_one, read_page
+from studiogate.storage.resources import MEMBER, MEMBERSHIP
 
 
 async def list_members(

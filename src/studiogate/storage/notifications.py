@@ -11,11 +11,11 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from studiogate.storage.database import DatabaseUnavailableError
-from studiogate.storage.events import CHANNEL
-from studiogate.storage.failures import UNAVAILABLE
-from studiogate.storage.health import is_read_only
-from studiogate.storage.servers import Servers
+from studiogate.storage.db.failures import UNAVAILABLE
+from studiogate.storage.db.health import is_read_only
+from studiogate.storage.db.pool import DatabaseUnavailableError
+from studiogate.storage.db.servers import Servers
+from studiogate.storage.event_numbering import CHANNEL
 
 AGAIN_SECONDS = 1.0
 # A listener sends nothing, so only a probe shows that its server hangs or is no longer the primary.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import Connection, Record
+from studiogate.storage.db.pool import Connection, Record
 
 
 class OperatorList(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 # The number of locks for all emails of a studio: an import of 100,000 members must not need 100,000 locks.
 BUCKETS = 1024

@@ -5,19 +5,9 @@ from datetime import datetime
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.database import Connection
-from studiogate.storage.listing import Filter, Resource, read_one, read_page
-
-PURCHASE = Resource(
-    table="purchases",
-    alias="u",
-    columns="""
-        u.id, 'purchase' as object, u.member_id, u.product_id, u.product_key, u.product_type, u.quantity,
-        u.amount_total::text as amount_total, u.currency, u.refunded_amount::text as refunded_amount, u.status,
-        u.created_at, u.updated_at""",
-    permitted="u.location_id = any({})",
-    located_by="location_id",
-)
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import Filter, read_one, read_page
+from studiogate.storage.resources import PURCHASE
 
 
 async def list_purchases(

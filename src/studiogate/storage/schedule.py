@@ -7,8 +7,9 @@ from typing import NamedTuple
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.database import Connection
-from studiogate.storage.listing import Filter, OneOf, Parent, Resource, read_one, read_page
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import Filter, OneOf, Parent, Resource, read_one, read_page
+from studiogate.storage.resources import CLASS
 from studiogate.storage.studio import LOCATION_EXISTS, PERMITTED_LOCATION_EXISTS
 
 ROOM = Resource(
@@ -32,54 +33,6 @@ INSTRUCTOR = Resource(
 )
 ACTIVE_INSTRUCTOR = Filter("i.active")
 
-
-def policy_minutes(member: str, default: str) -> str:
-    """Return SQL for a policy member of class ``c``: the class overrides its type, the type the location, the location
-    the studio.
-
-    ``->`` distinguishes an override of null from an absent one; ``#>>`` then converts it to SQL's null.
-    """
-    levels = ", ".join(f"{level}.policy->'{member}'" for level in ("c", "class_type", "location", "studio"))
-    return f"make_interval(mins => (coalesce({levels}, '{default}') #>> '{{}}')::integer)"
-
-
-# With time, a scheduled class becomes one in progress and then a completed one.
-CLASS_STATUS = """
-    case when c.status = 'cancelled' then 'cancelled' when now() < c.start_time then 'scheduled'
-         when now() < c.end_time then 'in_progress' else 'completed' end"""
-
-# The status, which readers see, changes with time, without a write to the row.
-CLASS_UPDATED_AT = """
-    greatest(c.updated_at, case when c.status = 'cancelled' or now() < c.start_time then null
-                                when now() < c.end_time then c.start_time else c.end_time end)"""
-
-CLASS_COLUMNS = f"""
-    c.id, 'class' as object, c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id,
-    c.start_time, c.end_time, c.capacity, c.booked_count, greatest(c.capacity - c.booked_count, 0) as available_count,
-    c.waitlist_count, c.allow_waitlist, c.spot_selection_mode, {CLASS_STATUS} as status, c.visible,
-    c.start_time - {policy_minutes("booking_opens_minutes_before", "null")} as booking_opens_at,
-    c.start_time - {policy_minutes("booking_closes_minutes_before", "0")} as booking_closes_at,
-    c.start_time - {policy_minutes("cancellation_window_minutes", "720")} as cancellation_cutoff_at,
-    c.start_time - {policy_minutes("promotion_cutoff_minutes", "60")} as promotion_cutoff_at,
-    {CLASS_UPDATED_AT} as updated_at"""
-
-# $1 and not c.studio_id: otherwise a page of classes is joined by hashing every studio's locations and types.
-CLASS_JOINS = """
-    join studios studio on studio.studio_id = $1
-    left join locations location on location.studio_id = $1 and location.id = c.location_id
-    left join class_types class_type on class_type.studio_id = $1 and class_type.id = c.class_type_id"""
-
-CLASS = Resource(
-    table="classes",
-    alias="c",
-    columns=CLASS_COLUMNS,
-    joins=CLASS_JOINS,
-    order="start_time",
-    descending=False,
-    permitted="c.location_id = any({})",
-    located_by="location_id",
-    updated_at=CLASS_UPDATED_AT,
-)
 
 # Each status as a range of the start_time index; no class lasts longer than a week.
 CLASS_STATUS_FILTERS = {

@@ -6,8 +6,8 @@ from studiogate.domain.access import Access
 from studiogate.domain.logos import PREFIX
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.database import Connection, Record
-from studiogate.storage.listing import Resource, read_one, read_page
+from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.paging import Resource, read_one, read_page
 
 STUDIO = """
     select row_to_json(w)::text from (

@@ -8,11 +8,11 @@ import aiosmtplib
 import structlog
 
 from studiogate import clock, telemetry
-from studiogate.flows.forms import mailing
-from studiogate.flows.forms.mailing import ClaimedMail
-from studiogate.public_address import known_address
+from studiogate.flows.forms import mails
+from studiogate.flows.forms.mails import ClaimedMail
 from studiogate.runtime import Runtime
-from studiogate.storage.database import DatabaseUnavailableError, OverloadedError
+from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
+from studiogate.web.public_address import known_address
 
 EVERY_SECONDS = 5.0
 TIMEOUT_SECONDS = 20.0
@@ -40,7 +40,7 @@ async def mail_once(runtime: Runtime) -> int:
     if url is None:
         return 0
     tried = 0
-    for studio_id in await mailing.studios_with_due_mails(runtime.database):
+    for studio_id in await mails.studios_with_due_mails(runtime.database):
         tried += await _send_claimed(runtime, url, studio_id)
     return tried
 
@@ -50,9 +50,9 @@ async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
 
     Stops when the lease no longer covers another attempt: after it, another worker may be sending the same mails.
     """
-    until = clock.monotonic() + mailing.LEASE_SECONDS - TIMEOUT_SECONDS
-    links = mailing.Links(known_address(runtime.settings), runtime.sealer)
-    claimed = await mailing.claim(runtime.database, studio_id, AT_ONCE, links)
+    until = clock.monotonic() + mails.LEASE_SECONDS - TIMEOUT_SECONDS
+    links = mails.Links(known_address(runtime.settings), runtime.sealer)
+    claimed = await mails.claim(runtime.database, studio_id, AT_ONCE, links)
     for tried, mail in enumerate(claimed):
         if clock.monotonic() > until:
             return tried
@@ -67,7 +67,7 @@ async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
     except Exception as error:
         # No failure stops the other mails. The reason is stored without the addresses that servers repeat in it.
         problem = f"{type(error).__name__} {getattr(error, 'code', '')}".strip()
-        again = await mailing.settle_failed(runtime.database, mail, problem, for_good=_is_final(error))
+        again = await mails.settle_failed(runtime.database, mail, problem, for_good=_is_final(error))
         log.warning("mail not sent", mail_id=str(mail.id), problem=problem, attempts=mail.attempts, again=again)
         return
     await _note_sent(runtime, mail)
@@ -76,10 +76,10 @@ async def _send(runtime: Runtime, url: str, mail: ClaimedMail) -> None:
 async def _note_sent(runtime: Runtime, mail: ClaimedMail) -> None:
     """Mark a mail as sent, retrying until the lease ends: a mail that is not marked is sent again. Marking it twice is
     harmless, so a COMMIT without an answer is simply repeated."""
-    until = clock.monotonic() + mailing.LEASE_SECONDS
+    until = clock.monotonic() + mails.LEASE_SECONDS
     while True:
         try:
-            return await mailing.settle_sent(runtime.database, mail)
+            return await mails.settle_sent(runtime.database, mail)
         except (DatabaseUnavailableError, OverloadedError):
             if clock.monotonic() > until:
                 raise
@@ -105,7 +105,7 @@ async def _deliver(url: str, sender: str, mail: ClaimedMail) -> None:
     """
     parts = urlsplit(url)
     await aiosmtplib.send(
-        mailing.message(mail, sender, clock.now()),
+        mails.message(mail, sender, clock.now()),
         hostname=parts.hostname or "localhost",
         port=parts.port or (465 if parts.scheme == "smtps" else 25),
         username=unquote(parts.username) if parts.username else None,

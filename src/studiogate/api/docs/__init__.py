@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from studiogate.api.docs import assets, errors_page, reference_page
-from studiogate.api.errors import Answer
+from studiogate.web.response import Answer
 
 
 def pages() -> Mapping[str, Answer]:

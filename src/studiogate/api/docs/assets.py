@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from studiogate.api.errors import Answer
+from studiogate.web.response import Answer
 
 _HERE = Path(__file__).parent
 _FILES = (

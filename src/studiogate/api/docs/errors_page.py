@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 from studiogate.api.docs import rendering
-from studiogate.api.docs.error_guide import chapters, example_body
-from studiogate.api.errors import RETRYABLE, STATUS, Answer
+from studiogate.api.framework.error_guide import chapters, example_body
+from studiogate.api.framework.errors import RETRYABLE, STATUS
 from studiogate.domain.refusals import MESSAGES, Code
+from studiogate.web.response import Answer
 
 POLICY = "style-src 'self'; img-src data:"
 

@@ -8,8 +8,8 @@ from markupsafe import Markup, escape
 
 from studiogate import API_VERSION
 from studiogate.api.docs import assets
-from studiogate.api.errors import Answer
 from studiogate.domain.refusals import Code
+from studiogate.web.response import Answer
 
 
 def prose(text: str) -> Markup:

@@ -5,8 +5,8 @@ the class's lock, calls these functions, and records the decision.
     policy_faults   validates an override of the policy before it is loaded
     facts           the input of the rules: class, member, memberships, spots, request, waiting entries
     states          the states of bookings, waitlist entries and classes, and their transitions
-    instants        minutes before a start, the studio's calendar day, overlap
-    money           decimal strings with the currency's number of decimals
+    ../instants     minutes before a start, the studio's calendar day, overlap
+    ../money        decimal strings with the currency's number of decimals
 
 Booking (``decide_booking``): every failing rule, in this order; if none fails, confirmed or waitlisted.
 
@@ -70,8 +70,6 @@ from studiogate.domain.bookings.facts import (
     SpotSelectionMode,
     WaitingEntry,
 )
-from studiogate.domain.bookings.instants import instant_text, local_day_bounds, minutes_before, overlaps
-from studiogate.domain.bookings.money import currency_decimals, is_currency, money_text
 from studiogate.domain.bookings.policy import (
     POLICY_MEMBERS,
     LateAction,
@@ -111,6 +109,8 @@ from studiogate.domain.bookings.waitlist import (
     try_promotion,
     waitlist_has_expired,
 )
+from studiogate.domain.instants import instant_text, local_day_bounds, minutes_before, overlaps
+from studiogate.domain.money import currency_decimals, is_currency, money_text
 
 __all__ = [
     "BOOKING_TRANSITIONS",

@@ -21,9 +21,9 @@ from uuid import UUID
 
 from studiogate.domain.bookings.eligibility import first_refusal
 from studiogate.domain.bookings.facts import BookingFacts, ClassFacts, MembershipFacts
-from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.bookings.policy import LateAction, LateFee
 from studiogate.domain.bookings.states import SEAT_HOLDING, BookingStatus, booking_transition_refusal
+from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
 

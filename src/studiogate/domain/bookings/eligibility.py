@@ -23,10 +23,10 @@ from uuid import UUID
 
 from studiogate.domain.bookings.entitlement import choose_entitlement, credits_of
 from studiogate.domain.bookings.facts import Attempt, MembershipFacts
-from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.bookings.policy import WaitlistMode
 from studiogate.domain.bookings.spots import assigned_spot, spot_fault
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus
+from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
 Rule = Callable[[Attempt], Refusal | None]

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from studiogate.domain.bookings.facts import ClassFacts, MembershipFacts
-from studiogate.domain.bookings.instants import instant_text
 from studiogate.domain.bookings.states import MembershipStatus
+from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
 _NEVER = datetime.max.replace(tzinfo=UTC)

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from studiogate.domain.bookings.instants import minutes_before
-from studiogate.domain.bookings.money import money_text
+from studiogate.domain.instants import minutes_before
+from studiogate.domain.money import money_text
 
 
 class LateAction(StrEnum):

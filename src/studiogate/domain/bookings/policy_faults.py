@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from studiogate.domain.bookings.money import currency_decimals, is_currency
 from studiogate.domain.bookings.policy import LateAction, WaitlistMode
 from studiogate.domain.ids import parse_id
+from studiogate.domain.money import currency_decimals, is_currency
 
 Check = Callable[[object], str | None]
 

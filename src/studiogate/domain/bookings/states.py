@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from studiogate.domain.bookings.instants import instant_text
+from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 
 CHECK_IN_OPENS = timedelta(hours=12)  # before the start: allows the evening before an early class, not days ahead

@@ -4,8 +4,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from studiogate.domain.access import Access, Scope
-from studiogate.domain.forms.saving import FormStatus
 from studiogate.domain.forms.settings import FormSettings
+from studiogate.domain.forms.states import FormStatus
 from studiogate.domain.refusals import Code, Refusal
 
 

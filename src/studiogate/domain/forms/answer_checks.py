@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from studiogate.domain.forms.definition import FieldType
-from studiogate.domain.forms.images import png_size
+from studiogate.domain.forms.image_sizes import png_size
 from studiogate.domain.forms.values import as_date, as_decimal
 from studiogate.domain.ids import parse_id
 from studiogate.domain.people import MAXIMUM_EMAIL, MAXIMUM_PHONE, normalize_email, normalize_phone

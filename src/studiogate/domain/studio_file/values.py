@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 
 import phonenumbers
 
-from studiogate.domain.bookings.money import currency_decimals, is_currency
 from studiogate.domain.bookings.policy_faults import policy_faults
-from studiogate.domain.forms.completing import canonical_settings, completed_fields
+from studiogate.domain.forms.canonical import canonical_settings, completed_fields
 from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.ids import parse_id
 from studiogate.domain.leads import MAX_METADATA_BYTES, metadata_too_large
+from studiogate.domain.money import currency_decimals, is_currency
 from studiogate.domain.names import name_fault
 from studiogate.domain.people import normalize_email, normalize_phone
 from studiogate.domain.studio_file.faults import Loc

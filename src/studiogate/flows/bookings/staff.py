@@ -20,12 +20,12 @@ from studiogate.domain.bookings import (
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import class_clock
-from studiogate.flows.bookings import announcing, promotion
-from studiogate.flows.bookings.cancelling import record_cancellation
-from studiogate.flows.telling import changing
-from studiogate.storage.bookings import facts, locking, staff
+from studiogate.flows.announce import changing
+from studiogate.flows.bookings import announce, promote
+from studiogate.flows.bookings.cancel import record_cancellation
+from studiogate.storage.bookings import facts, lock, staff
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 Mark = Literal["checked_in", "no_show", "confirmed"]
@@ -46,7 +46,7 @@ class ChangedCapacity:
 async def cancel_class(connection: Connection, access: Access, class_id: UUID) -> CancelledClass | Refusal:
     """Cancel a class and all its bookings, free of charge; credits are returned, the waitlist expires."""
     async with connection.transaction():
-        situation = await locking.lock_class(connection, access, class_id)
+        situation = await lock.lock_class(connection, access, class_id)
         if situation is None:
             return NOT_FOUND
         if situation.class_.status == ClassStatus.CANCELLED:
@@ -54,7 +54,7 @@ async def cancel_class(connection: Connection, access: Access, class_id: UUID) -
         await class_clock.announce_first(connection, access, class_id)
         bookings = await staff.live_bookings(connection, access, class_id)
         members = [member_id for _, member_id in bookings]
-        await locking.lock_members(connection, access, class_id, members)
+        await lock.lock_members(connection, access, class_id, members)
         returned = 0
         async with changing(connection, access, EventType.CLASS_CANCELLED, class_id):
             for booking_id, _ in bookings:
@@ -92,7 +92,7 @@ async def change_capacity(
 ) -> ChangedCapacity | Refusal:
     """Raise or lower the capacity, but not below the seats taken. New seats go to waiting members."""
     async with connection.transaction():
-        situation = await locking.lock_class(connection, access, class_id)
+        situation = await lock.lock_class(connection, access, class_id)
         if situation is None:
             return NOT_FOUND
         if capacity < situation.class_.booked_count:
@@ -109,12 +109,12 @@ async def change_capacity(
 
 async def fill_free_seats(connection: Connection, access: Access, class_id: UUID) -> int:
     """Promote members who are eligible for a free seat; return how many. Must run inside a transaction."""
-    situation = await locking.lock_class(connection, access, class_id)
+    situation = await lock.lock_class(connection, access, class_id)
     if situation is None or not situation.has_seat_and_waitlist:
         return 0
     seats = situation.class_.available_count
-    people = await promotion.look_at_people(connection, access, situation, [], seats=seats)
-    after, _ = await promotion.promote(connection, access, situation, people)
+    people = await promote.look_at_people(connection, access, situation, [], seats=seats)
+    after, _ = await promote.promote(connection, access, situation, people)
     return after.class_.booked_count - situation.class_.booked_count
 
 
@@ -123,7 +123,7 @@ async def mark(
 ) -> Mark | Refusal:
     """Check in, mark as no-show, or undo that; ``undoes`` is the status that is undone."""
     async with connection.transaction():
-        found = await locking.lock_class_of_booking(connection, access, booking_id)
+        found = await lock.lock_class_of_booking(connection, access, booking_id)
         if found is None:
             return NOT_FOUND
         situation, _ = found
@@ -134,7 +134,7 @@ async def mark(
         if refusal is not None:
             return refusal
         await staff.set_booking_status(connection, access, booking_id, status)
-        await announcing.marked(connection, access, booking_id, held.booking.status)
+        await announce.marked(connection, access, booking_id, held.booking.status)
         return status
 
 

@@ -13,10 +13,10 @@ from studiogate.domain.bookings import (
     decide_staff_promotion,
 )
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.bookings import cancelling, promotion
-from studiogate.storage.bookings import facts, locking
+from studiogate.flows.bookings import cancel, promote
+from studiogate.storage.bookings import facts, lock
 from studiogate.storage.bookings.facts import PeopleSituation
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.idempotency import FirstResult
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
@@ -33,12 +33,12 @@ async def promote_entry(connection: Connection, access: Access, entry_id: UUID) 
     Every rule but the booking window is checked again, as for any promotion; on a refusal nothing changes.
     """
     async with connection.transaction():
-        found = await locking.lock_class_of_entry(connection, access, entry_id)
+        found = await lock.lock_class_of_entry(connection, access, entry_id)
         if found is None:
             return NOT_FOUND
         situation, member_id = found
         class_ = situation.class_
-        await locking.lock_members(connection, access, class_.id, [member_id])
+        await lock.lock_members(connection, access, class_.id, [member_id])
         entry = await facts.look_at_entry(connection, access, entry_id)
         if entry.position is None:
             return Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
@@ -47,7 +47,7 @@ async def promote_entry(connection: Connection, access: Access, entry_id: UUID) 
         decided = decide_staff_promotion(class_, chosen, people.spots, people.now)
         if isinstance(decided, Refusal):
             return decided
-        await promotion.record_steps(connection, access, class_, [PromotionStep(chosen, decided)], people.now)
+        await promote.record_steps(connection, access, class_, [PromotionStep(chosen, decided)], people.now)
         return PromotedEntry(chosen.booking_id, member_id)
 
 
@@ -60,7 +60,7 @@ async def cancel_booking(
 ) -> dict[str, Any] | Refusal:
     """Cancel a booking for the studio, even after the start: no fee, the credit is returned. Returns the receipt."""
     async with connection.transaction():
-        done = await cancelling.cancel(connection, access, str(booking_id), reason, cause=CancellationCause.STUDIO)
+        done = await cancel.cancel(connection, access, str(booking_id), reason, cause=CancellationCause.STUDIO)
         if isinstance(done, Refusal | FirstResult):
             return done if isinstance(done, Refusal) else NOT_FOUND
         receipt: dict[str, Any] = json.loads(done)

@@ -1,5 +1,5 @@
 /* Which fields are visible for given answers: domain/forms/visibility.py once more, for the browser. Both are held
-   against one table of cases and against each other on random forms (tests/hosted/test_visibility.py).
+   against one table of cases and against each other on random forms (tests/browser/test_visibility.py).
 
    A field is {key, type, rule}; a rule is [asked key, op, values as texts] or null. */
 "use strict";

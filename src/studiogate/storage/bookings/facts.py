@@ -22,8 +22,8 @@ from studiogate.domain.bookings import (
     resolve_policy,
 )
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
-from studiogate.storage.database import Connection, Record
-from studiogate.storage.ids import read_id
+from studiogate.storage.db.ids import read_id
+from studiogate.storage.db.pool import Connection, Record
 
 # How many waiting entries a transaction considers at first for a free seat.
 WAITING_LOOKED_AT = 100

@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 
 async def live_bookings(connection: Connection, access: Access, class_id: UUID) -> list[tuple[UUID, UUID]]:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.forms.settings import FormSettings, read_settings
-from studiogate.storage.database import Connection
+from studiogate.storage.db.pool import Connection
 
 STUDIO = """
     select s.studio_id, s.name, s.slug, s.timezone, s.logo_url, l.name as logo_name, s.primary_color, s.country,

@@ -6,8 +6,8 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.forms.acceptance import manages_forms
 from studiogate.domain.forms.upload_limits import UploadUsage
-from studiogate.storage.database import Connection
-from studiogate.storage.ids import new_id
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
 
 INSERT = """
     with made as (

@@ -8,8 +8,8 @@ Everything that a running booking can hold is locked before anything is written,
 """
 
 from studiogate.domain.access import Access
-from studiogate.storage.database import Connection
-from studiogate.storage.studio_file.shapes import Table
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import BOOKINGS, CLASSES, MEMBERS, MEMBERSHIPS, TABLES
 
 # An arbitrary number of our own, which no other advisory lock uses.

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
-from studiogate.storage.database import Connection
-from studiogate.storage.studio_file.seats import SEATS
-from studiogate.storage.studio_file.shapes import Table, Unique
-from studiogate.storage.studio_file.staging import FAULTY
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file.booking_checks import SEATS
+from studiogate.storage.studio_file.stage import FAULTY
+from studiogate.storage.studio_file.table_types import Table, Unique
 from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATIONS, TABLE_BY_NAME, TABLES
 
 WITH_POLICY = (LOCATIONS, CLASS_TYPES, CLASSES)

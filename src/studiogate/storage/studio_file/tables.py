@@ -1,6 +1,6 @@
 """Which tables and columns a studio file fills, and what they refer to."""
 
-from studiogate.storage.studio_file.shapes import Column, Limits, Table, Unique
+from studiogate.storage.studio_file.table_types import Column, Limits, Table, Unique
 
 
 def _columns(type_: str, *names: str) -> tuple[Column, ...]:

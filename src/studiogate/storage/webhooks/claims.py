@@ -10,8 +10,8 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.webhooks.schedule import LEASE, Attempted, Verdict
-from studiogate.storage.database import Connection
+from studiogate.domain.webhooks.retry_schedule import LEASE, Attempted, Verdict
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import EVENT
 from studiogate.storage.webhooks.deliveries import VISIBLE
 

@@ -8,9 +8,9 @@ from studiogate.domain.access import Access
 from studiogate.domain.events import DAYS_KEPT
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.webhooks.schedule import MAXIMUM_WAITING
-from studiogate.storage.database import Connection
-from studiogate.storage.listing import Filter, Resource, read_one, read_page
+from studiogate.domain.webhooks.retry_schedule import MAXIMUM_WAITING
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import Filter, Resource, read_one, read_page
 
 DELIVERY = Resource(
     table="webhook_deliveries",

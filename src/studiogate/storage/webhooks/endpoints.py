@@ -11,23 +11,10 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.webhooks.schedule import BOTH_SECRETS, FAILING_DISABLES
-from studiogate.storage.database import Connection
-from studiogate.storage.listing import Filter, Resource, read_one, read_page
-
-ENDPOINT = Resource(
-    table="""(
-        select e.*, owner.scopes as owner_scopes, owner.location_ids as owner_locations from webhook_endpoints e
-        join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
-        where e.deleted_at is null)""",
-    alias="e",
-    columns="""
-        e.id, 'webhook_endpoint' as object, e.url, e.event_types, e.description, e.enabled, e.disabled_reason,
-        e.disabled_at, e.failing_since,
-        case when e.previous_secret_until > now() then e.previous_secret_until end as previous_secret_expires_at,
-        e.created_at, e.updated_at""",
-    permitted="e.owner_locations <@ {}",
-)
+from studiogate.domain.webhooks.retry_schedule import BOTH_SECRETS, FAILING_DISABLES
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import Filter, read_one, read_page
+from studiogate.storage.resources import ENDPOINT
 
 
 def _within_reach(access: Access) -> Filter:

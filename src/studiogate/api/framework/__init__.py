@@ -1,0 +1,1 @@
+"""How a declared endpoint is executed: route, authentication, parameters, errors, idempotency, OpenAPI."""

@@ -1,0 +1,99 @@
+"""Authenticate callers by the X-Service-Key header."""
+
+import hashlib
+from datetime import datetime
+
+from studiogate import clock, telemetry
+from studiogate.domain import keys
+from studiogate.domain.keys import Credential, PresentedKey
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.storage import keys as kept_keys
+from studiogate.storage.db.pool import Database
+
+# Revoking or narrowing a key must take effect within 5 s in every process; the difference allows for a slow lookup.
+CACHE_SECONDS = 3.0
+CACHE_SIZE = 10_000
+# A key that was refused is not looked up again for this long. A new or rotated key works within that time even if
+# somebody keeps trying wrong secrets of the same credential; otherwise it works at once.
+REFUSED_SECONDS = 2.0
+NOT_CACHED: tuple[float, None] = (float("-inf"), None)
+
+
+class Authenticator:
+    """Checks keys against credentials that are at most ``CACHE_SECONDS`` old."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._cache: dict[str, tuple[float, Credential]] = {}
+        self._refused: dict[str, float] = {}
+        self._parsed: dict[bytes, PresentedKey] = {}
+        self._used: dict[str, datetime] = {}
+
+    async def authenticate(self, key: bytes | None) -> Credential | Refusal:
+        if not key:
+            return Refusal(Code.MISSING_API_KEY)
+        presented = self._parse(key)
+        if presented is None:
+            return Refusal(Code.INVALID_API_KEY)
+        now = clock.now()
+        verdict = keys.check(self._cached(presented.credential_id), presented, now)
+        if _is_invalid(verdict) and not self._was_refused(presented.credential_id):
+            # A secret that a rotation has just created works at once, even if its credential is cached.
+            started = clock.monotonic()
+            verdict = keys.check(await self._look_up(presented.credential_id), presented, now)
+            if _is_invalid(verdict):
+                self._note_refused(presented.credential_id, started)
+        if isinstance(verdict, Credential):
+            self._used[presented.credential_id] = now
+        return verdict
+
+    def _parse(self, key: bytes) -> PresentedKey | None:
+        """Parse a key, once. Results are cached by its digest, so that whole keys do not stay in memory."""
+        digest = hashlib.sha256(key).digest()
+        presented = self._parsed.get(digest)
+        if presented is None:
+            presented = keys.parse(key.decode("latin-1"))
+            if presented is not None:
+                if len(self._parsed) >= CACHE_SIZE:
+                    self._parsed.clear()
+                self._parsed[digest] = presented
+        return presented
+
+    def _cached(self, credential_id: str) -> Credential | None:
+        looked_up, credential = self._cache.get(credential_id, NOT_CACHED)
+        return credential if clock.monotonic() - looked_up < CACHE_SECONDS else None
+
+    def _was_refused(self, credential_id: str) -> bool:
+        """Return whether it was refused a moment ago: wrong keys must not cost one database statement each."""
+        looked_up = self._refused.get(credential_id)
+        return looked_up is not None and clock.monotonic() - looked_up < REFUSED_SECONDS
+
+    def _note_refused(self, credential_id: str, looked_up: float) -> None:
+        if len(self._refused) >= CACHE_SIZE:
+            self._refused.clear()
+        self._refused[credential_id] = looked_up
+
+    async def _look_up(self, credential_id: str) -> Credential | None:
+        now = clock.monotonic()
+        telemetry.KEY_LOOKUPS.inc()
+        async with self._database.connection() as connection:
+            credential = await kept_keys.find_credential(connection, credential_id)
+        if credential is None:
+            self._cache.pop(credential_id, None)
+            return None
+        if len(self._cache) >= CACHE_SIZE:
+            self._cache.clear()
+        # The time from before the lookup: the statement's snapshot may be that old.
+        self._cache[credential_id] = (now, credential)
+        return credential
+
+    async def flush_last_use(self) -> None:
+        """Write the last uses collected since the previous call: one statement, not one per request."""
+        used, self._used = self._used, {}
+        if used:
+            async with self._database.connection() as connection:
+                await kept_keys.record_use(connection, used)
+
+
+def _is_invalid(verdict: Credential | Refusal) -> bool:
+    return isinstance(verdict, Refusal) and verdict.code is Code.INVALID_API_KEY

@@ -1,0 +1,63 @@
+"""The OpenAPI document, generated from the declared routes.
+
+FastAPI describes signatures and models; what all operations have in common (scopes, headers, refusals, examples) is
+added here from each route's own declaration. Nothing in this package knows a route by name.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastapi.openapi.utils import get_openapi
+
+from studiogate import API_VERSION
+from studiogate.api.framework.openapi import parameters, responses, schemas, webhooks
+from studiogate.api.framework.openapi.operation import complete
+from studiogate.api.framework.openapi.tags import TAGS
+from studiogate.api.framework.route import LeanRoute
+
+PREFIX = "/partner/v1"
+TITLE = "Studiogate partner API"
+_INTRODUCTION = Path(__file__).parent.parent / "texts" / "introduction.md"
+
+
+def document(routes: Sequence[LeanRoute]) -> dict[str, Any]:
+    described = get_openapi(
+        title=TITLE,
+        version=API_VERSION,
+        summary="The partner interface of one fitness studio.",
+        description=_INTRODUCTION.read_text(encoding="utf-8"),
+        routes=routes,
+        tags=_tags(routes),
+        servers=[{"url": PREFIX, "description": "This server."}],
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+    )
+    components = described["components"]
+    components["schemas"] = schemas.tidy({**components["schemas"], **responses.schemas()})
+    for route in routes:
+        _complete(described["paths"][route.path_format], route, components["schemas"])
+    components |= {
+        "parameters": dict(parameters.COMPONENTS),
+        "headers": dict(responses.HEADERS),
+        "responses": responses.shared_refusals(),
+        "examples": responses.examples(),
+    }
+    told = webhooks.webhooks(components["schemas"])
+    if told:
+        described["webhooks"] = told
+    return schemas.without_unused_components(described)
+
+
+def document_bytes(routes: Sequence[LeanRoute]) -> bytes:
+    return json.dumps(document(routes), separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _complete(path_item: dict[str, Any], route: LeanRoute, known: Mapping[str, Any]) -> None:
+    for method in route.methods or ():
+        path_item[method.lower()] = complete(path_item[method.lower()], method, route, known)
+
+
+def _tags(routes: Iterable[LeanRoute]) -> list[dict[str, Any]]:
+    used = {tag for route in routes for tag in route.tags}
+    return [{"name": name, "description": text} for name, text in TAGS.items() if name in used]

@@ -1,0 +1,115 @@
+"""Responses: their headers, and the refusals with an example of every code."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from studiogate import API_VERSION
+from studiogate.api.framework.error_guide import example_body
+from studiogate.api.framework.errors import AUTHENTICATE, RETRYABLE, STATUS
+from studiogate.api.framework.operations import EVERYWHERE, EXAMPLE_REQUEST_ID, Error, ValidationFailure
+from studiogate.domain.refusals import MESSAGES, Code
+
+
+def _header(description: str, example: str | int, *, always: bool = False) -> dict[str, Any]:
+    schema = {"type": "integer" if isinstance(example, int) else "string"}
+    header: dict[str, Any] = {"description": description, "schema": schema, "example": example}
+    return {**header, "required": True} if always else header
+
+
+HEADERS: Mapping[str, dict[str, Any]] = {
+    "X-Request-Id": _header("This request's id, yours if you sent one.", EXAMPLE_REQUEST_ID, always=True),
+    "API-Version": _header("The version that answered.", API_VERSION, always=True),
+    "RateLimit-Policy": _header("The limit: `q` requests in `w` seconds.", '"requests";q=2000;w=2'),
+    "RateLimit": _header("What is left: `r` requests now, all of them in `t` seconds.", '"requests";r=1999;t=1'),
+    "X-Service-Key-Expires": _header(
+        "Only while a rotation overlaps, and only to the old secret: when it ends.", "2026-11-16T08:00:00+00:00"
+    ),
+    "ETag": _header("Send it back as `If-None-Match`.", 'W/"5d41402abc4b2a76b9719d91"', always=True),
+    "Retry-After": _header("Seconds to wait before the next try.", 1),
+    "WWW-Authenticate": _header("How to authenticate.", AUTHENTICATE[1].decode(), always=True),
+    "Idempotent-Replayed": _header("`true` where this is the first result again.", "true"),
+}
+# Our own phrases: the standard library's differ between Python versions.
+_PHRASES = {
+    "400": "Bad request",
+    "401": "Unauthorized",
+    "403": "Forbidden",
+    "404": "Not found",
+    "405": "Method not allowed",
+    "408": "Request timeout",
+    "409": "Conflict",
+    "413": "Content too large",
+    "415": "Unsupported media type",
+    "422": "Unprocessable content",
+    "429": "Too many requests",
+    "500": "Internal server error",
+    "503": "Service unavailable",
+}
+_ALWAYS = ("X-Request-Id", "API-Version", "RateLimit-Policy", "RateLimit", "X-Service-Key-Expires")
+
+
+def headers(*further: str) -> dict[str, dict[str, str]]:
+    return {name: {"$ref": "#/components/headers/" + name} for name in (*_ALWAYS, *further)}
+
+
+def refusals(codes: Iterable[Code]) -> dict[str, dict[str, Any]]:
+    """Return one response per status. Those that are the same for every operation are shared."""
+    shared = _by_status(EVERYWHERE)
+    return {
+        status: _reference(status) if found == shared.get(status) else _response(status, found)
+        for status, found in _by_status(codes).items()
+    }
+
+
+def shared_refusals() -> dict[str, dict[str, Any]]:
+    return {_name(status): _response(status, codes) for status, codes in _by_status(EVERYWHERE).items()}
+
+
+def examples() -> dict[str, dict[str, Any]]:
+    return {code.value: {"summary": MESSAGES[code], "value": example_body(code)} for code in Code}
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the schemas of the two error bodies; no route declares them, so FastAPI does not know them."""
+    _, definitions = models_json_schema(
+        [(Error, "serialization"), (ValidationFailure, "serialization")], ref_template="#/components/schemas/{model}"
+    )
+    found: dict[str, dict[str, Any]] = definitions["$defs"]
+    return found
+
+
+def _by_status(codes: Iterable[Code]) -> dict[str, list[Code]]:
+    by_status: dict[str, list[Code]] = {}
+    for code in sorted(codes, key=lambda each: (STATUS[each][1], list(Code).index(each))):
+        by_status.setdefault(str(STATUS[code][1]), []).append(code)
+    return by_status
+
+
+def _reference(status: str) -> dict[str, Any]:
+    return {"$ref": "#/components/responses/" + _name(status)}
+
+
+def _name(status: str) -> str:
+    return _PHRASES[status].title().replace(" ", "")
+
+
+def _response(status: str, codes: list[Code]) -> dict[str, Any]:
+    model = ValidationFailure if status == "422" else Error
+    links = ", ".join(f"[`{code.value}`](/docs/errors#{code.value})" for code in codes)
+    content = {
+        "schema": {"$ref": "#/components/schemas/" + model.__name__},
+        "examples": {code.value: {"$ref": "#/components/examples/" + code.value} for code in codes},
+    }
+    return {
+        "description": f"{_PHRASES[status]}: {links}.",
+        "headers": headers(*_further_headers(status, codes)),
+        "content": {"application/json": content},
+    }
+
+
+def _further_headers(status: str, codes: list[Code]) -> list[str]:
+    if status == "401":
+        return ["WWW-Authenticate"]
+    return [] if RETRYABLE.isdisjoint(codes) else ["Retry-After"]

@@ -1,0 +1,228 @@
+"""POST /bookings, DELETE /bookings/{id}, the previews of both, and the receipt of a cancellation."""
+
+import json
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from studiogate.api.framework.idempotency import IDEMPOTENT, REPLAYED, IdempotencyKey, write
+from studiogate.api.framework.operations import READING, WRITING, Instant, Money, Uuid, Wire, operation
+from studiogate.api.framework.params import Id, PathId, Text
+from studiogate.api.framework.reads import found
+from studiogate.api.framework.route import Caller, LeanRoute, needs
+from studiogate.api.resources.bookings.read import Booking
+from studiogate.domain.access import Scope
+from studiogate.domain.bookings import LateAction, WaitlistMode
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.bookings import book as flow
+from studiogate.flows.bookings import cancel
+from studiogate.flows.idempotency import Claiming
+from studiogate.storage.bookings import read
+from studiogate.storage.db.ids import read_id
+from studiogate.telemetry import metrics
+from studiogate.web.response import Answer
+
+Reader = Annotated[Caller, needs(Scope.BOOKINGS_READ)]
+Writer = Annotated[Caller, needs(Scope.BOOKINGS_WRITE)]
+Canceller = Annotated[Caller, needs(Scope.BOOKINGS_CANCEL)]
+Reason = Annotated[
+    Annotated[Text, StringConstraints(min_length=1, max_length=500)] | None,
+    Query(description="Why, in at most 500 characters; kept on the receipt."),
+]
+routes = APIRouter(route_class=LeanRoute, tags=["bookings"])
+
+_CODES = list(Code)
+BOOKING_REFUSALS = tuple(_CODES[_CODES.index(Code.CLASS_CANCELLED) : _CODES.index(Code.WAITLIST_FULL) + 1])
+
+
+class PartnerBookingCreate(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    class_id: Id = Field(examples=["f2f1a0c4-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
+    member_id: Id = Field(examples=["1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb"])
+    join_waitlist: bool = Field(False, strict=True, description="Join the waitlist when the class is full.")
+    class_spot_id: Id | None = Field(None, description="A spot from GET /classes/{class_id}/spots.")
+
+    def wanted(self) -> flow.WantedBooking:
+        spot = None if self.class_spot_id is None else read_id(self.class_spot_id)
+        return flow.WantedBooking(read_id(self.class_id), read_id(self.member_id), self.join_waitlist, spot)
+
+
+class ValidationReason(BaseModel):
+    code: str = Field(examples=["class_full"])
+    message: str = Field(examples=["This class is full."])
+    details: dict[str, Any] = Field(examples=[{"waitlist_available": True, "available_count": 0}])
+
+
+class BookingValidation(Wire):
+    """What POST /bookings would answer at this moment."""
+
+    object: Literal["booking_validation"] = "booking_validation"
+    bookable: bool = Field(examples=[True])
+    outcome: Literal["confirmed", "waitlisted", "refused"] = Field(examples=["confirmed"])
+    reasons: list[ValidationReason] = Field(examples=[[]])
+    membership_id: Uuid | None = Field(examples=["4a3b2c1d-6c3e-5c19-9b0e-5a1f7ad0e0cc"])
+    credits_required: int = Field(examples=[1])
+
+
+class LateFee(Wire):
+    amount: Money = Field(examples=["15.00"])
+    currency: str = Field(examples=["USD"])
+    status: Literal["pending"] = "pending"
+    purchase_id: Uuid | None = Field(examples=["8a430d6d-8f5b-5f0e-8a43-5e0c7a3e0f6f"])
+
+
+class BookingPolicy(BaseModel):
+    """The policy as it was resolved when the booking was made."""
+
+    require_entitlement: bool = Field(examples=[True])
+    booking_opens_minutes_before: int | None = Field(examples=[None])
+    booking_closes_minutes_before: int = Field(examples=[0])
+    cancellation_window_minutes: int = Field(examples=[720])
+    late_action: LateAction = Field(examples=["fee"])
+    late_fee_amount: Money = Field(examples=["15.00"])
+    late_fee_currency: str | None = Field(examples=[None])
+    free_late_cancels: int = Field(examples=[0])
+    free_late_cancels_days: int = Field(examples=[30])
+    waitlist_mode: WaitlistMode = Field(examples=["auto"])
+    waitlist_capacity: int | None = Field(examples=[None])
+    promotion_cutoff_minutes: int = Field(examples=[60])
+    promotion_grace_minutes: int = Field(examples=[15])
+    max_bookings_per_day: int | None = Field(examples=[None])
+    allow_overlapping: bool = Field(examples=[False])
+    waiver_form_id: Uuid | None = Field(examples=[None])
+
+
+class BookingCancellation(Wire):
+    """The receipt of a cancellation; with status `preview`, what it would be."""
+
+    id: Uuid | None = Field(examples=["c0ffee00-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
+    object: Literal["booking_cancellation"] = "booking_cancellation"
+    booking_id: Uuid = Field(examples=["d0e0aabb-6c3e-5c19-9b0e-5a1f7a1d2c3b"])
+    class_id: Uuid = Field(examples=["f2f1a0c4-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
+    member_id: Uuid = Field(examples=["1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb"])
+    status: Literal["cancelled", "preview"] = Field(examples=["cancelled"])
+    cancelled_at: Instant | None = Field(examples=["2026-11-19T18:00:00+00:00"])
+    cancelled_by: str = Field(examples=["partner_api"])
+    reason: str | None = Field(examples=["Feeling unwell"])
+    cancellation_type: Literal["standard", "late", "graced", "studio", "class_cancelled", "waitlist_left"] = Field(
+        examples=["late"]
+    )
+    late: bool = Field(examples=[True])
+    cutoff_at: Instant = Field(examples=["2026-11-19T12:00:00+00:00"])
+    late_fee: LateFee | None
+    credit_forfeited: bool = Field(examples=[False])
+    credits_forfeited: int = Field(examples=[0])
+    credits_returned: int = Field(examples=[1])
+    membership_id: Uuid | None = Field(examples=["4a3b2c1d-6c3e-5c19-9b0e-5a1f7ad0e0cc"])
+    credits_remaining: int | None = Field(examples=[8])
+    spot_released: bool = Field(examples=[True])
+    promoted: bool = Field(description="Somebody from the waitlist has the seat now; never who.", examples=[False])
+    policy: BookingPolicy
+
+
+@routes.post(
+    "/bookings",
+    **operation("Book a class", Booking, *WRITING, *READING, *IDEMPOTENT, *BOOKING_REFUSALS, status_code=201),
+)
+async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: PartnerBookingCreate) -> Answer:
+    """Runs every rule. With `join_waitlist` a full class answers with a waitlisted booking.
+
+    Within the promotion cutoff a free seat is open to everybody: the request of a waiting member confirms their
+    waitlisted booking, which keeps its id.
+    """
+    wanted, created = body.wanted(), 201
+    async with caller.runtime.turnstile.turn(wanted.class_id):
+        answer = await write(
+            caller,
+            idempotency_key,
+            body,
+            Claiming(lambda connection, once: flow.book(connection, caller.access, wanted, once, created)),
+            status=created,
+            visible=lambda connection: read.class_is_visible(connection, caller.access, body.class_id),
+            missing="class_id",
+        )
+    if REPLAYED not in answer.headers:
+        metrics.BOOKINGS.labels(_outcome(answer)).inc()
+    return answer
+
+
+def _outcome(answer: Answer) -> str:
+    """Return the label for the metrics: confirmed, waitlisted, or the code of the refusal."""
+    if answer.status == 201:
+        return "waitlisted" if b'"status":"waitlisted"' in answer.body else "confirmed"
+    code: str = json.loads(answer.body)["error"]["code"]
+    return code
+
+
+@routes.post(
+    "/bookings/validate",
+    **operation("Ask what booking would answer now", BookingValidation, *WRITING, *READING),
+)
+async def validate_booking(caller: Reader, body: PartnerBookingCreate) -> Answer:
+    """The same rules without any effect and without a key. The answer can change until you book."""
+    validation = await caller.read(flow.validate, body.wanted())
+    if isinstance(validation, Refusal):
+        return caller.refuse(validation)
+    return Answer(200, json.dumps(validation, separators=(",", ":")).encode())
+
+
+@routes.delete(
+    "/bookings/{booking_id}",
+    **operation(
+        "Cancel a booking",
+        BookingCancellation,
+        *READING,
+        *IDEMPOTENT,
+        Code.CLASS_STARTED,
+        Code.BOOKING_ALREADY_CANCELLED,
+        Code.INVALID_TRANSITION,
+    ),
+)
+async def cancel_booking(
+    caller: Canceller, booking_id: PathId, idempotency_key: IdempotencyKey, reason: Reason = None
+) -> Answer:
+    """Applies the policy frozen on the booking: it may charge a fee or forfeit a credit. Use a new
+    `Idempotency-Key` for each cancellation.
+    """
+    done = 200
+    class_id = await caller.read(read.class_of_booking, booking_id)
+    # If there is no such booking, no other request waits for its id either, and the flow returns not_found.
+    async with caller.runtime.turnstile.turn(class_id or read_id(booking_id)):
+        return await write(
+            caller,
+            idempotency_key,
+            None,
+            Claiming(lambda connection, once: cancel.cancel(connection, caller.access, booking_id, reason, once, done)),
+            status=done,
+            visible=lambda connection: read.booking_is_visible(connection, caller.access, booking_id),
+        )
+
+
+@routes.get(
+    "/bookings/{booking_id}/cancellation-preview",
+    **operation(
+        "What cancelling would cost now",
+        BookingCancellation,
+        *READING,
+        Code.CLASS_STARTED,
+        Code.BOOKING_ALREADY_CANCELLED,
+        Code.INVALID_TRANSITION,
+    ),
+)
+async def preview_cancellation(caller: Reader, booking_id: PathId) -> Answer:
+    """The receipt that cancelling at this moment would give; nothing happens."""
+    preview = await caller.read(cancel.preview, booking_id)
+    if isinstance(preview, Refusal):
+        return caller.refuse(preview)
+    return found(caller, preview)
+
+
+@routes.get(
+    "/bookings/{booking_id}/cancellation",
+    **operation("Read the receipt of a cancelled booking", BookingCancellation, *READING),
+)
+async def read_cancellation(caller: Reader, booking_id: PathId) -> Answer:
+    """Exactly what the cancellation answered."""
+    return found(caller, await caller.read(read.read_cancellation, booking_id))

@@ -1,0 +1,109 @@
+"""GET /events: the event log."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from studiogate import API_VERSION, clock
+from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.framework.params import LIMIT, Cursor, Limit, PathId, digits
+from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.route import Caller, LeanRoute, needs
+from studiogate.domain.access import Actor, Scope
+from studiogate.domain.events import PATTERNS, EventType
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.storage import events as storage
+from studiogate.web.response import Answer
+
+Reader = Annotated[Caller, needs(Scope.EVENTS_READ)]
+LONGEST_WAIT = 20
+_EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
+# How often a waiting reader polls if no notification arrives (because of a lost connection, for example).
+LOOK_AGAIN_SECONDS = 1.0
+routes = APIRouter(route_class=LeanRoute, tags=["events"])
+
+
+def _pattern(value: str) -> str:
+    if value not in PATTERNS:
+        raise PydanticCustomError("event_type", "Input should be one of {allowed}", {"allowed": ", ".join(PATTERNS)})
+    return value
+
+
+Pattern = Annotated[str, AfterValidator(_pattern), WithJsonSchema({"type": "string", "enum": list(PATTERNS)})]
+TypeFilter = Annotated[Pattern | None, Query(alias="type", description="A type, a family such as `booking.*`, or `*`.")]
+Wait = Annotated[
+    Annotated[int, BeforeValidator(digits), Field(ge=0, le=LONGEST_WAIT)],
+    Query(description=f"Seconds (at most {LONGEST_WAIT}) to wait for an event when there is none yet."),
+]
+
+
+class EventData(Wire):
+    object: dict[str, Any] = Field(
+        description="The resource as GET returned it when this happened.",
+        examples=[{"id": "d0e0aabb-6c3e-5c19-9b0e-5a1f7a1d2c3b", "object": "booking", "status": "confirmed"}],
+    )
+    previous_attributes: dict[str, Any] = Field(
+        description="The fields that changed, with the values they had; without `updated_at`.",
+        examples=[{"status": "waitlisted"}],
+    )
+
+
+class EventActor(Wire):
+    type: Actor = Field(
+        description="Who made the change: a `partner` through this API, `staff`, a `visitor` on a hosted page, or the"
+        " `system` because time passed.",
+        examples=["partner"],
+    )
+
+
+class Event(Wire):
+    """A change, and the resource after it."""
+
+    id: Uuid = Field(description="The same on every attempt: dedupe by it.", examples=[_EXAMPLE_ID])
+    object: Literal["event"] = "event"
+    type: EventType | Literal["webhook_endpoint.test"] = Field(examples=["booking.updated"])
+    api_version: str = Field(examples=[API_VERSION])
+    created_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
+    sequence: int | None = Field(
+        description="Rises without gaps within the studio. Null only on `webhook_endpoint.test`, which is outside the"
+        " log.",
+        examples=[4711],
+    )
+    studio_id: Uuid = Field(examples=["6d6f6e64-5c3e-5c19-9b0e-5a1f7a1d2c3b"])
+    actor: EventActor
+    data: EventData
+
+
+class EventList(ListEnvelope):
+    data: list[Event]
+
+
+@routes.get("/events", **operation("List events", EventList, *LISTING, order="`sequence`, oldest first"))
+async def list_events(
+    caller: Reader, pattern: TypeFilter = None, cursor: Cursor = None, limit: Limit = LIMIT, wait: Wait = 0
+) -> Answer:
+    """What happened in the last 30 days.
+
+    To follow the log, send the `id` of the last event that you have seen as `cursor`, with `wait`: the answer comes
+    as soon as there is something new.
+    """
+    page = await caller.read(storage.list_events, PageRequest(cursor, limit), pattern)
+    deadline = clock.monotonic() + wait
+    while wait and isinstance(page, Page) and not page.rows and clock.monotonic() < deadline:
+        if not await _next_event(caller, deadline):
+            break
+        page = await caller.read(storage.list_events, PageRequest(cursor, limit), pattern)
+    return listed(caller, page)
+
+
+async def _next_event(caller: Caller, deadline: float) -> bool:
+    """Wait until an event of this studio is numbered, or for a moment; return False if waiting is not possible."""
+    seconds = min(LOOK_AGAIN_SECONDS, deadline - clock.monotonic())
+    return await caller.runtime.bells.wait(caller.access.studio_id, max(0.0, seconds))
+
+
+@routes.get("/events/{event_id}", **operation("Read an event", Event, *READING))
+async def read_event(caller: Reader, event_id: PathId) -> Answer:
+    return found(caller, await caller.read(storage.read_event, event_id))

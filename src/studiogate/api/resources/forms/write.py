@@ -1,0 +1,213 @@
+"""POST /forms, PUT /forms/{id}, POST /forms/{id}/submissions."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import Field, PlainSerializer, SkipValidation, StringConstraints, WithJsonSchema, field_serializer
+
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, write
+from studiogate.api.framework.operations import READING, WRITING, operation
+from studiogate.api.framework.params import Name, NonEmptyName, PathId, Text
+from studiogate.api.framework.route import Caller, Judged, JudgedByStudio, LeanRoute, needs
+from studiogate.api.resources.forms.read import Form, FormFieldInput, FormSubmission
+from studiogate.domain.access import Scope
+from studiogate.domain.forms.canonical import DEFINITION_TOO_LARGE, MAX_DEFINITION, definition_size
+from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS, DefinitionFault
+from studiogate.domain.forms.rule_checks import definition_faults
+from studiogate.domain.forms.settings import setting_faults
+from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN
+from studiogate.domain.ids import lower_ids
+from studiogate.domain.people import MAXIMUM_EMAIL
+from studiogate.domain.refusals import Code, Fault
+from studiogate.flows.forms import save as flow
+from studiogate.flows.forms import submit
+from studiogate.web.response import Answer
+
+Writer = Annotated[Caller, needs(Scope.FORMS_WRITE)]
+Submitter = Annotated[Caller, needs(Scope.FORM_SUBMISSIONS_WRITE)]
+routes = APIRouter(route_class=LeanRoute, tags=["forms"])
+
+FIELDS = [
+    {"key": "goals", "label": "What brings you here?", "type": "textarea", "required": True},
+    {"key": "injured", "label": "Any injuries?", "type": "select", "options": ["no", "yes"]},
+    {
+        "key": "injury",
+        "label": "Tell us more",
+        "type": "text",
+        "display_when": {"field_key": "injured", "op": "equals", "value": "yes"},
+    },
+]
+SETTINGS = {"confirmation_message": "Thank you!", "create_lead": True}
+FIELDS_TEXT = (
+    f"At most {MAX_FIELDS} fields with {MAX_OPTIONS} options each. Fields and settings together have at most "
+    f"{MAX_DEFINITION // 1024} KiB."
+)
+SETTINGS_TEXT = (
+    "`opens_at` and `closes_at` are answered in UTC. The `redirect_url` is an https URL; it is answered with its host "
+    "in IDNA form and percent-encoded. Other keys are kept."
+)
+Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=MAX_SLUG)]
+Description = Annotated[Text, StringConstraints(max_length=10_000)]
+Status = Literal["draft", "published", "archived"]
+# Validated by the domain and kept as given, including their order and extra members; pydantic would normalize them.
+Fields = Annotated[list[Annotated[FormFieldInput, SkipValidation]], PlainSerializer(lambda given: given)]
+Settings = dict[str, Any]
+_ANSWER = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+Answers = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": _ANSWER})]
+
+
+class PartnerFormCreate(Judged):
+    title: NonEmptyName = Field(examples=["New client intake"])
+    slug: Slug | None = Field(None, description="Else made from the title.", examples=["new-client-intake"])
+    description: Description | None = None
+    fields: Fields = Field([], description=FIELDS_TEXT, examples=[FIELDS])
+    settings: Settings = Field({}, description=SETTINGS_TEXT, examples=[SETTINGS])
+    status: Status = "draft"
+
+    @classmethod
+    def own_faults(cls, body: Any) -> list[Fault]:
+        return content_faults(body)
+
+    def wanted(self) -> flow.WantedForm:
+        return flow.WantedForm(self.title, self.slug, self.description, self.fields, self.settings, self.status)
+
+
+class StudioFormUpdate(Partial):
+    """At least one field. An absent one stays, a given one replaces the old one whole."""
+
+    title: NonEmptyName = Field(default_factory=str, examples=["New client intake"])
+    slug: Slug = Field(default_factory=str, examples=["new-client-intake"])
+    description: Description | None = None
+    fields: Fields = Field(default_factory=list, description=FIELDS_TEXT, examples=[FIELDS])
+    settings: Settings = Field(default_factory=dict, description=SETTINGS_TEXT, examples=[SETTINGS])
+    status: Status = Field(default_factory=lambda: "draft", examples=["published"])
+
+    @classmethod
+    def own_faults(cls, body: Any) -> list[Fault]:
+        return super().own_faults(body) + content_faults(body)
+
+    def given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class FormSubmissionCreate(JudgedByStudio):
+    submitter_name: Name | None = Field(None, examples=["Sam Lee"])
+    submitter_email: Annotated[Text, StringConstraints(max_length=MAXIMUM_EMAIL)] = Field(
+        json_schema_extra={"format": "email"}, examples=["sam@example.com"]
+    )
+    data: Answers = Field(
+        default_factory=dict,
+        description="Answers of visible fields by their key: strings, or arrays of strings.",
+        examples=[{"goals": "Get stronger", "injured": "no"}],
+    )
+
+    @classmethod
+    async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: Any) -> list[Fault]:
+        if not isinstance(body, dict):
+            return []
+        email, data = body.get("submitter_email"), body.get("data", {})
+        return await caller.read(submit.answer_faults, values.get("form_id"), email, data)
+
+    @field_serializer("data")
+    def _fingerprinted(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the answers with file ids in lower case: requests are compared by their serialized body."""
+        return {key: lower_ids(answer) for key, answer in data.items()}
+
+    def wanted(self) -> submit.WantedSubmission:
+        return submit.WantedSubmission(self.submitter_email, self.submitter_name or None, self.data)
+
+
+def content_faults(body: Any) -> list[Fault]:
+    """Return the faults in the content of fields and settings; their types are checked elsewhere."""
+    if not isinstance(body, dict):
+        return []
+    faults: list[Fault] = []
+    fields, settings = body.get("fields"), body.get("settings")
+    if isinstance(fields, list):
+        faults += _placed("fields", definition_faults(fields))
+    if isinstance(settings, dict):
+        faults += _placed("settings", setting_faults(settings))
+    given = (fields if isinstance(fields, list) else [], settings if isinstance(settings, dict) else {})
+    if not faults and definition_size(*given) > MAX_DEFINITION:
+        place = "fields" if given[0] else "settings"
+        faults.append(Fault(("body", place), "form_definition", DEFINITION_TOO_LARGE))
+    return faults
+
+
+def _placed(member: str, faults: list[DefinitionFault]) -> list[Fault]:
+    return [Fault(("body", member, *loc), "form_definition", "Value " + message) for loc, message in faults]
+
+
+@routes.post(
+    "/forms",
+    **operation("Create a form", Form, *WRITING, *IDEMPOTENT, Code.SLUG_TAKEN, status_code=201),
+)
+async def create_form(
+    caller: Writer, body: PartnerFormCreate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    wanted = body.wanted()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.create(connection, caller.access, wanted),
+        status=201,
+    )
+
+
+@routes.put(
+    "/forms/{form_id}",
+    **operation(
+        "Update a form",
+        Form,
+        *WRITING,
+        *READING,
+        *IDEMPOTENT,
+        Code.SLUG_TAKEN,
+        Code.INVALID_TRANSITION,
+    ),
+)
+async def update_form(
+    caller: Writer, form_id: PathId, body: StudioFormUpdate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Each change raises `version`; submissions keep the version they were made with. States go from `draft` to
+    `published` to `archived` and back to `draft`; from `published` to `draft` only while there is no submission.
+    """
+    given = body.given()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.update(connection, caller.access, form_id, given),
+        status=200,
+    )
+
+
+@routes.post(
+    "/forms/{form_id}/submissions",
+    **operation(
+        "Submit a form",
+        FormSubmission,
+        *WRITING,
+        *READING,
+        *IDEMPOTENT,
+        Code.FORM_NOT_ACCEPTING_SUBMISSIONS,
+        status_code=201,
+    ),
+)
+async def create_submission(
+    caller: Submitter, form_id: PathId, body: FormSubmissionCreate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Send answers of visible fields only. All faults come at once, each at `["body", "data", key]`. Files are
+    uploaded first, and named here by their ids.
+    """
+    wanted = body.wanted()
+    mails = caller.runtime.settings.smtp_url is not None
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: submit.submit(connection, caller.access, form_id, wanted, mails=mails),
+        status=201,
+    )

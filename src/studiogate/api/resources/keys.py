@@ -1,0 +1,36 @@
+"""GET /key: what the caller's key may do."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from studiogate.api.framework.operations import Instant, Uuid, Wire, operation
+from studiogate.api.framework.reads import found
+from studiogate.api.framework.route import Caller, LeanRoute, needs_any_key
+from studiogate.domain.access import Scope
+from studiogate.storage import keys as storage
+from studiogate.web.response import Answer
+
+Anybody = Annotated[Caller, needs_any_key()]
+routes = APIRouter(route_class=LeanRoute, tags=["keys"])
+
+
+class ServiceKey(Wire):
+    """The key, without its secret."""
+
+    id: str = Field(description="The 8 characters of the key between its kind and its secret.", examples=["3kTq8ZpA"])
+    object: Literal["service_key"] = "service_key"
+    name: str = Field(examples=["Booking widget"])
+    scopes: list[Scope] = Field(examples=[["bookings:read", "bookings:write", "schedule:read"]])
+    location_ids: list[Uuid] | None = Field(
+        description="The permitted locations; null: all of them.", examples=[["5e0c7a3e-8f5b-5f0e-8a43-0d6d0f6f1c11"]]
+    )
+    test: bool = Field(description="Whether the studio is a test studio.", examples=[False])
+    expires_at: Instant | None = Field(description="Null: it does not expire.", examples=[None])
+
+
+@routes.get("/key", **operation("Read your key", ServiceKey))
+async def read_key(caller: Anybody) -> Answer:
+    """What the key that you send is called, and what it may do."""
+    return found(caller, await caller.read(storage.read_key))

@@ -1,0 +1,198 @@
+"""Leads."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import Field, StringConstraints
+
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, WithPhone, write
+from studiogate.api.framework.operations import (
+    LISTING,
+    READING,
+    WRITING,
+    Email,
+    Instant,
+    ListEnvelope,
+    Uuid,
+    Wire,
+    operation,
+)
+from studiogate.api.framework.params import (
+    LIMIT,
+    Cursor,
+    EmailAddress,
+    EmailFilter,
+    Limit,
+    Name,
+    PathId,
+    Phone,
+    UpdatedAfter,
+)
+from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.route import Caller, LeanRoute, needs
+from studiogate.domain.access import Scope
+from studiogate.domain.leads import LeadContact, with_campaign
+from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Code
+from studiogate.flows import leads as flow
+from studiogate.storage import leads as storage
+from studiogate.web.response import Answer
+
+Reader = Annotated[Caller, needs(Scope.LEADS_READ)]
+Writer = Annotated[Caller, needs(Scope.LEADS_WRITE)]
+Notes = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)]
+WritableStatus = Literal["new", "contacted", "qualified", "unqualified", "lost"]
+
+
+def _nothing() -> Any:
+    """Return a placeholder for an absent member of an update; it is never read."""
+    return None
+
+
+UPDATING = (*WRITING, *READING, *IDEMPOTENT, Code.INVALID_TRANSITION, Code.LIMIT_REACHED)
+routes = APIRouter(route_class=LeanRoute, tags=["leads"])
+
+
+class Lead(Wire):
+    id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
+    object: Literal["lead"] = "lead"
+    email: Email = Field(description="Normalized; one lead per email and studio.", examples=["sam@example.com"])
+    first_name: str = Field(description="Empty where it is not known.", examples=["Sam"])
+    last_name: str = Field(description="Empty where it is not known.", examples=["Lee"])
+    phone: str | None = Field(description="E.164.", examples=["+12125550100"])
+    source: str | None = Field(examples=["partner_api"])
+    status: Literal["new", "contacted", "qualified", "unqualified", "converted", "lost"] = Field(
+        description="`converted`: a member has this email. Set by the system, and final.", examples=["new"]
+    )
+    lifecycle_stage: Literal["lead", "trial", "member", "former_member"] | None = Field(examples=["lead"])
+    metadata: dict[str, Any] = Field(
+        description="At most 16 KiB as stored, without the system's own `form_submissions`.",
+        examples=[{"utm": {"utm_source": "newsletter"}}],
+    )
+    created_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
+    updated_at: Instant = Field(examples=["2026-11-01T09:00:00+00:00"])
+
+
+class LeadList(ListEnvelope):
+    data: list[Lead]
+
+
+class MutationResult(Wire):
+    """Which lead it is, and whether this request made it."""
+
+    id: Uuid = Field(examples=["6b1f6f0f-5a3c-5c1e-9d3e-0b3f2a777a01"])
+    object: Literal["lead"] = "lead"
+    created: bool = Field(examples=[True])
+
+
+class LeadUpdated(MutationResult):
+    """Which lead it is; an update makes none."""
+
+    created: bool = Field(examples=[False])
+
+
+class LeadCreate(WithPhone):
+    email: EmailAddress = Field(examples=["sam@example.com"])
+    first_name: Name | None = Field(None, examples=["Sam"])
+    last_name: Name | None = None
+    phone: Phone | None = None
+    source: Name | None = Field(None, description="Default `partner_api`.", examples=["spring-fair"])
+    metadata: dict[str, Any] | None = Field(None, examples=[{"interest": "reformer"}])
+    utm_source: Name | None = Field(None, description="Kept in `metadata.utm`.", examples=["newsletter"])
+    utm_medium: Name | None = None
+    utm_campaign: Name | None = Field(None, examples=["spring"])
+    utm_term: Name | None = None
+    utm_content: Name | None = None
+    utm_id: Name | None = None
+
+    def contact(self) -> LeadContact:
+        given = {name: value for name, value in self if name.startswith("utm_") and value}
+        metadata = with_campaign(self.metadata or {}, given)
+        return LeadContact(self.first_name or "", self.last_name or "", self.phone, self.source or None, metadata)
+
+
+class LeadUpdate(Partial, WithPhone):
+    """At least one member; what is absent stays."""
+
+    first_name: Name = Field(default_factory=str, examples=["Sam"])
+    last_name: Name = Field(default_factory=str, examples=["Lee"])
+    phone: Phone | None = Field(None, description="Null takes it away.", examples=["+1 212 555 0100"])
+    status: WritableStatus = Field(
+        default_factory=_nothing,
+        description="`converted` is set by the system only; a converted lead keeps it.",
+        examples=["qualified"],
+    )
+    notes: Notes = Field(
+        default_factory=str,
+        description="Appended to the staff's notes, which are never returned and may have 64 KiB in all.",
+        examples=["Asked about mornings."],
+    )
+    metadata: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Merged key by key; null deletes a key. The result may have 16 KiB as stored.",
+        examples=[{"interest": "reformer", "old": None}],
+    )
+
+    def wanted(self) -> flow.LeadUpdate:
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return flow.LeadUpdate(**given, sets_phone="phone" in given)
+
+
+@routes.get("/leads", **operation("List leads", LeadList, *LISTING))
+async def list_leads(
+    caller: Reader,
+    email: EmailFilter = None,
+    updated_after: UpdatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT,
+) -> Answer:
+    """Newest first. One lead per email and studio."""
+    return listed(caller, await caller.read(storage.list_leads, PageRequest(cursor, limit), email, updated_after))
+
+
+@routes.get("/leads/{lead_id}", **operation("Read a lead", Lead, *READING))
+async def read_lead(caller: Reader, lead_id: PathId) -> Answer:
+    """Without staff notes."""
+    return found(caller, await caller.read(storage.read_lead, lead_id))
+
+
+@routes.post(
+    "/leads",
+    **operation("Create or identify a lead", MutationResult, *WRITING, *IDEMPOTENT, status_code=201),
+)
+async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
+    """One lead per email: `created` tells whether this request made it. Of a lead that exists, only empty fields are
+    filled; `metadata` merges, and what you send wins. A lead whose email is a member's is `converted` at once.
+    """
+    contact = body.contact()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.create_or_identify(connection, caller.access, body.email, contact),
+        status=201,
+    )
+
+
+@routes.patch("/leads/{lead_id}", **operation("Update a lead", LeadUpdated, *UPDATING))
+async def update_lead(
+    caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    wanted = body.wanted()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.update(connection, caller.access, lead_id, wanted),
+        status=200,
+    )
+
+
+@routes.post(
+    "/leads/{lead_id}/update",
+    **operation("Update a lead, for clients without PATCH", LeadUpdated, *UPDATING),
+)
+async def update_lead_by_post(
+    caller: Writer, lead_id: PathId, body: LeadUpdate, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    return await update_lead(caller, lead_id, body, idempotency_key)

@@ -1,0 +1,164 @@
+"""Members and memberships."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, WithPhone, write
+from studiogate.api.framework.operations import (
+    LISTING,
+    READING,
+    WRITING,
+    Email,
+    Instant,
+    ListEnvelope,
+    Uuid,
+    Wire,
+    operation,
+)
+from studiogate.api.framework.params import (
+    LIMIT,
+    LIMIT_WHERE_ALL_FIT,
+    Cursor,
+    EmailAddress,
+    EmailFilter,
+    Limit,
+    NonEmptyName,
+    PathId,
+    Phone,
+    UpdatedAfter,
+)
+from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.route import Caller, LeanRoute, needs
+from studiogate.domain.access import Scope
+from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Code
+from studiogate.flows import members as flow
+from studiogate.storage import members as storage
+from studiogate.web.response import Answer
+
+Reader = Annotated[Caller, needs(Scope.MEMBERS_READ)]
+Writer = Annotated[Caller, needs(Scope.MEMBERS_WRITE)]
+MembershipStatus = Literal["pending", "active", "paused", "past_due", "cancelled", "expired"]
+routes = APIRouter(route_class=LeanRoute, tags=["members"])
+
+
+class Member(Wire):
+    """A profile, without private staff notes and payment credentials."""
+
+    id: Uuid = Field(examples=["1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb"])
+    object: Literal["member"] = "member"
+    name: str = Field(examples=["Jordan Rivera"])
+    first_name: str = Field(examples=["Jordan"])
+    last_name: str = Field(examples=["Rivera"])
+    email: Email | None = Field(examples=["jordan@example.com"])
+    phone: str | None = Field(description="E.164.", examples=["+12125550100"])
+    role: Literal["member", "user", "lead"] = Field(examples=["member"])
+    membership_type: str | None = Field(examples=["intro"])
+    membership_start_date: Instant | None = Field(examples=["2026-10-01T00:00:00+00:00"])
+    membership_end_date: Instant | None = Field(examples=[None])
+    created_at: Instant = Field(examples=["2026-09-30T15:04:05+00:00"])
+    updated_at: Instant = Field(examples=["2026-10-01T08:00:00+00:00"])
+
+
+class MemberCreate(WithPhone):
+    email: EmailAddress = Field(examples=["jordan@example.com"])
+    first_name: NonEmptyName = Field(examples=["Jordan"])
+    last_name: NonEmptyName = Field(examples=["Rivera"])
+    phone: Phone | None = Field(
+        None,
+        description="Kept as E.164; without a country code it is of the studio's country.",
+        examples=["+12125550100"],
+    )
+
+    def wanted(self) -> flow.WantedMember:
+        return flow.WantedMember(self.email, self.first_name, self.last_name, self.phone)
+
+
+class MemberList(ListEnvelope):
+    data: list[Member]
+
+
+class Membership(Wire):
+    id: Uuid = Field(examples=["4a3b2c1d-6c3e-5c19-9b0e-5a1f7ad0e0cc"])
+    object: Literal["membership"] = "membership"
+    member_id: Uuid = Field(examples=["1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb"])
+    product_id: Uuid = Field(examples=["c7c2a1b8-6c3e-5c19-9b0e-5a1f7ad0e0aa"])
+    status: MembershipStatus = Field(examples=["active"])
+    auto_renew: bool = Field(examples=[False])
+    state_version: int = Field(description="Rises by 1 with every change.", examples=[3])
+    started_at: Instant | None = Field(examples=["2026-10-01T00:00:00+00:00"])
+    current_period_start: Instant | None = Field(examples=["2026-10-01T00:00:00+00:00"])
+    current_period_end: Instant | None = Field(examples=["2027-01-01T00:00:00+00:00"])
+    paused_at: Instant | None = Field(examples=[None])
+    pause_starts_at: Instant | None = Field(examples=[None])
+    pause_ends_at: Instant | None = Field(examples=[None])
+    pause_reason: str | None = Field(examples=[None])
+    cancel_at_period_end: bool = Field(examples=[False])
+    cancel_at: Instant | None = Field(examples=[None])
+    cancelled_at: Instant | None = Field(examples=[None])
+    cancellation_reason: str | None = Field(examples=[None])
+    ended_at: Instant | None = Field(examples=[None])
+    credits_granted: int | None = Field(examples=[10])
+    credits_remaining: int | None = Field(description="Null: unlimited.", examples=[8])
+    updated_at: Instant = Field(examples=["2026-11-10T17:30:00+00:00"])
+
+
+class MembershipList(ListEnvelope):
+    data: list[Membership]
+
+
+@routes.get("/members", **operation("List members", MemberList, *LISTING))
+async def list_members(
+    caller: Reader,
+    email: EmailFilter = None,
+    updated_after: UpdatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT,
+) -> Answer:
+    """Profiles of members, users and leads with a profile. Find one by `email` before you create one."""
+    return listed(caller, await caller.read(storage.list_members, PageRequest(cursor, limit), email, updated_after))
+
+
+@routes.post(
+    "/members",
+    **operation("Create a member", Member, *WRITING, *IDEMPOTENT, Code.MEMBER_EXISTS, status_code=201),
+)
+async def create_member(caller: Writer, body: MemberCreate, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
+    """Create a member once and keep the id. The lead with the same email, if there is one, becomes `converted`."""
+    wanted = body.wanted()
+    return await write(
+        caller,
+        idempotency_key,
+        body,
+        lambda connection: flow.create(connection, caller.access, wanted),
+        status=201,
+    )
+
+
+@routes.get("/members/{member_id}", **operation("Read a member", Member, *READING))
+async def read_member(caller: Reader, member_id: PathId) -> Answer:
+    """A profile, without staff notes and payment credentials."""
+    return found(caller, await caller.read(storage.read_member, member_id))
+
+
+@routes.get(
+    "/members/{member_id}/memberships", **operation("List a member's memberships", MembershipList, *LISTING, *READING)
+)
+async def list_memberships(
+    caller: Reader,
+    member_id: PathId,
+    updated_after: UpdatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT_WHERE_ALL_FIT,
+) -> Answer:
+    """Memberships in every state, newest first."""
+    page = PageRequest(cursor, limit)
+    return listed(caller, await caller.read(storage.list_memberships, page, member_id, updated_after))
+
+
+@routes.get("/memberships/{membership_id}", **operation("Read a membership", Membership, *READING))
+async def read_membership(caller: Reader, membership_id: PathId) -> Answer:
+    """Status, renewal, pause, cancellation and credits. `state_version` tells whether it changed."""
+    return found(caller, await caller.read(storage.read_membership, membership_id))

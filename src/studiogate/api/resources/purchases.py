@@ -1,0 +1,58 @@
+"""GET /purchases: read-only history, no payment credentials, no refunds."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Money, Uuid, Wire, operation
+from studiogate.api.framework.params import LIMIT, Cursor, Id, Limit, PathId, UpdatedAfter
+from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.route import Caller, LeanRoute, needs
+from studiogate.domain.access import Scope
+from studiogate.domain.paging import PageRequest
+from studiogate.storage import purchases as storage
+from studiogate.web.response import Answer
+
+Reader = Annotated[Caller, needs(Scope.PURCHASES_READ)]
+PurchaseStatus = Literal["pending", "completed", "failed", "cancelled", "partially_refunded", "refunded"]
+routes = APIRouter(route_class=LeanRoute, tags=["purchases"])
+
+
+class Purchase(Wire):
+    id: Uuid = Field(examples=["8a430d6d-8f5b-5f0e-8a43-5e0c7a3e0f6f"])
+    object: Literal["purchase"] = "purchase"
+    member_id: Uuid = Field(examples=["1d2c3b4a-6c3e-5c19-9b0e-5a1f7ad0e0bb"])
+    product_id: Uuid | None = Field(examples=["c7c2a1b8-6c3e-5c19-9b0e-5a1f7ad0e0aa"])
+    product_key: str = Field(examples=["ten-pack"])
+    product_type: str = Field(examples=["package"])
+    quantity: int = Field(examples=[1])
+    amount_total: Money | None = Field(examples=["180.00"])
+    currency: str | None = Field(examples=["USD"])
+    refunded_amount: Money | None = Field(examples=[None])
+    status: PurchaseStatus | None = Field(examples=["completed"])
+    created_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
+    updated_at: Instant = Field(examples=["2026-10-01T00:00:00+00:00"])
+
+
+class PurchaseList(ListEnvelope):
+    data: list[Purchase]
+
+
+@routes.get("/purchases", **operation("List purchases", PurchaseList, *LISTING))
+async def list_purchases(
+    caller: Reader,
+    member_id: Annotated[Id | None, Query()] = None,
+    updated_after: UpdatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT,
+) -> Answer:
+    """Read-only history. A restricted key sees purchases at its locations."""
+    page = PageRequest(cursor, limit)
+    return listed(caller, await caller.read(storage.list_purchases, page, member_id, updated_after))
+
+
+@routes.get("/purchases/{purchase_id}", **operation("Read a purchase", Purchase, *READING))
+async def read_purchase(caller: Reader, purchase_id: PathId) -> Answer:
+    """Amounts are decimal strings; late-cancel fees are purchases too."""
+    return found(caller, await caller.read(storage.read_purchase, purchase_id))

@@ -1,0 +1,216 @@
+"""GET /rooms, /class-types, /instructors, /classes and a class's spots."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from studiogate.api.framework.operations import LISTING, READING, Instant, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.framework.params import (
+    LIMIT,
+    LIMIT_WHERE_ALL_FIT,
+    Cursor,
+    DateTime,
+    Id,
+    Limit,
+    PathId,
+    UpdatedAfter,
+)
+from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.route import Caller, LeanRoute, faults_between, needs
+from studiogate.domain.access import Scope
+from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Fault
+from studiogate.storage import schedule as storage
+from studiogate.web.response import Answer
+
+Reader = Annotated[Caller, needs(Scope.SCHEDULE_READ)]
+ClassStatus = Literal["scheduled", "in_progress", "completed", "cancelled"]
+LocationFilter = Annotated[Id | None, Query(description="Only at this permitted location; any other is 404.")]
+IdFilter = Annotated[Id | None, Query()]
+routes = APIRouter(route_class=LeanRoute, tags=["schedule"])
+
+
+class Room(Wire):
+    id: Uuid = Field(examples=["a1b8c7c2-6c3e-5c19-9b0e-5a1f7ad0e001"])
+    object: Literal["room"] = "room"
+    location_id: Uuid = Field(examples=["5e0c7a3e-8f5b-5f0e-8a43-0d6d0f6f1c11"])
+    name: str = Field(examples=["Reformer Room"])
+    capacity: int = Field(examples=[12])
+    active: bool = Field(examples=[True])
+
+
+class RoomList(ListEnvelope):
+    data: list[Room]
+
+
+class ClassType(Wire):
+    id: Uuid = Field(examples=["7d1c3c6e-3a2b-5a7e-8c55-1f3f0a1b2c01"])
+    object: Literal["class_type"] = "class_type"
+    name: str = Field(examples=["Reformer Flow"])
+    description: str | None = Field(examples=["A flowing full-body reformer class."])
+    beginner_safe: bool | None = Field(examples=[True])
+    recovery: bool | None = Field(examples=[False])
+
+
+class ClassTypeList(ListEnvelope):
+    data: list[ClassType]
+
+
+class Instructor(Wire):
+    """Private staff data is not part of it."""
+
+    id: Uuid = Field(examples=["3c9a7a51-2b7f-5e55-9f1d-2d8f0b6a7c01"])
+    object: Literal["instructor"] = "instructor"
+    name: str = Field(examples=["Amara Osei"])
+    tagline: str = Field(examples=["Strong, slow, steady."])
+    tags: list[str] = Field(examples=[["reformer", "prenatal"]])
+    active: bool = Field(description="Only active ones are listed; each can be read by its id.", examples=[True])
+
+
+class InstructorList(ListEnvelope):
+    data: list[Instructor]
+
+
+class Class(Wire):
+    """A class session. Availability is for display: the booking write checks it again."""
+
+    id: Uuid = Field(examples=["f2f1a0c4-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
+    object: Literal["class"] = "class"
+    title: str = Field(examples=["Reformer Flow"])
+    description: str | None = Field(examples=[None])
+    class_type_id: Uuid | None = Field(examples=["7d1c3c6e-3a2b-5a7e-8c55-1f3f0a1b2c01"])
+    location_id: Uuid | None = Field(examples=["5e0c7a3e-8f5b-5f0e-8a43-0d6d0f6f1c11"])
+    room_id: Uuid | None = Field(examples=["a1b8c7c2-6c3e-5c19-9b0e-5a1f7ad0e001"])
+    instructor_id: Uuid | None = Field(examples=["3c9a7a51-2b7f-5e55-9f1d-2d8f0b6a7c01"])
+    start_time: Instant = Field(examples=["2026-11-20T12:00:00+00:00"])
+    end_time: Instant = Field(examples=["2026-11-20T12:50:00+00:00"])
+    capacity: int = Field(description="The most confirmed bookings.", examples=[12])
+    booked_count: int = Field(description="Confirmed, checked-in and no-show bookings.", examples=[9])
+    available_count: int = Field(examples=[3])
+    waitlist_count: int = Field(examples=[0])
+    allow_waitlist: bool = Field(examples=[True])
+    spot_selection_mode: Literal["optional", "required"] | None = Field(examples=["optional"])
+    status: ClassStatus = Field(examples=["scheduled"])
+    visible: bool = Field(examples=[True])
+    booking_opens_at: Instant | None = Field(examples=[None])
+    booking_closes_at: Instant | None = Field(examples=["2026-11-20T12:00:00+00:00"])
+    cancellation_cutoff_at: Instant = Field(examples=["2026-11-20T00:00:00+00:00"])
+    promotion_cutoff_at: Instant = Field(
+        description="Until then a free seat goes to the waitlist; afterwards it is open to any booking.",
+        examples=["2026-11-20T11:00:00+00:00"],
+    )
+    updated_at: Instant = Field(examples=["2026-11-15T08:00:00+00:00"])
+
+
+class ClassList(ListEnvelope):
+    data: list[Class]
+
+
+class ClassSpot(Wire):
+    id: Uuid = Field(examples=["9a1f7ad0-6c3e-5c19-9b0e-a1b8c7c2e001"])
+    object: Literal["class_spot"] = "class_spot"
+    class_id: Uuid = Field(examples=["f2f1a0c4-9c1b-5c8f-b0a6-4d1c9f3b7e01"])
+    label: str = Field(examples=["R4"])
+    x: float | None = Field(examples=[2.0])
+    y: float | None = Field(examples=[1.0])
+    available: bool = Field(examples=[True])
+
+
+class ClassSpotList(ListEnvelope):
+    data: list[ClassSpot]
+
+
+@routes.get("/rooms", **operation("List rooms", RoomList, *LISTING, *READING))
+async def list_rooms(
+    caller: Reader, location_id: LocationFilter = None, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
+) -> Answer:
+    """Rooms at all permitted locations, or at one."""
+    return listed(caller, await caller.read(storage.list_rooms, PageRequest(cursor, limit), location_id))
+
+
+@routes.get("/rooms/{room_id}", **operation("Read a room", Room, *READING))
+async def read_room(caller: Reader, room_id: PathId) -> Answer:
+    return found(caller, await caller.read(storage.read_room, room_id))
+
+
+@routes.get("/class-types", **operation("List class types", ClassTypeList, *LISTING))
+async def list_class_types(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
+    """What kinds of classes the studio offers."""
+    return listed(caller, await caller.read(storage.list_class_types, PageRequest(cursor, limit)))
+
+
+@routes.get("/class-types/{class_type_id}", **operation("Read a class type", ClassType, *READING))
+async def read_class_type(caller: Reader, class_type_id: PathId) -> Answer:
+    return found(caller, await caller.read(storage.read_class_type, class_type_id))
+
+
+@routes.get("/instructors", **operation("List active instructors", InstructorList, *LISTING))
+async def list_instructors(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
+    """Instructors who are active now."""
+    return listed(caller, await caller.read(storage.list_instructors, PageRequest(cursor, limit)))
+
+
+@routes.get("/instructors/{instructor_id}", **operation("Read an instructor", Instructor, *READING))
+async def read_instructor(caller: Reader, instructor_id: PathId) -> Answer:
+    """Also one who is no longer active: past classes keep naming them."""
+    return found(caller, await caller.read(storage.read_instructor, instructor_id))
+
+
+def _window_faults(values: Mapping[str, Any]) -> list[Fault]:
+    after, before = values.get("starts_after"), values.get("starts_before")
+    if after is None or before is None or after <= before:
+        return []
+    return [Fault(("query", "starts_after"), "value_error", "Input should not be after starts_before")]
+
+
+@routes.get(
+    "/classes",
+    **operation(
+        "List classes with live availability",
+        ClassList,
+        *LISTING,
+        *READING,
+        order="`start_time` and `id`, earliest first",
+    ),
+)
+@faults_between(_window_faults)
+async def list_classes(
+    caller: Reader,
+    starts_after: Annotated[DateTime | None, Query(description="Inclusive.")] = None,
+    starts_before: Annotated[DateTime | None, Query(description="Exclusive.")] = None,
+    location_id: LocationFilter = None,
+    class_type_id: IdFilter = None,
+    instructor_id: IdFilter = None,
+    status: Annotated[ClassStatus | None, Query()] = None,
+    updated_after: UpdatedAfter = None,
+    cursor: Cursor = None,
+    limit: Limit = LIMIT,
+) -> Answer:
+    """Availability is for display: the booking write checks it again. Filters combine; an unknown class type or
+    instructor gives an empty list.
+    """
+    wanted = storage.ClassFilters(
+        starts_after, starts_before, location_id, status, updated_after, class_type_id, instructor_id
+    )
+    return listed(caller, await caller.read(storage.list_classes, PageRequest(cursor, limit), wanted))
+
+
+@routes.get("/classes/{class_id}", **operation("Read a class", Class, *READING))
+async def read_class(caller: Reader, class_id: PathId) -> Answer:
+    """One class session with its availability at this moment."""
+    return found(caller, await caller.read(storage.read_class, class_id))
+
+
+@routes.get(
+    "/classes/{class_id}/spots",
+    **operation(
+        "List a class's spots, free and taken", ClassSpotList, *LISTING, *READING, order="`y`, `x` and `label`"
+    ),
+)
+async def list_spots(
+    caller: Reader, class_id: PathId, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT
+) -> Answer:
+    """Empty where the class does not let members choose. `available` is live; the booking write checks it again."""
+    return listed(caller, await caller.read(storage.list_spots, PageRequest(cursor, limit), class_id))

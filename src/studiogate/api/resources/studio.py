@@ -1,0 +1,65 @@
+"""GET /studio and /locations."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from studiogate.api.framework.operations import LISTING, READING, ListEnvelope, Uuid, Wire, operation
+from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
+from studiogate.api.framework.reads import found, listed
+from studiogate.api.framework.route import Caller, LeanRoute, needs
+from studiogate.domain.access import Scope
+from studiogate.domain.paging import PageRequest
+from studiogate.storage import studio as storage
+from studiogate.web.public_address import known_address
+from studiogate.web.response import Answer
+
+Reader = Annotated[Caller, needs(Scope.STUDIO_READ)]
+routes = APIRouter(route_class=LeanRoute, tags=["studio"])
+
+
+class Studio(Wire):
+    id: Uuid = Field(examples=["0b3f2a77-5a3c-5c1e-9d3e-6b1f6f0f7a01"])
+    object: Literal["studio"] = "studio"
+    name: str = Field(examples=["Northside Movement"])
+    slug: str | None = Field(examples=["northside"])
+    timezone: str | None = Field(description="IANA timezone.", examples=["America/New_York"])
+    logo_url: str | None = Field(
+        description="The absolute URL of the stored logo, which changes with the image, else as in the studio file.",
+        examples=["https://studio.example/logo/northside/5f0c2e9a1b7d4c38.png"],
+    )
+    primary_color: str | None = Field(examples=["#2f5d50"])
+
+
+class Location(Wire):
+    id: Uuid = Field(examples=["5e0c7a3e-8f5b-5f0e-8a43-0d6d0f6f1c11"])
+    object: Literal["location"] = "location"
+    name: str = Field(examples=["Williamsburg"])
+    city: str = Field(examples=["Brooklyn"])
+    state: str = Field(examples=["NY"])
+    timezone: str = Field(examples=["America/New_York"])
+    active: bool = Field(examples=[True])
+    is_primary: bool = Field(examples=[True])
+
+
+class LocationList(ListEnvelope):
+    data: list[Location]
+
+
+@routes.get("/studio", **operation("Read the studio", Studio))
+async def read_studio(caller: Reader) -> Answer:
+    """The studio that the key belongs to. Its timezone is here: do not infer it from your server."""
+    return found(caller, await caller.read(storage.read_studio, known_address(caller.runtime.settings)))
+
+
+@routes.get("/locations", **operation("List locations, active and inactive", LocationList, *LISTING))
+async def list_locations(caller: Reader, cursor: Cursor = None, limit: Limit = LIMIT_WHERE_ALL_FIT) -> Answer:
+    """A restricted key sees only its permitted locations."""
+    return listed(caller, await caller.read(storage.list_locations, PageRequest(cursor, limit)))
+
+
+@routes.get("/locations/{location_id}", **operation("Read a location", Location, *READING))
+async def read_location(caller: Reader, location_id: PathId) -> Answer:
+    """A location of another studio, or one that the key may not see, is 404."""
+    return found(caller, await caller.read(storage.read_location, location_id))

@@ -1,0 +1,102 @@
+"""Deliveries to an endpoint: test messages, the list, and repeated deliveries."""
+
+from fastapi import APIRouter
+
+from studiogate.api.framework.idempotency import OptionalIdempotencyKey, write
+from studiogate.api.framework.operations import LISTING, READING, WRITING, operation
+from studiogate.api.framework.params import LIMIT, Cursor, Limit, PathId
+from studiogate.api.framework.reads import listed
+from studiogate.api.framework.route import Caller, LeanRoute
+from studiogate.api.resources.webhooks.models import (
+    EventRedelivery,
+    WebhookDelivery,
+    WebhookDeliveryList,
+    WebhookReplay,
+    WebhookReplayRequest,
+)
+from studiogate.api.resources.webhooks.write import IDEMPOTENT, Manager, write_endpoint
+from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows import webhooks as flow
+from studiogate.storage import events
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.webhooks import deliveries, endpoints
+from studiogate.web.response import Answer
+
+routes = APIRouter(route_class=LeanRoute, tags=["webhooks"])
+
+
+@routes.post(
+    "/webhook-endpoints/{endpoint_id}/test",
+    **operation("Send a test message", WebhookDelivery, *READING, *IDEMPOTENT, Code.LIMIT_REACHED, status_code=202),
+)
+async def send_test_message(
+    caller: Manager, endpoint_id: PathId, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Of type `webhook_endpoint.test`, also while the endpoint is disabled. Its deliveries tell what came of it."""
+    work = lambda connection: flow.test(connection, caller.access, endpoint_id)  # noqa: E731
+    return await write_endpoint(caller, endpoint_id, idempotency_key, None, work, status=202)
+
+
+@routes.get(
+    "/webhook-endpoints/{endpoint_id}/deliveries",
+    **operation("List deliveries", WebhookDeliveryList, *LISTING, *READING),
+)
+async def list_webhook_deliveries(
+    caller: Manager, endpoint_id: PathId, cursor: Cursor = None, limit: Limit = LIMIT
+) -> Answer:
+    """With every attempt: when, how long, what the endpoint answered."""
+    if not await caller.read(endpoints.is_visible, endpoint_id):
+        return caller.refuse(Refusal(Code.NOT_FOUND))
+    return listed(caller, await caller.read(deliveries.list_deliveries, PageRequest(cursor, limit), endpoint_id))
+
+
+@routes.post(
+    "/webhook-endpoints/{endpoint_id}/replay",
+    **operation(
+        "Deliver a span of time again",
+        WebhookReplay,
+        *WRITING,
+        *READING,
+        *IDEMPOTENT,
+        Code.LIMIT_REACHED,
+        status_code=202,
+    ),
+)
+async def replay_webhooks(
+    caller: Manager, endpoint_id: PathId, body: WebhookReplayRequest, idempotency_key: OptionalIdempotencyKey = None
+) -> Answer:
+    """Everything of these types that happened from `since` until just before `until`, oldest first.
+
+    As many as may wait for the endpoint (10,000 in all); `has_more` tells that some are left, and 409 `limit_reached`
+    that none could be added.
+    """
+    work = lambda connection: flow.replay(connection, caller.access, endpoint_id, body.wanted())  # noqa: E731
+    return await write_endpoint(caller, endpoint_id, idempotency_key, body, work, status=202)
+
+
+@routes.post(
+    "/events/{event_id}/redeliver",
+    **operation(
+        "Deliver an event again",
+        EventRedelivery,
+        *READING,
+        *IDEMPOTENT,
+        Code.LIMIT_REACHED,
+        status_code=202,
+    ),
+)
+async def redeliver_event(caller: Manager, event_id: PathId, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
+    """To every enabled endpoint that wants it and that this key may manage."""
+    return await write(
+        caller,
+        idempotency_key,
+        None,
+        lambda connection: flow.redeliver(connection, caller.access, event_id),
+        status=202,
+        visible=lambda connection: _is_visible(connection, caller, event_id),
+    )
+
+
+async def _is_visible(connection: Connection, caller: Caller, event_id: str) -> bool:
+    return await events.read_event(connection, caller.access, event_id) is not None

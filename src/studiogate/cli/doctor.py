@@ -1,0 +1,87 @@
+"""studiogate doctor."""
+
+import shutil
+from dataclasses import asdict
+
+import typer
+from rich.text import Text
+
+from studiogate import settings as configuration
+from studiogate.cli.context import AsJson, DataFolder, counted, database_of, print_json, run, screen
+from studiogate.cli.secret_key import OTHER_KEY
+from studiogate.domain.webhooks.signing import fingerprint
+from studiogate.flows import doctor as doctor_flow
+from studiogate.flows.doctor import Finding
+from studiogate.server.postgres.embedded import EmbeddedPostgresError
+from studiogate.storage import secret_key
+from studiogate.storage.db import pool
+from studiogate.storage.db.pool import Connection, DatabaseUnavailableError
+from studiogate.storage.upload_folder import UploadFolder
+
+COLOURS = {"ok": "green", "warning": "yellow", "fault": "red"}
+
+
+def doctor(as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Check database, migrations, clock, disk and every invariant; say what to do. A fault is exit status 1."""
+    findings = examine(configuration.load(data_dir=data))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        print_findings(findings)
+    if any(finding.level == "fault" for finding in findings):
+        raise typer.Exit(1)
+
+
+def print_findings(findings: list[Finding]) -> None:
+    """Print one line per finding, in columns, then a line that counts them."""
+    width = max(len(finding.subject) for finding in findings)
+    for finding in findings:
+        line = Text.assemble(
+            (f"{finding.level:8}", COLOURS[finding.level]), f"{finding.subject:{width}}  {finding.text}"
+        )
+        screen.print(line, soft_wrap=True)
+    faults, warnings = (sum(finding.level == level for finding in findings) for level in ("fault", "warning"))
+    checks = f"{counted(len(findings), 'check')}: {counted(faults, 'fault')}, {counted(warnings, 'warning')}."
+    screen.print(f"\n{checks}" if faults or warnings else f"\n{counted(len(findings), 'check')}: all is well.")
+
+
+def examine(settings: configuration.Settings) -> list[Finding]:
+    disk = _disk(settings)
+    try:
+        with database_of(settings) as dsn:
+            return [*run(_examine(settings, dsn)), disk]
+    except (DatabaseUnavailableError, EmbeddedPostgresError) as error:
+        mend = "Check STUDIOGATE_DATABASE_URL and that the server runs." if settings.database_url else ""
+        return [Finding("fault", "database", f"cannot be reached: {error} {mend}".strip()), disk]
+
+
+async def _examine(settings: configuration.Settings, dsn: str) -> list[Finding]:
+    connection: Connection = await pool.connect(dsn, standby=True)
+    try:
+        findings = await doctor_flow.examine(connection)
+        if all(finding.level == "ok" for finding in findings if finding.subject == "migrations"):
+            findings.append(await doctor_flow.examine_files(connection, UploadFolder(settings.data_dir)))
+            findings.append(await _secret_key(connection, settings))
+        return [*findings, await doctor_flow.examine_log(connection)]
+    finally:
+        await connection.close()
+
+
+async def _secret_key(connection: Connection, settings: configuration.Settings) -> Finding:
+    known = await secret_key.key_fingerprint(connection)
+    if known is None:
+        return Finding("ok", "secret key", "none is in use yet")
+    if known in map(fingerprint, configuration.known_secret_keys(settings)):
+        return Finding("ok", "secret key", "the one that the database was set up with")
+    return Finding("fault", "secret key", OTHER_KEY)
+
+
+def _disk(settings: configuration.Settings) -> Finding:
+    folder = settings.data_dir.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 1e9:.1f} GB free in {folder}"
+    if free < 1e9:
+        return Finding("fault" if free < 1e8 else "warning", "disk", text + ": make room or move the data folder.")
+    return Finding("ok", "disk", text)

@@ -1,0 +1,83 @@
+"""Six weeks of classes around a day, laid out from the weekly timetable."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from studiogate.demo.dates import week_number, written
+from studiogate.demo.seed import Seed
+from studiogate.demo.studio import LOCATION_BY_KEY, ROOM_BY_KEY, Room
+from studiogate.demo.timetable import TIMETABLE, Slot
+
+DAYS_BEFORE = 14
+DAYS_AFTER = 28
+
+
+@dataclass(frozen=True)
+class Session:
+    """One class: a slot of the timetable on a day."""
+
+    id: str
+    slot: Slot
+    day: date
+    starts: datetime
+    cancelled: bool
+
+    @property
+    def ends(self) -> datetime:
+        return self.starts + timedelta(minutes=self.slot.minutes)
+
+    @property
+    def room(self) -> Room:
+        return ROOM_BY_KEY[self.slot.room]
+
+
+def sessions(seed: Seed, today: date) -> list[Session]:
+    days = [today + timedelta(days=offset) for offset in range(-DAYS_BEFORE, DAYS_AFTER + 1)]
+    return sorted((session for day in days for session in sessions_on(seed, day)), key=lambda s: (s.starts, s.id))
+
+
+def sessions_on(seed: Seed, day: date) -> Iterator[Session]:
+    for slot in TIMETABLE:
+        if day.weekday() in slot.days:
+            yield Session(
+                id=seed.uuid("class", slot.location, slot.key, day),
+                slot=slot,
+                day=day,
+                starts=_start(slot, day),
+                cancelled=_cancelled(slot, day),
+            )
+
+
+def _start(slot: Slot, day: date) -> datetime:
+    """Seven in the morning stays seven in the morning when the clocks change."""
+    zone = ZoneInfo(LOCATION_BY_KEY[slot.location].timezone)
+    return datetime.combine(day, slot.starts, zone).astimezone(UTC)
+
+
+def _cancelled(slot: Slot, day: date) -> bool:
+    """Depends on the day alone: an import must never find a class cancelled that it knew as scheduled."""
+    return slot.often_cancelled and day.weekday() == slot.days[0] and week_number(day) % 3 == len(slot.days) % 3
+
+
+def class_row(seed: Seed, session: Session) -> dict[str, Any]:
+    slot = session.slot
+    return {
+        "id": session.id,
+        "title": slot.title,
+        "description": slot.description,
+        "class_type_id": seed.uuid("class_type", slot.class_type),
+        "location_id": seed.uuid("location", slot.location),
+        "room_id": seed.uuid("room", slot.room),
+        "instructor_id": seed.uuid("instructor", slot.instructor) if slot.instructor else None,
+        "start_time": written(session.starts),
+        "end_time": written(session.ends),
+        "capacity": slot.capacity,
+        "allow_waitlist": slot.allow_waitlist,
+        "spot_selection_mode": slot.spots,
+        "status": "cancelled" if session.cancelled else "scheduled",
+        "visible": slot.visible,
+        "policy": dict(slot.policy) if slot.policy else None,
+    }

@@ -1,0 +1,86 @@
+"""Canonical form of definitions, as stored and returned: every documented member present, settings in one notation.
+
+``completed_fields`` and ``canonical_settings`` are idempotent, so a form that was read can be written back unchanged.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from studiogate.domain.forms.redirect_urls import encoded_url
+from studiogate.domain.forms.values import as_instant
+from studiogate.domain.instants import instant_text
+from studiogate.domain.json_values import json_text
+
+MAX_DEFINITION = 256 * 1024
+DEFINITION_TOO_LARGE = f"Fields and settings must have at most {MAX_DEFINITION} bytes together, as JSON"
+
+# The optional members of a FormField, with their defaults; null if there is no default.
+FIELD_DEFAULTS: Mapping[str, Any] = {
+    "required": False,
+    "placeholder": None,
+    "options": None,
+    "options_layout": None,
+    "order": 0,
+    "help_text": None,
+    "display_when": None,
+    "step_index": None,
+    "signature_purpose": None,
+    "consent_policy_slug": None,
+    "consent_policy_version": None,
+    "consent_label": None,
+    "accept": None,
+    "max_file_size": None,
+    "multiple": None,
+    "max_rating": None,
+    "min": None,
+    "max": None,
+}
+INSTANTS = ("opens_at", "closes_at")
+
+
+def completed_fields(fields: Sequence[Any]) -> list[Any]:
+    """Return the fields with their members in the given order and missing members appended."""
+    return [_completed(each) if isinstance(each, Mapping) else each for each in fields]
+
+
+def _completed(field: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: FIELD_DEFAULTS.get(name) if value is None else value for name, value in field.items()}
+    missing = {name: value for name, value in FIELD_DEFAULTS.items() if name not in given}
+    completed = given | missing
+    rule = completed["display_when"]
+    if isinstance(rule, Mapping) and "value" not in rule:
+        completed["display_when"] = {**rule, "value": None}
+    return completed
+
+
+def canonical_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return validated settings with instants in UTC and the redirect_url encoded."""
+    return {name: _canonical(name, value) if isinstance(value, str) else value for name, value in settings.items()}
+
+
+def _canonical(name: str, value: str) -> str:
+    if name == "redirect_url":
+        return encoded_url(value) or value
+    instant = as_instant(value) if name in INSTANTS else None
+    return value if instant is None else instant_text(instant)
+
+
+def definition_size(fields: Sequence[Any], settings: Mapping[str, Any]) -> int:
+    """Return the size of a definition as JSON in bytes. Members equal to their default, which responses add, do not
+    count."""
+    given = [_without_defaults(each) if isinstance(each, Mapping) else each for each in fields]
+    return len(json_text(given).encode()) + len(json_text(settings).encode())
+
+
+def _without_defaults(field: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in field.items() if not _is_default(name, value)}
+    rule = given.get("display_when")
+    if isinstance(rule, Mapping) and rule.get("value", True) is None:
+        given["display_when"] = {name: value for name, value in rule.items() if name != "value"}
+    return given
+
+
+def _is_default(name: str, value: object) -> bool:
+    if name not in FIELD_DEFAULTS:
+        return False
+    return value is None or (type(value) is type(FIELD_DEFAULTS[name]) and value == FIELD_DEFAULTS[name])

@@ -1,0 +1,153 @@
+"""Give free seats to waiting members, inside the transaction that freed them."""
+
+from datetime import datetime
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import (
+    BookingDecision,
+    BookingStatus,
+    ClassFacts,
+    LiveBooking,
+    MemberFacts,
+    MembershipFacts,
+    Promote,
+    PromotionStep,
+    SpotFacts,
+    WaitingEntry,
+    eligible_waiting,
+    plan_promotions,
+    promotion_is_open,
+    seats_open_to_newcomers,
+)
+from studiogate.flows.bookings import announce
+from studiogate.storage.bookings import facts, read
+from studiogate.storage.bookings import lock as booking_locks
+from studiogate.storage.bookings import promote as promote_entry
+from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
+from studiogate.storage.db.pool import Connection
+
+
+async def look_at_people(
+    connection: Connection,
+    access: Access,
+    situation: ClassSituation,
+    member_ids: list[UUID],
+    *,
+    seats: int,
+    lock: bool = True,
+) -> PeopleSituation:
+    """Read the members, and as many waiting members as it takes to decide who gets the free ``seats``.
+
+    The first hundred are nearly always enough. If they leave a seat free, all waiting members are read: a newcomer must
+    not overtake one further back. Locks are then taken in two steps, out of order; if that causes a deadlock,
+    PostgreSQL breaks it and the transaction is repeated.
+    """
+    waiting = situation.class_.waitlist_count if seats > 0 else 0
+    depth = min(waiting, facts.WAITING_LOOKED_AT)
+    while True:
+        if lock:
+            await booking_locks.lock_members(connection, access, situation.class_.id, member_ids, depth=depth)
+        people = await facts.look_at_people(connection, access, situation, member_ids, depth=depth)
+        if depth == waiting or not _leaves_seats_over(situation, people, seats):
+            return people
+        depth = waiting
+
+
+def _leaves_seats_over(situation: ClassSituation, people: PeopleSituation, seats: int) -> bool:
+    class_ = situation.class_._replace(booked_count=situation.class_.capacity - seats)
+    if not promotion_is_open(class_, situation.policy, people.now):
+        return False
+    return eligible_waiting(class_, people.waiting, people.spots, people.now) < seats
+
+
+async def promote(
+    connection: Connection, access: Access, situation: ClassSituation, people: PeopleSituation
+) -> tuple[ClassSituation, PeopleSituation]:
+    """Give free seats to eligible entries in join order; return the class and its people afterwards."""
+    class_ = situation.class_
+    steps = plan_promotions(class_, situation.policy, people.waiting, people.spots, people.now)
+    return _after(situation, people, await record_steps(connection, access, class_, steps, people.now))
+
+
+def foresee(situation: ClassSituation, people: PeopleSituation) -> tuple[ClassSituation, PeopleSituation]:
+    """Return what ``promote`` would return, without any effect."""
+    steps = plan_promotions(situation.class_, situation.policy, people.waiting, people.spots, people.now)
+    verdicts = ((step.entry, step.verdict) for step in steps)
+    return _after(situation, people, [(entry, verdict) for entry, verdict in verdicts if isinstance(verdict, Promote)])
+
+
+async def record_steps(
+    connection: Connection, access: Access, class_: ClassFacts, steps: list[PromotionStep], now: datetime
+) -> list[tuple[WaitingEntry, Promote]]:
+    promoted, skipped = [], {}
+    for step in steps:
+        if isinstance(step.verdict, Promote):
+            await promote_entry.record_promotion(
+                connection, access, class_.id, step.entry.booking_id, step.verdict, now
+            )
+            promoted.append((step.entry, step.verdict))
+        elif step.entry.skip_reason != step.verdict.skip_reason:
+            await promote_entry.record_skip(connection, access, step.entry.id, step.verdict.skip_reason)
+            skipped[step.entry.id] = step.entry.skip_reason
+    if promoted:
+        renumbered = await promote_entry.renumber(connection, access, class_.id)
+        await announce.promoted(connection, access, promoted)
+        await announce.moved_up(connection, access, renumbered, skipped)
+    return promoted
+
+
+async def convert(
+    connection: Connection, access: Access, situation: ClassSituation, decision: BookingDecision, now: datetime
+) -> str:
+    """Confirm the waitlisted booking of a member who takes an open seat at their own request; return it in wire form.
+
+    This is not a promotion, so ``promoted_at`` stays empty on the booking and there is no promotion grace."""
+    class_id = situation.class_.id
+    entry = await facts.entry_of_booking(connection, access, decision.converts)
+    taken = Promote(decision.membership, decision.class_spot_id, decision.credits_required)
+    await promote_entry.record_conversion(connection, access, class_id, entry, taken, now)
+    renumbered = await promote_entry.renumber(connection, access, class_id)
+    await announce.promoted(connection, access, [(entry, taken)])
+    await announce.moved_up(connection, access, renumbered)
+    wire = await read.read_booking(connection, access, str(entry.booking_id))
+    if wire is None:
+        raise AssertionError("a booking of a permitted class can be read")
+    return wire
+
+
+def _after(
+    situation: ClassSituation, people: PeopleSituation, promoted: list[tuple[WaitingEntry, Promote]]
+) -> tuple[ClassSituation, PeopleSituation]:
+    class_ = situation.class_
+    seated = {entry.id for entry, _ in promoted}
+    taken = {verdict.class_spot_id for _, verdict in promoted}
+    class_ = class_._replace(
+        booked_count=class_.booked_count + len(promoted),
+        waitlist_count=class_.waitlist_count - len(promoted),
+    )
+    waiting = tuple(entry for entry in people.waiting if entry.id not in seated)
+    spots = tuple(SpotFacts(spot.id, spot.label, spot.held or spot.id in taken) for spot in people.spots)
+    members = dict(people.members)
+    for entry, verdict in promoted:
+        if entry.member.id in members:
+            members[entry.member.id] = _seated(members[entry.member.id], entry, verdict)
+    return situation._replace(class_=class_), people._replace(members=members, waiting=waiting, spots=spots)
+
+
+def _seated(member: MemberFacts, entry: WaitingEntry, verdict: Promote) -> MemberFacts:
+    live = LiveBooking(entry.booking_id, BookingStatus.CONFIRMED)
+    return member._replace(live_booking=live, memberships=tuple(_paid(each, verdict) for each in member.memberships))
+
+
+def _paid(membership: MembershipFacts, verdict: Promote) -> MembershipFacts:
+    if membership.id != verdict.membership_id or membership.credits_remaining is None:
+        return membership
+    return membership._replace(credits_remaining=membership.credits_remaining - verdict.credits_taken)
+
+
+def open_seats(situation: ClassSituation, people: PeopleSituation) -> int:
+    """Return how many seats a newcomer may take: the free ones that no eligible member waits for."""
+    class_ = situation.class_
+    eligible = eligible_waiting(class_, people.waiting, people.spots, people.now) if people.waiting else 0
+    return seats_open_to_newcomers(class_, situation.policy, eligible, people.now)

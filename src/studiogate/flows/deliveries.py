@@ -1,0 +1,88 @@
+"""The transactions of webhook delivery: one to lease deliveries, one to record their outcomes."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from studiogate import clock
+from studiogate.domain.access import Access, system_access
+from studiogate.domain.events import EventType
+from studiogate.domain.webhooks.retry_schedule import GONE
+from studiogate.storage import event_changes, event_numbering
+from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.event_changes import Snapshot
+from studiogate.storage.webhooks import claims, endpoints
+from studiogate.storage.webhooks.claims import Claimed, Settled
+
+__all__ = ["Claimed", "Settled", "age", "claim", "disable_failing", "settle", "studios_with_due"]
+DISABLED = EventType.WEBHOOK_ENDPOINT_DISABLED
+
+
+async def studios_with_due(database: Database) -> list[UUID]:
+    async with database.connection() as connection:
+        return await claims.studios_with_due_deliveries(connection)
+
+
+async def claim(
+    database: Database, access: Access, under_way: Mapping[UUID, int], places: int, token: UUID
+) -> list[Claimed]:
+    """Lease the due deliveries that the endpoint's credential may still see; withhold the others permanently."""
+    async with database.transaction() as connection:
+        claimed = await claims.claim(connection, access, under_way, places, token)
+        hidden = [each.id for each in claimed if not each.visible]
+        if hidden:
+            await claims.withhold(connection, access, hidden, token)
+    return [each for each in claimed if each.visible]
+
+
+async def settle(database: Database, access: Access, outcomes: Sequence[Settled]) -> list[UUID]:
+    """Record attempts, their consequences and the endpoints' health; return the endpoints that this disabled."""
+    succeeded = {each.claimed.endpoint_id for each in outcomes if each.attempted.succeeded}
+    failed = {each.claimed.endpoint_id for each in outcomes if not each.attempted.succeeded}
+    gone = {each.claimed.endpoint_id for each in outcomes if each.attempted.status == GONE}
+    async with database.transaction() as connection:
+        before = await _locked(connection, access, sorted(failed)) if failed else {}
+        await claims.settle(connection, access, outcomes)
+        await endpoints.note_health(connection, access, sorted(succeeded), sorted(failed))
+        return await _disable(connection, access, before, sorted(gone), sorted(failed - succeeded))
+
+
+async def _locked(connection: Connection, access: Access, endpoint_ids: Sequence[UUID]) -> Snapshot:
+    """Lock endpoints and read them as they are before this transaction changes them."""
+    await endpoints.lock(connection, access, endpoint_ids)
+    return await event_changes.snapshot(connection, access, DISABLED, endpoint_ids)
+
+
+async def _disable(
+    connection: Connection, access: Access, before: Snapshot, gone: Sequence[UUID], failed: Sequence[UUID]
+) -> list[UUID]:
+    """Disable and announce endpoints where due; ``before`` is their state before this transaction changed them."""
+    if not gone and not failed:
+        return []
+    disabled = await endpoints.disable(connection, access, gone, failed)
+    if disabled:
+        await endpoints.park(connection, access, disabled)
+        changed = {endpoint_id: before[endpoint_id] for endpoint_id in disabled}
+        await event_changes.emit_changes(connection, access, DISABLED, changed)
+    return disabled
+
+
+async def disable_failing(database: Database) -> int:
+    """Disable endpoints without a success for five days, even without an attempt since; return how many."""
+    async with database.connection() as connection:
+        due = await endpoints.failing_too_long(connection)
+    count = 0
+    for studio_id, endpoint_ids in due.items():
+        access = system_access(studio_id)
+        async with database.transaction() as connection:
+            before = await _locked(connection, access, endpoint_ids)
+            count += len(await _disable(connection, access, before, [], endpoint_ids))
+    return count
+
+
+async def age(database: Database) -> timedelta:
+    """Return how long the oldest unnumbered event or due delivery has waited."""
+    async with database.connection() as connection:
+        waiting = [await event_numbering.oldest_unnumbered(connection), await claims.oldest_due(connection)]
+    now = clock.now()
+    return max((now - since for since in waiting if since is not None), default=timedelta(0))

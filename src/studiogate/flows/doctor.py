@@ -1,0 +1,154 @@
+"""The checks that `doctor` makes on the database and on uploaded files."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Literal
+from uuid import UUID
+
+from studiogate import clock
+from studiogate.domain.access import Access, operator_access
+from studiogate.storage import event_numbering, housekeeping, invariants
+from studiogate.storage.db import health, migrate
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.forms import uploads
+from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.webhooks import claims
+
+OLDEST_POSTGRES = 150_000
+CLOCK_SECONDS = 2.0
+QUEUE_SECONDS = 60.0
+FILES_AT_ONCE = 500
+FILES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    level: Literal["ok", "warning", "fault"]
+    subject: str
+    text: str
+
+
+async def examine(connection: Connection) -> list[Finding]:
+    findings = [await _server(connection), await _writable(connection), await _clock(connection)]
+    schema = await _schema(connection)
+    findings.append(schema)
+    if schema.level == "ok":
+        findings.append(await _queue(connection))
+        findings += await _promises(connection)
+    return findings
+
+
+async def _server(connection: Connection) -> Finding:
+    number, text = await invariants.server_version(connection)
+    if number < OLDEST_POSTGRES:
+        return Finding("fault", "database", f"PostgreSQL {text}: use version 15 or newer.")
+    return Finding("ok", "database", f"PostgreSQL {text}")
+
+
+async def _writable(connection: Connection) -> Finding:
+    if await health.is_standby(connection):
+        text = "the server is a standby: point STUDIOGATE_DATABASE_URL to the primary, or name all hosts in it."
+        return Finding("fault", "writes", text)
+    if await health.is_read_only(connection):
+        text = "the server is read-only: find out why, then set default_transaction_read_only = off on it."
+        return Finding("fault", "writes", text)
+    return Finding("ok", "writes", "the server takes writes")
+
+
+async def _clock(connection: Connection) -> Finding:
+    before = clock.now()
+    theirs = await invariants.server_clock(connection)
+    apart = abs((theirs - before).total_seconds())
+    if apart > CLOCK_SECONDS:
+        return Finding("warning", "clock", f"{apart:.1f} s apart from the database's: synchronize both machines (NTP).")
+    return Finding("ok", "clock", f"{apart:.2f} s apart from the database's")
+
+
+async def examine_log(connection: Connection) -> Finding:
+    """Check the server's log settings; separate from ``examine`` because it is not about the stored data."""
+    found = await invariants.log_settings(connection)
+    mend = [] if found["log_error_verbosity"] == "terse" else ["log_error_verbosity = terse"]
+    tells_statements = found["log_statement"] != "none" or found["log_min_duration_statement"] != "-1"
+    if tells_statements and found["log_parameter_max_length"] != "0":
+        mend.append("log_parameter_max_length = 0")
+    if mend:
+        text = f"PostgreSQL's own log can hold people's data: set {' and '.join(mend)} on the server."
+        return Finding("warning", "server log", text)
+    return Finding("ok", "server log", "without the values of rows and parameters")
+
+
+async def _schema(connection: Connection) -> Finding:
+    try:
+        pending = await migrate.pending(connection)
+    except migrate.MigrationError as error:
+        return Finding("fault", "migrations", str(error))
+    if pending:
+        return Finding("fault", "migrations", f"{len(pending)} pending: run `studiogate migrate`.")
+    return Finding("ok", "migrations", "all applied")
+
+
+async def _queue(connection: Connection) -> Finding:
+    waiting = [await event_numbering.oldest_unnumbered(connection), await claims.oldest_due(connection)]
+    oldest = min((since for since in waiting if since is not None), default=None)
+    lag = 0.0 if oldest is None else (clock.now() - oldest).total_seconds()
+    if lag > QUEUE_SECONDS:
+        return Finding(
+            "warning", "queue", f"events or webhooks have waited for {lag:.0f} s: is `studiogate worker` on?"
+        )
+    return Finding("ok", "queue", "events and webhooks are not waiting")
+
+
+async def _promises(connection: Connection) -> list[Finding]:
+    """Check every invariant that SQL can express; return one finding per violating row, or one that it holds."""
+    findings = []
+    for promise in invariants.PROMISES:
+        violations = await invariants.violations(connection, promise)
+        findings += [Finding(promise.level, promise.name, violation) for violation in violations]
+        if not violations:
+            findings.append(Finding("ok", promise.name, promise.holds))
+    return findings
+
+
+async def examine_files(connection: Connection, folder: UploadFolder) -> Finding:
+    """Compare the rows of uploads with the files in this machine's data folder."""
+    missing = [name async for name in _missing_files(connection, folder)]
+    if missing:
+        text = f"{len(missing)} uploaded files are not in {folder.data} ({_first(missing)}): restore them from a backup"
+        return Finding("fault", "uploads", text + ", or run doctor on the machine that received them.")
+    orphans = [name async for name in _orphans(connection, folder)]
+    if orphans:
+        text = f"{len(orphans)} files in {folder.data} belong to no upload ({_first(orphans)})"
+        return Finding("warning", "uploads", text + ": remove them unless the database is older than the folder.")
+    return Finding("ok", "uploads", "every upload has its file, every file its upload")
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:FILES_SHOWN]) + (", …" if len(names) > FILES_SHOWN else "")
+
+
+async def _missing_files(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
+    for studio_id in await housekeeping.studios_with_files(connection):
+        access, after = operator_access(studio_id), None
+        while page := await uploads.page_of_files(connection, access, after, FILES_AT_ONCE):
+            for name in await missing_files(connection, access, folder, page):
+                yield name
+            after = page[-1][0]
+
+
+async def missing_files(
+    connection: Connection, access: Access, folder: UploadFolder, page: Sequence[tuple[UUID, str]]
+) -> list[str]:
+    """Return the missing files of these uploads, except those that housekeeping has removed with their rows."""
+    missing = [name for _, name in page if not folder.has(access.studio_id, name)]
+    return sorted(await uploads.known_files(connection, access, missing)) if missing else []
+
+
+async def _orphans(connection: Connection, folder: UploadFolder) -> AsyncIterator[str]:
+    for studio_id, files in groupby(folder.files(), key=lambda file: file[0]):
+        names = (name for _, name in files)
+        while batch := list(islice(names, FILES_AT_ONCE)):
+            known = await uploads.known_files(connection, operator_access(studio_id), batch)
+            for name in batch:
+                if name not in known:
+                    yield name

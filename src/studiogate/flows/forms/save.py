@@ -1,0 +1,115 @@
+"""Create and update forms (POST /forms and PUT /forms/{id})."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
+from studiogate.domain.forms.canonical import (
+    DEFINITION_TOO_LARGE,
+    MAX_DEFINITION,
+    canonical_settings,
+    completed_fields,
+    definition_size,
+)
+from studiogate.domain.forms.states import FormStatus, free_slug, slug_of, transition_refusal
+from studiogate.domain.json_values import same_json
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.flows.announce import changing, tell
+from studiogate.storage.db.pool import Connection, TransactionConflictError
+from studiogate.storage.forms import read
+from studiogate.storage.forms import save as storage
+from studiogate.storage.forms.save import FormContent
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+SLUG_TAKEN = Refusal(Code.SLUG_TAKEN, param="slug")
+
+
+@dataclass(frozen=True, slots=True)
+class WantedForm:
+    """A form to be created; without a slug it gets one from its title."""
+
+    title: str
+    slug: str | None = None
+    description: str | None = None
+    fields: list[Any] = field(default_factory=list)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    status: str = FormStatus.DRAFT
+
+
+async def create(connection: Connection, access: Access, wanted: WantedForm) -> str | Refusal:
+    """Create a form whose definition has been checked. Must run inside a transaction."""
+    slug = wanted.slug or await _slug_from(connection, access, wanted.title)
+    content = FormContent(wanted.title, slug, wanted.description, wanted.fields, wanted.settings, wanted.status)
+    wire = await storage.insert_form(connection, access, _canonical(content))
+    if wire is None and wanted.slug is None:
+        raise TransactionConflictError("another form took the slug at the same moment")
+    if wire is None:
+        return SLUG_TAKEN
+    await tell(connection, access, EventType.FORM_CREATED, UUID(json.loads(wire)["id"]))
+    return wire
+
+
+async def _slug_from(connection: Connection, access: Access, title: str) -> str:
+    wanted = slug_of(title)
+    return free_slug(wanted, await storage.taken_slugs(connection, access, wanted, None))
+
+
+async def update(connection: Connection, access: Access, form_id: str, given: Mapping[str, Any]) -> str | Refusal:
+    """Replace each given field whole and keep the absent ones. Must run inside a transaction."""
+    stored = await storage.lock_form(connection, access, form_id)
+    if stored is None:
+        return NOT_FOUND
+    before, after = _canonical(stored.content), _canonical(replace(stored.content, **given))
+    refusal = _size_refusal(given, after) or await _refusal(connection, access, form_id, before, after)
+    if refusal is not None:
+        return refusal
+    if same_json(asdict(after), asdict(before)):
+        return await read.read_form(connection, access, form_id) or NOT_FOUND
+    for content in _steps(before, after):
+        async with changing(connection, access, EventType.FORM_UPDATED, UUID(form_id)):
+            wire = await storage.update_form(connection, access, form_id, content, stored.version + 1)
+    await storage.keep_version(connection, access, form_id)
+    return wire
+
+
+def _canonical(content: FormContent) -> FormContent:
+    fields, settings = completed_fields(content.fields), canonical_settings(content.settings)
+    return replace(content, fields=fields, settings=settings)
+
+
+def _steps(before: FormContent, after: FormContent) -> list[FormContent]:
+    """Return the states that a change goes through, each announced by its own event.
+
+    Readers without forms:write see a form only while it is published, so an event that they get must not contain its
+    content before or after that. Publishing is announced after the changes of the draft, withdrawing before them.
+    """
+    if before.status == after.status or FormStatus.PUBLISHED not in (before.status, after.status):
+        return [after]
+    published = after.status == FormStatus.PUBLISHED
+    between = replace(after, status=before.status) if published else replace(before, status=after.status)
+    only_the_status = same_json(asdict(between), asdict(before if published else after))
+    return [after] if only_the_status else [between, after]
+
+
+def _size_refusal(given: Mapping[str, Any], after: FormContent) -> Refusal | None:
+    """Refuse a given definition that is too large; an older form that is larger can still be renamed or archived."""
+    names = [name for name in ("fields", "settings") if name in given]
+    if not names or definition_size(after.fields, after.settings) <= MAX_DEFINITION:
+        return None
+    fault = Fault(("body", names[0]), "form_definition", DEFINITION_TOO_LARGE)
+    return Refusal(Code.VALIDATION_ERROR, param=names[0], faults=[fault])
+
+
+async def _refusal(
+    connection: Connection, access: Access, form_id: str, before: FormContent, after: FormContent
+) -> Refusal | None:
+    submitted = await storage.has_submissions(connection, access, form_id)
+    refusal = transition_refusal(before.status, after.status, has_submissions=submitted)
+    if refusal is not None or after.slug == before.slug:
+        return refusal
+    taken = await storage.taken_slugs(connection, access, after.slug, form_id)
+    return SLUG_TAKEN if after.slug in taken else None

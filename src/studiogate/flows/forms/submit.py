@@ -1,0 +1,183 @@
+"""Take submissions by POST /forms/{id}/submissions and from the hosted page: one flow, with the same checks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.forms.acceptance import (
+    NotAccepting,
+    closed_reason,
+    count_reason,
+    exists_for,
+    not_accepting,
+)
+from studiogate.domain.forms.answer_checks import Setting
+from studiogate.domain.forms.answers import Judgement, judge, named_uploads
+from studiogate.domain.forms.submissions import is_verified_by_origin, page_key
+from studiogate.domain.forms.upload_limits import file_keys, too_many_files
+from studiogate.domain.ids import parse_id
+from studiogate.domain.people import normalize_email
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.flows import leads, retry
+from studiogate.flows.forms import mails as form_mails
+from studiogate.storage import people
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.forms import submit as storage
+from studiogate.storage.forms.hosted import PageForm
+from studiogate.storage.forms.submit import FormSituation, NewSubmission
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+BAD_EMAIL = Fault(("body", "submitter_email"), "email_parsing", "Input should be a valid email address")
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSubmission:
+    """A submission as it was sent. ``member_id``: the member whom the hosted page knows by a signed link;
+    ``page_token``: the page it was sent from, so that a page that is sent twice makes one submission."""
+
+    submitter_email: str
+    submitter_name: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    member_id: UUID | None = None
+    page_token: str | None = None
+
+
+async def submit(
+    connection: Connection, access: Access, form_id: str | UUID, wanted: WantedSubmission, *, mails: bool
+) -> str | Refusal:
+    """Take a submission, or refuse with everything that is wrong with it. Must run inside a transaction."""
+    form = _as_seen_by(access, await storage.lock_form(connection, access, form_id))
+    email = normalize_email(wanted.submitter_email)
+    if form is None:
+        return NOT_FOUND if email else _invalid([BAD_EMAIL])
+    await _lock_order(connection, access, form, email)
+    key = _page_key(form, wanted, email or "")
+    sent = await storage.sent_from_page(connection, access, form.id, key) if key else None
+    if sent is not None:
+        return sent
+    judgement = await _judge(connection, access, form, wanted.data)
+    faults = judgement.faults if email else [BAD_EMAIL, *judgement.faults]
+    if faults or email is None:
+        return _invalid(faults)
+    against = await reason_against(connection, access, form, email)
+    if against is not None:
+        return not_accepting(against)
+    made = replace(await _with_person(connection, access, form, wanted, email, judgement), page_key=key)
+    wire = await storage.record(connection, access, made)
+    if made.lead_id is not None:
+        await leads.note_submission(connection, access, made.lead_id, form.id, made.id, form.now)
+    if mails:
+        await form_mails.queue(connection, access, form.settings, made.id, email)
+    return wire
+
+
+async def _lock_order(connection: Connection, access: Access, form: FormSituation, email: str | None) -> None:
+    """Serialize submissions that depend on each other: those to a form that takes a limited number, and those of one
+    email."""
+    if form.settings.max_submissions is not None:
+        await storage.lock_count(connection, access, form.id)
+    if email is not None:
+        await people.lock_email(connection, access, email)
+
+
+def _page_key(form: FormSituation, wanted: WantedSubmission, email: str) -> bytes | None:
+    if wanted.page_token is None:
+        return None
+    return page_key(wanted.page_token, email, wanted.submitter_name, wanted.data, file_keys(form.fields))
+
+
+async def submit_from_page(
+    database: Database, access: Access, form_id: UUID, wanted: WantedSubmission, *, mails: bool
+) -> str | Refusal:
+    """Do the same for the hosted page, in its own transaction."""
+
+    async def transaction() -> str | Refusal:
+        async with database.transaction() as connection:
+            return await submit(connection, access, form_id, wanted, mails=mails)
+
+    return await retry.repeated(transaction)
+
+
+async def reason_against(
+    connection: Connection, access: Access, form: FormSituation | PageForm, email: str | None
+) -> NotAccepting | None:
+    """Return why the form takes no submission now (from this email, if it is known), or None if it does.
+
+    Without the locks of a submission the answer is only a hint: it can change before one is made.
+    """
+    settings, most = form.settings, form.settings.max_submissions
+    reason = closed_reason(form.status, settings, form.now)
+    if reason is not None:
+        return reason
+    # Facts that cannot matter are not looked up.
+    once = not settings.allow_multiple and bool(email)
+    submitted = once and await storage.has_submitted(connection, access, form.id, email or "")
+    in_all = await storage.count_submissions(connection, access, form.id, most) if most is not None else 0
+    return count_reason(settings, has_submitted=submitted, in_all=in_all)
+
+
+async def answer_faults(
+    connection: Connection, access: Access, form_id: str | None, email: object, data: object
+) -> list[Fault]:
+    """Return what is wrong with an incomplete submission, as far as its parts can be read. Nothing is stored."""
+    faults = [BAD_EMAIL] if isinstance(email, str) and normalize_email(email) is None else []
+    if form_id is None or not isinstance(data, Mapping):
+        return faults
+    form = _as_seen_by(access, await storage.find_form(connection, access, form_id))
+    if form is None:
+        return faults
+    judgement = await _judge(connection, access, form, data)
+    return faults + judgement.faults
+
+
+def _invalid(faults: list[Fault]) -> Refusal:
+    return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
+
+
+async def _judge(connection: Connection, access: Access, form: FormSituation, answers: Mapping[str, Any]) -> Judgement:
+    too_many = too_many_files(form.fields, answers)
+    named = [] if too_many else [each for each in named_uploads(form.fields, answers) if parse_id(each)]
+    uploads = await storage.waiting_uploads(connection, access, form.id, named) if named else {}
+    judgement = judge(form.fields, answers, Setting(form.country, uploads))
+    if too_many is None:
+        return judgement
+    # The files were not looked up, so the faults found about them are meaningless.
+    about_files = file_keys(form.fields)
+    others = [fault for fault in judgement.faults if fault.loc[-1] not in about_files]
+    return judgement._replace(faults=[too_many, *others])
+
+
+def _as_seen_by(access: Access, form: FormSituation | None) -> FormSituation | None:
+    """Return None for a form that does not exist for this access: not even faults may reveal its fields."""
+    return form if form is not None and exists_for(access, form.status) else None
+
+
+async def _with_person(
+    connection: Connection,
+    access: Access,
+    form: FormSituation,
+    wanted: WantedSubmission,
+    email: str,
+    judgement: Judgement,
+) -> NewSubmission:
+    """Return the submission with its sender: a known lead, a new one if the form creates leads, and, if it is verified,
+    a known member. The email must be locked."""
+    verified = is_verified_by_origin(access, wanted.member_id)
+    member_id, lead_id = await storage.find_person(connection, access, email)
+    if member_id is None and lead_id is None and form.settings.create_lead:
+        lead_id = await leads.lead_from_form(connection, access, email, wanted.submitter_name)
+    return NewSubmission(
+        new_id(),
+        form,
+        wanted.submitter_name,
+        email,
+        judgement.data,
+        judgement.consents,
+        judgement.upload_ids,
+        (wanted.member_id or member_id) if verified else None,
+        lead_id,
+        verified,
+    )

@@ -1,0 +1,120 @@
+"""Upload a file for a form's field: read as it arrives, checked by its content, stored with its row or not at all."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.forms.acceptance import NotAccepting, closed_reason, exists_for, not_accepting
+from studiogate.domain.forms.definition import FieldType
+from studiogate.domain.forms.file_content import accepted, examine, plain_filename
+from studiogate.domain.forms.upload_limits import MEBIBYTE, UploadQuota
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.settings import Settings
+from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.forms import submit
+from studiogate.storage.forms import uploads as storage
+from studiogate.storage.forms.submit import FormSituation
+from studiogate.storage.forms.uploads import NewUpload
+from studiogate.storage.upload_folder import IncomingFile, UploadFolder
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+DISK_IS_FULL = Refusal(Code.STORAGE_UNAVAILABLE)
+DEFAULT_MAX_SIZE = 10 * 1024 * 1024
+FILE, FIELD_KEY = ("body", "file"), ("body", "field_key")
+NO_SUCH_FIELD = Fault(FIELD_KEY, "unknown_field", "This form has no file_upload field with this key")
+
+
+@dataclass(frozen=True, slots=True)
+class FormForUpload:
+    """The file fields of a form by their keys, and why it takes no submissions now; None if it does."""
+
+    form_id: UUID
+    fields: Mapping[str, Mapping[str, Any]]
+    closed: NotAccepting | None
+
+    @property
+    def largest(self) -> int:
+        """The largest size that any field accepts: how much to read before the field is known."""
+        return max((size_limit(each) for each in self.fields.values()), default=DEFAULT_MAX_SIZE)
+
+
+def size_limit(field: Mapping[str, Any]) -> int:
+    given = field.get("max_file_size")
+    return given if isinstance(given, int) else DEFAULT_MAX_SIZE
+
+
+async def form_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
+    """Return the form, before any byte of the file is read."""
+    form = await submit.find_form(connection, access, form_id)
+    if form is None or not exists_for(access, form.status):
+        return NOT_FOUND
+    return FormForUpload(form.id, _file_fields(form), closed_reason(form.status, form.settings, form.now))
+
+
+async def open_for_uploads(connection: Connection, access: Access, form_id: str | UUID) -> FormForUpload | Refusal:
+    """Return the form if it takes submissions now, else a refusal."""
+    form = await form_for_uploads(connection, access, form_id)
+    return form if isinstance(form, Refusal) or form.closed is None else not_accepting(form.closed)
+
+
+def _file_fields(form: FormSituation) -> dict[str, Mapping[str, Any]]:
+    return {str(each["key"]): each for each in form.fields if each.get("type") == FieldType.FILE_UPLOAD}
+
+
+async def judge(form: FormForUpload, field_key: str, filename: str, file: IncomingFile) -> NewUpload | Refusal:
+    """Return the row for a file that has arrived completely, or what is wrong with the file."""
+    field = form.fields.get(field_key)
+    if field is None:
+        return invalid(NO_SUCH_FIELD)
+    if file.size > size_limit(field):
+        return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": size_limit(field)}, "file")
+    if file.size == 0:
+        return invalid(Fault(FILE, "empty_file", "The file is empty"))
+    content = await asyncio.to_thread(_examined, file)
+    if content.fault is not None:
+        return invalid(Fault(FILE, "file_content", "The file " + content.fault))
+    if not accepted(field.get("accept"), content.type):
+        return invalid(Fault(FILE, "file_type", "The field does not take files of this type"))
+    name = plain_filename(filename)
+    return NewUpload(form.form_id, field_key, name, content.type, file.size, file.sha256, file.name)
+
+
+def _examined(file: IncomingFile) -> Any:
+    file.finish()
+    return examine(file.stream, file.size)
+
+
+def invalid(*faults: Fault) -> Refusal:
+    return Refusal(Code.VALIDATION_ERROR, param=str(faults[0].loc[-1]), faults=faults)
+
+
+def room_refusal(settings: Settings) -> Refusal | None:
+    """Refuse uploads while the disk is nearly full: the database needs what is left."""
+    has_room = UploadFolder(settings.data_dir).has_room(settings.upload_min_free_disk)
+    return None if has_room else DISK_IS_FULL
+
+
+def quota_of(settings: Settings) -> UploadQuota:
+    return UploadQuota(settings.upload_quota_form * MEBIBYTE, settings.upload_quota_studio * MEBIBYTE)
+
+
+async def record(
+    connection: Connection, access: Access, form: FormForUpload, upload: NewUpload, quota: UploadQuota
+) -> str | Refusal:
+    """Insert the row, if the quotas have room for it. Must run inside a transaction; the caller moves the file to its
+    place after the commit."""
+    if form.closed is not None:
+        return not_accepting(form.closed)
+    usage = await storage.lock_usage(connection, access, upload.form_id)
+    return quota.refusal(usage, upload.size) or await storage.insert_upload(connection, access, upload)
+
+
+async def record_from_page(
+    database: Database, access: Access, form: FormForUpload, upload: NewUpload, quota: UploadQuota
+) -> str | Refusal:
+    """Do the same for the hosted page, in its own transaction."""
+    async with database.transaction() as connection:
+        return await record(connection, access, form, upload, quota)

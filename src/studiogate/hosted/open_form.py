@@ -1,0 +1,120 @@
+"""Find the open form at an address, or the notice that says why it is not open."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from studiogate.domain.access import Access, visitor_access
+from studiogate.domain.forms.acceptance import closed_reason
+from studiogate.domain.forms.signed_links import LinkProblem, read_link
+from studiogate.domain.webhooks.signing import Sealer, open_link_secret
+from studiogate.flows.forms.submit import reason_against
+from studiogate.hosted.notices import Notice, Reason, notice, reason_of
+from studiogate.hosted.request import VisitorRequest
+from studiogate.hosted.steps import Plan, plan
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.forms import hosted as storage
+from studiogate.storage.forms.hosted import PageForm, PageMember, PageStudio
+
+_SLUG = re.compile(r"[a-z0-9](?:-?[a-z0-9]){0,199}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A form that accepts answers now, and the member that a personal link names."""
+
+    studio: PageStudio
+    form: PageForm
+    plan: Plan
+    access: Access
+    member: PageMember | None
+    link: str
+    embedded: bool
+
+    @property
+    def path(self) -> str:
+        return f"/f/{self.studio.slug}/{self.form.slug}"
+
+    def address(self, below: str = "") -> str:
+        """Return the address of one of this form's pages, including the link and embed parameters."""
+        query = {"link": self.link} if self.link else {}
+        query |= {"embed": "1"} if self.embedded else {}
+        return self.path + below + ("?" + urlencode(query) if query else "")
+
+    @property
+    def asks(self) -> bool:
+        """Whether the page must ask for an email; not if a link names a member who has one."""
+        return self.member is None or not self.member.email
+
+    @property
+    def member_id(self) -> UUID | None:
+        return self.member.id if self.member else None
+
+
+class Source(NamedTuple):
+    """The database connection that pages are read from, and the sealer that decrypts the secrets in it."""
+
+    connection: Connection
+    sealer: Sealer
+
+
+def is_slug(text: str) -> bool:
+    return _SLUG.fullmatch(text) is not None
+
+
+async def find(source: Source, studio_slug: str, form_slug: str) -> tuple[PageStudio, PageForm, Access] | Notice:
+    """Return the studio and its form, whether or not it is open."""
+    if not is_slug(studio_slug) or not is_slug(form_slug):
+        return notice(Reason.UNKNOWN)
+    studio = await storage.find_page_studio(source.connection, studio_slug)
+    if studio is None:
+        return notice(Reason.UNKNOWN)
+    studio = replace(studio, link_secret=open_link_secret(source.sealer, studio.studio_id, studio.link_secret))
+    access = visitor_access(studio.studio_id)
+    form = await storage.find_page_form(source.connection, access, form_slug)
+    return notice(Reason.UNKNOWN, studio) if form is None else (studio, form, access)
+
+
+async def open_form(
+    source: Source, request: VisitorRequest, studio_slug: str, form_slug: str, *, sent: bool = False
+) -> Opened | Notice:
+    """Open a form, for the member that a link names. With ``sent``, submission limits are checked when it is stored:
+    a page that is sent twice must find its first submission, even if that took the last place."""
+    connection, found = source.connection, await find(source, studio_slug, form_slug)
+    if isinstance(found, Notice):
+        return found
+    studio, form, access = found
+    request.studio_id = studio.studio_id
+    if form.status != "published":
+        return notice(Reason.ARCHIVED, studio, form)
+    link = request.query.get("link", "")
+    member = await _member(connection, access, studio, form, link)
+    if isinstance(member, Reason):
+        return notice(member, studio, form)
+    if sent:
+        against = closed_reason(form.status, form.settings, form.now)
+    else:
+        against = await reason_against(connection, access, form, member.email if member else None)
+    if against is not None:
+        return notice(reason_of(against), studio, form)
+    # A page that acts for a known member is never shown in a frame, to prevent clickjacking.
+    embedded = is_embedded(request) and member is None
+    return Opened(studio, form, plan(form.fields), access, member, link, embedded)
+
+
+def is_embedded(request: VisitorRequest) -> bool:
+    return request.query.get("embed") == "1"
+
+
+async def _member(
+    connection: Connection, access: Access, studio: PageStudio, form: PageForm, text: str
+) -> PageMember | Reason | None:
+    """Return the member that the link names, whether or not the form requires a link."""
+    if not text:
+        return Reason.NEEDS_LINK if form.settings.require_auth else None
+    link = read_link(studio.link_secret, form.id, text, form.now)
+    if isinstance(link, LinkProblem):
+        return Reason.EXPIRED_LINK if link is LinkProblem.EXPIRED else Reason.BAD_LINK
+    return await storage.find_page_member(connection, access, link.member_id) or Reason.BAD_LINK

@@ -1,0 +1,174 @@
+"""Handle a POST to a form's page: move between its steps, or submit it. Answers are validated by the same rules as in
+the API; this module puts the errors beside their fields.
+
+With JavaScript, the page requests the result as JSON and stays open. Without it, each button is a round trip: a field
+that an answer has made visible is shown first, and is not reported as an error before it has been seen.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from studiogate.domain.forms.answer_checks import Setting
+from studiogate.domain.forms.answers import judge
+from studiogate.domain.forms.visibility import visible_keys
+from studiogate.domain.people import normalize_email
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.forms import submit as flow
+from studiogate.flows.forms.submit import BAD_EMAIL, WantedSubmission
+from studiogate.hosted import bot_protection, messages, pages, show_form
+from studiogate.hosted.bot_protection import Suspicion
+from studiogate.hosted.notices import Reason, notice, reason_of
+from studiogate.hosted.open_form import Opened
+from studiogate.hosted.posted_form import Posted, input_name, read_posted, submitter
+from studiogate.hosted.request import Pairs, VisitorRequest
+from studiogate.hosted.steps import EMAIL, answered
+from studiogate.hosted.upload import Receiver
+from studiogate.runtime import Runtime
+from studiogate.web.response import Answer, as_json, see_other
+
+MORE = "Your answers added more questions. Please answer them too."
+SUSPICIONS = {
+    Suspicion.UNSEALED: "Your session expired. Please send the form again.",
+    Suspicion.STALE: "Your session expired. Please check your answers and send the form again.",
+    Suspicion.TOO_QUICK: "The form was sent too quickly. Please check your answers and send it again.",
+    Suspicion.TRAPPED: "A hidden field was filled in. Please leave it empty and send the form again.",
+}
+
+
+class Sending:
+    """One POST to a form's page."""
+
+    def __init__(self, runtime: Runtime, request: VisitorRequest, opened: Opened, may_take: Callable[[], bool]) -> None:
+        self._runtime = runtime
+        self._request = request
+        self._opened = opened
+        self._receiver = Receiver(runtime, opened, may_take)
+        self.posted = Posted()
+
+    async def receive(self) -> None:
+        pairs = await self._request.pairs(self._take_file)
+        self.posted = read_posted(self._opened.plan, pairs)
+        for key, upload_id in self._receiver.received:
+            self.posted.answers[key] = [*self.posted.answers.get(key, []), upload_id]
+
+    async def _take_file(self, before: Pairs, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
+        """Store a file that a browser without script sent in the form, if the token that precedes it is valid."""
+        token = dict(before).get("token", "")
+        secret, form = self._opened.studio.link_secret, self._opened.form
+        if bot_protection.token_suspicion(secret, form.id, token, form.now) is None:
+            await self._receiver.take(name, filename, content)
+
+    async def answer(self) -> Answer:
+        opened, posted = self._opened, self.posted
+        suspicion = bot_protection.suspicion(opened.studio.link_secret, opened.form.id, posted, opened.form.now)
+        if suspicion is not None:
+            return await self._suspected(suspicion)
+        if posted.action == "back":
+            return await self._show(opened.plan.step_before(posted.step, posted.answers))
+        unseen = self._unseen()
+        if unseen and not self._request.wants_json:
+            errors = self._but_for(unseen, await self._errors(posted.step))
+            return await self._show(min(map(opened.plan.step_of, unseen)), errors | self._receiver.errors, MORE)
+        if posted.action == "next":
+            return await self._next()
+        return await self._submit()
+
+    async def _suspected(self, suspicion: Suspicion) -> Answer:
+        opened, token = self._opened, self.posted.token
+        if suspicion in (Suspicion.UNSEALED, Suspicion.STALE):
+            self.posted.token = ""  # nosec B105 # to be replaced by a fresh one
+        if not self._request.wants_json:
+            return await self._show(self.posted.step, {"": SUSPICIONS[suspicion]}, SUSPICIONS[suspicion])
+        wait = bot_protection.seconds_to_wait(opened.studio.link_secret, opened.form.id, token, opened.form.now)
+        told: dict[str, Any] = {"message": SUSPICIONS[suspicion], "faults": {}}
+        if suspicion is Suspicion.TOO_QUICK:
+            told["wait"] = wait
+        elif suspicion is not Suspicion.TRAPPED:
+            told["token"] = show_form.new_token(opened)
+        return as_json(422, told)
+
+    def _unseen(self) -> list[str]:
+        """Return the fields that these answers make visible and the page did not show."""
+        visible = visible_keys(self._opened.plan.fields, self.posted.answers)
+        last = len(self._opened.plan.steps) if self.posted.action == "send" else self.posted.step
+        return [
+            key
+            for key in map(str, (field.get("key") for field in self._opened.plan.fields))
+            if key in visible and input_name(key) not in self.posted.shown and self._opened.plan.step_of(key) <= last
+        ]
+
+    @staticmethod
+    def _but_for(keys: Iterable[str], errors: dict[str, str]) -> dict[str, str]:
+        names = {input_name(key) for key in keys}
+        return {name: text for name, text in errors.items() if name not in names}
+
+    async def _errors(self, last_step: int) -> dict[str, str]:
+        """Return the errors in all steps up to the given one, by input name."""
+        opened, posted = self._opened, self.posted
+        async with self._runtime.database.connection() as connection:
+            kept = await show_form.uploads_of(connection, opened, posted)
+        uploads = {each: key for key, ids in posted.answers.items() if isinstance(ids, list) for each in ids}
+        setting = Setting(opened.studio.country, {each: key for each, key in uploads.items() if each in kept})
+        faults = judge(opened.plan.fields, answered(opened.plan, posted.answers), setting).faults
+        if opened.asks and not normalize_email(submitter(opened.plan.contact, posted)[0]):
+            faults = [BAD_EMAIL, *faults]
+        said = messages.messages(opened.plan, faults, opened.plan.contact.email_key)
+        within = {EMAIL, *(input_name(str(f.get("key"))) for step in opened.plan.steps[: last_step + 1] for f in step)}
+        return {name: text for name, text in said.items() if name in within} | self._receiver.errors
+
+    async def _next(self) -> Answer:
+        errors = await self._errors(self.posted.step)
+        if errors:
+            return await self._refused(errors)
+        step = self._opened.plan.next_step(self.posted.step, self.posted.answers)
+        return as_json(200, {"step": step}) if self._request.wants_json else await self._show(step)
+
+    async def _submit(self) -> Answer:
+        opened, posted = self._opened, self.posted
+        if self._receiver.errors:
+            return await self._refused(self._receiver.errors)
+        email, name = submitter(opened.plan.contact, posted)
+        if opened.member is not None:
+            email, name = opened.member.email or email, opened.member.name or None
+        answers = answered(opened.plan, posted.answers)
+        wanted = WantedSubmission(email, name, answers, opened.member_id, posted.token)
+        mails = self._runtime.settings.smtp_url is not None
+        outcome = await flow.submit_from_page(
+            self._runtime.database, opened.access, opened.form.id, wanted, mails=mails
+        )
+        if isinstance(outcome, Refusal):
+            return await self._not_taken(outcome)
+        self._runtime.sequencer.kick(opened.access.studio_id)
+        return self._done()
+
+    def _done(self) -> Answer:
+        opened = self._opened
+        url = opened.form.settings.redirect_url
+        location = url if url and not opened.embedded else replace(opened, link="").address("/done")
+        return as_json(201, {"location": location}) if self._request.wants_json else see_other(location)
+
+    async def _not_taken(self, refusal: Refusal) -> Answer:
+        opened = self._opened
+        if refusal.code is Code.VALIDATION_ERROR:
+            said = messages.messages(opened.plan, refusal.faults, opened.plan.contact.email_key)
+            return await self._refused(said or {"": messages.GENERIC})
+        reason = reason_of(refusal.details["reason"]) if "reason" in refusal.details else Reason.CLOSED_NOW
+        # The form was open when the request began and closed before the answers were stored.
+        reason = Reason.CLOSED_NOW if reason in (Reason.ARCHIVED, Reason.CLOSED) else reason
+        told = notice(reason, opened.studio, opened.form)
+        return pages.notice_page(self._request, told, embedded=opened.embedded)
+
+    async def _refused(self, errors: dict[str, str]) -> Answer:
+        by_name = {input_name(str(each.get("key"))): str(each.get("key")) for each in self._opened.plan.fields}
+        step = min(self._opened.plan.step_of(by_name.get(name, "")) for name in errors)
+        if self._request.wants_json:
+            return as_json(422, {"faults": errors, "step": step})
+        return await self._show(step, errors)
+
+    async def _show(self, step: int, errors: dict[str, str] | None = None, message: str = "") -> Answer:
+        self.posted.step = step
+        async with self._runtime.database.connection() as connection:
+            return await show_form.show(
+                connection, self._request, self._opened, self.posted, errors=errors or {}, message=message
+            )

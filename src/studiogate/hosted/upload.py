@@ -1,0 +1,128 @@
+"""Receive files from the page with the API's flow: one at a time, checked by content, stored in full or not at all."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from urllib.parse import unquote
+
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.forms import upload as flow
+from studiogate.flows.forms.upload import FormForUpload
+from studiogate.hosted import bot_protection, pages
+from studiogate.hosted.messages import size_in_words
+from studiogate.hosted.notices import Notice, NoticeError, Reason
+from studiogate.hosted.open_form import Opened
+from studiogate.hosted.posted_form import input_name
+from studiogate.hosted.request import VisitorRequest
+from studiogate.runtime import Runtime
+from studiogate.storage.upload_folder import IncomingFile, UploadFolder
+from studiogate.web.response import Answer, as_json
+
+NOT_NOW = "This form does not accept files at the moment."
+UNSEALED = "Your session expired. Reload the page and add the file again."
+NO_ROOM = "No more files can be stored for this form. Please contact the studio."
+NO_DISK = "Files cannot be uploaded at the moment. Please try again later."
+_STATUS = {
+    Code.BODY_TOO_LARGE: 413,
+    Code.LIMIT_REACHED: 409,
+    Code.FORM_NOT_ACCEPTING_SUBMISSIONS: 409,
+    Code.STORAGE_UNAVAILABLE: 503,
+}
+_WORDS = {
+    "empty_file": "This file is empty.",
+    "file_type": "This kind of file is not accepted here.",
+    "unknown_field": "This form has no such field.",
+}
+
+
+class Receiver:
+    """Stores files for one form and records which were stored and which refused. ``may_take`` counts a file against
+    the visitor's rate limit."""
+
+    def __init__(self, runtime: Runtime, opened: Opened, may_take: Callable[[], bool]) -> None:
+        self._runtime = runtime
+        self._may_take = may_take
+        self._opened = opened
+        self._folder = UploadFolder(runtime.settings.data_dir)
+        self._form: FormForUpload | Refusal | None = None
+        self.received: list[tuple[str, str]] = []
+        self.errors: dict[str, str] = {}
+
+    async def take(self, name: str, filename: str, content: AsyncIterator[bytes]) -> None:
+        """Store a file part of a posted form."""
+        prefix, _, quoted = name.partition(".")
+        key = unquote(quoted)
+        if prefix != "u":
+            return
+        if not self._may_take():
+            raise NoticeError(Reason.TOO_MANY)
+        outcome = await self.store(key, filename, content)
+        if isinstance(outcome, Refusal):
+            self.errors[input_name(key)] = f"{filename[:80]}: {in_words(outcome)}"
+        else:
+            self.received.append((key, json.loads(outcome)["id"]))
+
+    async def store(self, key: str, filename: str, content: AsyncIterator[bytes]) -> str | Refusal:
+        """Store a file and return the upload in wire form. Reading stops at the field's size limit."""
+        database, access = self._runtime.database, self._opened.access
+        form = await self._form_for_uploads()
+        if isinstance(form, Refusal):
+            return form
+        full = flow.room_refusal(self._runtime.settings)
+        if full is not None:
+            return full
+        most = flow.size_limit(form.fields.get(key, {}))
+        with IncomingFile(self._folder, access.studio_id) as file:
+            async for piece in content:
+                if file.size + len(piece) > most:
+                    return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": most}, "file")
+                file.write(piece)
+            upload = await flow.judge(form, key, filename, file)
+            if isinstance(upload, Refusal):
+                return upload
+            quota = flow.quota_of(self._runtime.settings)
+            wire = await flow.record_from_page(database, access, form, upload, quota)
+            if not isinstance(wire, Refusal):
+                file.keep()
+            return wire
+
+    async def _form_for_uploads(self) -> FormForUpload | Refusal:
+        """Return the form, which is read once per request, not once per file."""
+        if self._form is None:
+            async with self._runtime.database.connection() as connection:
+                self._form = await flow.open_for_uploads(connection, self._opened.access, self._opened.form.id)
+        return self._form
+
+
+async def upload(runtime: Runtime, request: VisitorRequest, opened: Opened) -> Answer:
+    """Store one file, sent as the whole body. The page's script does this so that it can show progress."""
+    token = request.headers.get(b"x-form-token", b"").decode("latin-1")
+    if bot_protection.token_suspicion(opened.studio.link_secret, opened.form.id, token, opened.form.now) is not None:
+        return _refused(request, opened, 403, UNSEALED)
+    filename = unquote(request.headers.get(b"x-file-name", b"file").decode("latin-1"), errors="replace")
+    # This request, which is one file, has already been counted against the rate limit.
+    receiver = Receiver(runtime, opened, lambda: True)
+    outcome = await receiver.store(request.query.get("field", ""), filename, request.chunks())
+    if isinstance(outcome, Refusal):
+        return _refused(request, opened, _STATUS.get(outcome.code, 422), in_words(outcome))
+    return as_json(201, json.loads(outcome))
+
+
+def _refused(request: VisitorRequest, opened: Opened, status: int, text: str) -> Answer:
+    """Return a refusal as JSON for our own script, otherwise as a page."""
+    if request.wants_json:
+        return as_json(status, {"message": text})
+    told = Notice(Reason.BROKEN, status, "alert", "The file was not uploaded", text, opened.studio)
+    return pages.notice_page(request, told, embedded=opened.embedded)
+
+
+def in_words(refusal: Refusal) -> str:
+    if refusal.code is Code.BODY_TOO_LARGE:
+        return f"This file is larger than {size_in_words(refusal.details['maximum_bytes'])}."
+    if refusal.code is Code.LIMIT_REACHED:
+        return NO_ROOM
+    if refusal.code is Code.STORAGE_UNAVAILABLE:
+        return NO_DISK
+    if refusal.code is not Code.VALIDATION_ERROR:
+        return NOT_NOW
+    fault = refusal.faults[0]
+    return _WORDS.get(fault.type) or "This file" + fault.msg.removeprefix("The file") + "."

@@ -1,0 +1,181 @@
+"""One API process: uvicorn on sockets that the supervisor opened."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from pathlib import Path
+
+import structlog
+import uvicorn
+import uvloop
+
+from studiogate import clock, telemetry
+from studiogate import settings as configuration
+from studiogate.api.app import PartnerApp
+from studiogate.runtime import Runtime
+from studiogate.server import privileges, quick_start
+from studiogate.server.admin_app import AdminApp
+from studiogate.server.front_ends import Doors
+from studiogate.server.http_config import QuietServer, server_config
+from studiogate.telemetry import metrics
+from studiogate.web.limits import Buckets
+
+LAST_USE_SECONDS = 15.0
+LOOK_SECONDS = 0.05
+log = structlog.get_logger()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="studiogate.server.api_process")
+    parser.add_argument("--socket", type=int, required=True)
+    parser.add_argument("--lifeline", type=int, required=True)
+    parser.add_argument("--gate", type=int)
+    parser.add_argument("--ready", type=int)
+    parser.add_argument("--admin", type=int)
+    parser.add_argument("--buckets", type=Path, required=True)
+    privileges.add_option(parser)
+    options = parser.parse_args()
+    settings = privileges.enter_data_folder(configuration.load(), options.account)
+    quick_start.all_is_imported()
+    telemetry.configure_logging(settings.log_format)
+    telemetry.take_over_failures()
+    ending = Ending()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(settings, options, ending))
+
+
+class Ending:
+    """SIGTERM starts a drain at any time; SIGUSR1, SIGINT or a second signal ends the wait for proxies to notice."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.at_once = False
+        for each in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            signal.signal(each, self._ask)
+
+    def _ask(self, number: int, _frame: object) -> None:
+        self.at_once = self.asked or number != signal.SIGTERM
+        self.asked = True
+
+
+async def _serve(settings: configuration.Settings, options: argparse.Namespace, ending: Ending) -> None:
+    asyncio.get_running_loop().set_exception_handler(telemetry.tell_loop_failure)
+    runtime = Runtime.open(settings)
+    app = Doors(runtime, Buckets(options.buckets))
+    server = QuietServer(server_config(app, settings.public_url))
+    server.config.load()
+    metrics.studiogate_version()
+    privileges.drop(options.account, "studiogate.api", "studiogate.hosted")
+    leave_with_the_supervisor(options.lifeline)
+    if options.gate is not None:
+        await _wait_at(options.gate, ending)
+    if ending.asked:
+        return
+    app.partners.health.sample = lambda: _sample(runtime, server)
+    admin, serving_admin = _start_admin(app.partners, options.admin, settings.public_url)
+    background = [
+        asyncio.create_task(each)
+        for each in (
+            _keep_last_use(app.partners),
+            _drain(server, runtime, app.partners, ending),
+            _sample_forever(app.partners),
+            _tell_when_ready(server, app.partners, options.ready),
+        )
+    ]
+    try:
+        await server.serve(sockets=[socket.socket(fileno=options.socket)])
+    finally:
+        for task in background:
+            task.cancel()
+        await _flush_last_use(app.partners)
+        if admin is not None and serving_admin is not None:
+            admin.should_exit = True
+            await serving_admin
+        await runtime.close()
+
+
+def _start_admin(
+    app: PartnerApp, descriptor: int | None, public_url: str | None
+) -> tuple[uvicorn.Server | None, "asyncio.Task[None] | None"]:
+    """Serve health on the admin port until all requests are answered, so that the drain can be observed."""
+    if descriptor is None:
+        return None, None
+    server = QuietServer(server_config(AdminApp(app.health, public_url), public_url))
+    return server, asyncio.create_task(server.serve(sockets=[socket.socket(fileno=descriptor)]))
+
+
+async def _wait_at(gate: int, ending: Ending) -> None:
+    """Wait until the supervisor opens the gate, or a signal arrives. It stays open: later processes do not wait."""
+    is_open = asyncio.Event()
+    asyncio.get_running_loop().add_reader(gate, is_open.set)
+    while not is_open.is_set() and not ending.asked:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(is_open.wait(), 0.2)
+    asyncio.get_running_loop().remove_reader(gate)
+
+
+def leave_with_the_supervisor(lifeline: int) -> None:
+    """Drain and exit when the supervisor, which holds the other end of this pipe, dies for any reason."""
+
+    def supervisor_is_gone() -> None:
+        asyncio.get_running_loop().remove_reader(lifeline)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    asyncio.get_running_loop().add_reader(lifeline, supervisor_is_gone)
+
+
+async def _drain(server: uvicorn.Server, runtime: Runtime, app: PartnerApp, ending: Ending) -> None:
+    """When asked to end, first report it in /readyz and keep serving, so that proxies send new requests elsewhere; then
+    close the listener and answer the requests that wait for an event, so that all end in time."""
+    while not ending.asked:  # noqa: ASYNC110  a signal handler sets a flag; it cannot set an event
+        await asyncio.sleep(LOOK_SECONDS)
+    app.health.draining = True
+    server.server_state.draining = True  # type: ignore[attr-defined]  # for BoundedProtocol
+    until = clock.monotonic() + runtime.settings.drain_seconds
+    while clock.monotonic() < until and not ending.at_once:  # noqa: ASYNC110  for the same reason
+        await asyncio.sleep(LOOK_SECONDS)
+    server.should_exit = True
+    runtime.bells.send_home()
+
+
+async def _keep_last_use(app: PartnerApp) -> None:
+    while True:
+        await asyncio.sleep(LAST_USE_SECONDS)
+        await _flush_last_use(app)
+
+
+async def _flush_last_use(app: PartnerApp) -> None:
+    try:
+        await app.authenticator.flush_last_use()
+    except Exception as error:
+        log.warning("last use of keys not noted", problem=telemetry.problem_of(error))
+
+
+async def _sample_forever(app: PartnerApp) -> None:
+    while True:
+        app.health.sample()
+        await asyncio.sleep(metrics.SAMPLE_SECONDS)
+
+
+def _sample(runtime: Runtime, server: uvicorn.Server) -> None:
+    metrics.sample_process("api")
+    metrics.sample_pool(*runtime.database.use)
+    metrics.CLASS_QUEUE.set(runtime.turnstile.waiting)
+    metrics.HTTP_CONNECTIONS.set(len(server.server_state.connections))
+
+
+async def _tell_when_ready(server: uvicorn.Server, app: PartnerApp, descriptor: int | None) -> None:
+    """Notify the supervisor, which waits for this before it prints the address."""
+    if descriptor is None:
+        return
+    while not server.started or await app.health.problem() is not None:  # noqa: ASYNC110  uvicorn has a flag
+        await asyncio.sleep(LOOK_SECONDS)
+    os.write(descriptor, b"!")
+    os.close(descriptor)
+
+
+if __name__ == "__main__":
+    main()

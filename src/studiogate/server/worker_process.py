@@ -1,0 +1,120 @@
+"""The background worker process."""
+
+import argparse
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+import uvloop
+
+from studiogate import settings as configuration
+from studiogate import telemetry
+from studiogate.api.health import Health
+from studiogate.flows.forms import mail_texts
+from studiogate.runtime import Runtime
+from studiogate.server import privileges, quick_start
+from studiogate.server.admin_app import AdminApp
+from studiogate.server.http_config import QuietServer, server_config
+from studiogate.server.stop_signals import StopSignals
+from studiogate.settings import Settings
+from studiogate.telemetry import metrics
+from studiogate.worker.event_numbering import number_forever
+from studiogate.worker.housekeeping import sweep_forever
+from studiogate.worker.mail import mail_forever
+from studiogate.worker.queue_metrics import measure_forever
+from studiogate.worker.webhooks import Deliverer
+
+log = structlog.get_logger()
+
+
+class JobEndedError(Exception):
+    """A job of the worker ended by itself; the log says why. The process exits, so that it is restarted."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="studiogate.server.worker_process")
+    parser.add_argument("--lifeline", type=int, required=True)
+    parser.add_argument("--admin", type=int)
+    privileges.add_option(parser)
+    options = parser.parse_args()
+    signals = StopSignals().install()
+    settings = privileges.enter_data_folder(configuration.load(), options.account)
+    mail_texts.warm()
+    # The account may not be able to read what these load on first use.
+    metrics.studiogate_version()
+    server_config(_no_application).load()
+    privileges.drop(options.account, "studiogate.worker")
+    quick_start.all_is_imported()
+    telemetry.configure_logging(settings.log_format)
+    telemetry.take_over_failures()
+    admin = None if options.admin is None else socket.socket(fileno=options.admin)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(work(settings, signals, admin, options.lifeline))
+
+
+async def _no_application(_scope: object, _receive: object, _send: object) -> None:
+    """Do nothing; a placeholder for a configuration that is only loaded."""
+
+
+async def work(settings: Settings, signals: StopSignals, admin: socket.socket | None, lifeline: int) -> None:
+    """Run the jobs until SIGTERM or SIGINT, or until the supervisor at the other end of the lifeline is gone."""
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(telemetry.tell_loop_failure)
+    stop = asyncio.Event()
+    loop.add_reader(signals, stop.set)
+    os.set_blocking(lifeline, False)
+    loop.add_reader(lifeline, stop.set)
+    runtime = Runtime.open(settings)
+    health = Health(runtime.database, lambda: metrics.sample_process("worker"))
+    async with _health_on(admin, health, settings.public_url):
+        try:
+            await _run_jobs(runtime, health, stop)
+        finally:
+            loop.remove_reader(signals)
+            await runtime.close()
+
+
+@asynccontextmanager
+async def _health_on(admin: socket.socket | None, health: Health, public_url: str | None) -> AsyncIterator[None]:
+    """Serve health and metrics on the admin port, if there is one, while the block runs."""
+    if admin is None:
+        yield
+        return
+    server = QuietServer(server_config(AdminApp(health, public_url), public_url))
+    serving = asyncio.create_task(server.serve(sockets=[admin]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+
+
+async def _run_jobs(runtime: Runtime, health: Health, stop: asyncio.Event) -> None:
+    jobs = {
+        "sweep": sweep_forever(runtime),
+        "number": number_forever(runtime),
+        "deliver": Deliverer(runtime).run(),
+        "measure": measure_forever(runtime, health.sample),
+    }
+    if runtime.settings.smtp_url is not None:
+        jobs["mail"] = mail_forever(runtime)
+    running = [asyncio.create_task(job, name=name) for name, job in jobs.items()]
+    asked = asyncio.create_task(stop.wait())
+    done, _ = await asyncio.wait([asked, *running], return_when=asyncio.FIRST_COMPLETED)
+    health.draining = True
+    ended = [task for task in done if task is not asked]
+    for task in ended:
+        problem = task.exception()
+        log.error("worker job ended", job=task.get_name(), exc_info=problem)
+    for task in (asked, *running):
+        task.cancel()
+    await asyncio.gather(asked, *running, return_exceptions=True)
+    if ended:
+        raise JobEndedError(", ".join(task.get_name() for task in ended))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Record a promotion or a fee. Each statement writes everything: booking, counters, credit, ledger.
+
+The class row and the members' rows are locked, so counters can be incremented and positions can be counted.
+"""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import (
+    BookingFacts,
+    Cancellation,
+    Promote,
+)
+from studiogate.storage.bookings.facts import LiveEntry
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
+
+# $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id, $9 true if the member was
+# promoted, false if they took the seat by their own request.
+PROMOTE = """
+    with moved as (
+        update bookings set status = 'confirmed', class_spot_id = $5, membership_id = $6, credits_taken = $7,
+                            promoted_at = case when $9::boolean then $4::timestamptz end
+        where studio_id = $1 and id = $2 and status = 'waitlisted'
+        returning id
+    ), converted as (
+        update waitlist_entries set status = 'converted', position = null, promoted_at = $4, skip_reason = null
+        where studio_id = $1 and booking_id = $2 and status in ('waiting', 'offered')
+    ), counted as (
+        update classes set booked_count = booked_count + 1, waitlist_count = waitlist_count - 1
+        where studio_id = $1 and id = $3
+    ), paid as (
+        update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1
+        where studio_id = $1 and id = $6 and $7 = 1
+    )
+    insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
+    select $1, $8, $6, moved.id, -1, 'promoted' from moved where $7 = 1"""
+
+SKIP = """
+    update waitlist_entries set skip_reason = $3
+    where studio_id = $1 and id = $2 and skip_reason is distinct from $3"""
+
+# After an entry has ended: 1..n again, in the same order. The bookings show the position, so they have changed too.
+RENUMBER = """
+    with moved as (
+        update waitlist_entries w set position = n.position
+        from (select id, position as before, row_number() over (order by position) as position from waitlist_entries
+              where studio_id = $1 and class_id = $2 and status = 'waiting') n
+        where w.studio_id = $1 and w.id = n.id and w.position <> n.position
+        returning w.id, w.booking_id, w.position, n.before
+    ), touched as (
+        update bookings set updated_at = clock_timestamp()
+        where studio_id = $1 and id = any(array(select booking_id from moved)))
+    select id, position, before from moved"""
+
+FEE = """
+    insert into purchases (studio_id, id, member_id, product_key, product_type, quantity, amount_total, currency,
+                           status, location_id, booking_id, created_at, updated_at)
+    values ($1, $2, $3, 'late_cancel_fee', 'fee', 1, $4, $5, 'pending', $6, $7, $8, $8)"""
+
+
+class Renumbered(NamedTuple):
+    entry_id: UUID
+    position: int
+    position_before: int
+
+
+async def record_promotion(
+    connection: Connection, access: Access, class_id: UUID, booking_id: UUID, promote: Promote, now: datetime
+) -> None:
+    await _promote(connection, access, class_id, booking_id, (promote, now, True))
+
+
+async def record_conversion(
+    connection: Connection, access: Access, class_id: UUID, entry: LiveEntry, taken: Promote, now: datetime
+) -> None:
+    """Record the same for a member who took an open seat by their own request."""
+    await _promote(connection, access, class_id, entry.booking_id, (taken, now, False))
+
+
+async def _promote(
+    connection: Connection, access: Access, class_id: UUID, booking_id: UUID, taken: tuple[Promote, datetime, bool]
+) -> None:
+    seat, now, by_promotion = taken
+    place = (seat.class_spot_id, seat.membership_id, seat.credits_taken)
+    await connection.execute(PROMOTE, access.studio_id, booking_id, class_id, now, *place, new_id(), by_promotion)
+
+
+async def record_skip(connection: Connection, access: Access, entry_id: UUID, reason: str) -> None:
+    await connection.execute(SKIP, access.studio_id, entry_id, reason)
+
+
+async def renumber(connection: Connection, access: Access, class_id: UUID) -> list[Renumbered]:
+    """Close gaps in the positions; return the entries whose position changed, ordered by position."""
+    rows = await connection.fetch(RENUMBER, access.studio_id, class_id)
+    return sorted((Renumbered(*row) for row in rows), key=lambda each: each.position)
+
+
+async def record_fee(
+    connection: Connection, access: Access, booking: BookingFacts, cancellation: Cancellation, location_id: UUID | None
+) -> UUID | None:
+    """Insert the late fee, if there is one, as a pending purchase at the class's location; return its id."""
+    if cancellation.fee is None:
+        return None
+    purchase_id = new_id()
+    await connection.execute(
+        FEE,
+        access.studio_id,
+        purchase_id,
+        booking.member_id,
+        Decimal(cancellation.fee.amount),
+        cancellation.fee.currency,
+        location_id,
+        booking.id,
+        cancellation.cancelled_at,
+    )
+    return purchase_id

@@ -1,0 +1,111 @@
+"""Bookings and waitlist entries as partners read them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.refusals import Refusal
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
+from studiogate.storage.resources import BOOKING, WAITLIST_ENTRY
+
+BOOKING_STATUSES = ("waitlisted", "confirmed", "checked_in", "no_show", "cancelled")
+WAITLIST_STATUSES = ("waiting", "offered", "converted", "expired", "cancelled")
+
+
+NO_ENTRY = "(select null::integer as position) entry"
+
+
+def written_form(written: str, entry: str = NO_ENTRY) -> str:
+    """Return the part of a statement that selects the id, location and wire form (``object``) of the booking which the
+    statement writes. ``written`` names the part with its row, ``entry`` the one with its waitlist position."""
+    return f"""
+        select b.id, b.location_id, row_to_json(w) as object
+        from {written} b, {entry} cross join lateral (select {BOOKING.columns}) w"""
+
+
+class BookingFilters(NamedTuple):
+    class_id: str | None = None
+    member_id: str | None = None
+    status: str | None = None
+    updated_after: datetime | None = None
+
+
+async def list_bookings(
+    connection: Connection, access: Access, page: PageRequest, wanted: BookingFilters
+) -> Page | Refusal:
+    return await _list(connection, access, page, wanted, BOOKING, BOOKING_STATUSES)
+
+
+async def list_waitlist(
+    connection: Connection, access: Access, page: PageRequest, wanted: BookingFilters
+) -> Page | Refusal:
+    return await _list(connection, access, page, wanted, WAITLIST_ENTRY, WAITLIST_STATUSES)
+
+
+FILTERED_BY = ("class_id", "member_id", "status")
+
+
+async def _list(
+    connection: Connection,
+    access: Access,
+    page: PageRequest,
+    wanted: BookingFilters,
+    resource: Resource,
+    statuses: Sequence[str],
+) -> Page | Refusal:
+    asked = [column for column in FILTERED_BY if getattr(wanted, column) is not None]
+    filters = [Filter(f"{resource.alias}.{column} = {{}}", getattr(wanted, column)) for column in asked]
+    one_of: list[OneOf] = []
+    if access.restricted and not filters:
+        # The location index continues with the status, so that a status filter is cheap too: read every status.
+        one_of = [OneOf("location_id", access.location_ids or ()), OneOf("status", statuses, "text")]
+    return await read_page(
+        connection, access, resource, page, filters=filters, one_of=one_of, updated_after=wanted.updated_after
+    )
+
+
+async def read_booking(connection: Connection, access: Access, booking_id: str) -> str | None:
+    return await read_one(connection, access, BOOKING, booking_id)
+
+
+async def read_waitlist_entry(connection: Connection, access: Access, waitlist_id: str) -> str | None:
+    return await read_one(connection, access, WAITLIST_ENTRY, waitlist_id)
+
+
+CANCELLATION = """
+    select k.receipt::text from booking_cancellations k
+    join bookings b on b.studio_id = k.studio_id and b.id = k.booking_id
+    where k.studio_id = $1 and k.booking_id = $2 and ($3::uuid[] is null or b.location_id = any($3))"""
+
+CLASS_IS_VISIBLE = """
+    select exists (select from classes c where c.studio_id = $1 and c.id = $2
+                   and ($3::uuid[] is null or c.location_id = any($3)))"""
+
+CLASS_OF_BOOKING = """
+    select b.class_id from bookings b where b.studio_id = $1 and b.id = $2
+    and ($3::uuid[] is null or b.location_id = any($3))"""
+
+
+async def read_cancellation(connection: Connection, access: Access, booking_id: str) -> str | None:
+    """Return the receipt, exactly as it was issued."""
+    receipt: str | None = await connection.fetchval(CANCELLATION, access.studio_id, booking_id, access.location_ids)
+    return receipt
+
+
+async def class_is_visible(connection: Connection, access: Access, class_id: str) -> bool:
+    return bool(await connection.fetchval(CLASS_IS_VISIBLE, access.studio_id, class_id, access.location_ids))
+
+
+async def class_of_booking(connection: Connection, access: Access, booking_id: str) -> UUID | None:
+    class_id: UUID | None = await connection.fetchval(
+        CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids
+    )
+    return class_id
+
+
+async def booking_is_visible(connection: Connection, access: Access, booking_id: str) -> bool:
+    return await class_of_booking(connection, access, booking_id) is not None

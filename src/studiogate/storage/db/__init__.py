@@ -1,0 +1,1 @@
+"""Connections, queues, load shedding and migrations."""

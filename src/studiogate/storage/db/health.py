@@ -1,0 +1,41 @@
+"""Check whether the database can serve requests."""
+
+from studiogate.storage.db import migrate
+from studiogate.storage.db.pool import (
+    Connection,
+    Database,
+    DatabaseUnavailableError,
+    OverloadedError,
+    PoolerError,
+    ReadOnlyDatabaseError,
+)
+
+READ_ONLY = "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean"
+
+
+async def is_read_only(connection: Connection) -> bool:
+    """Return whether the server accepts no writes: it is a standby, or was set read-only."""
+    answer: bool = await connection.fetchval(READ_ONLY)
+    return answer
+
+
+async def is_standby(connection: Connection) -> bool:
+    answer: bool = await connection.fetchval("select pg_is_in_recovery()")
+    return answer
+
+
+async def problem(database: Database) -> str | None:
+    """Return in a few words what keeps the database from serving, or None."""
+    try:
+        async with database.connection() as connection:
+            if await is_read_only(connection):
+                return "database read-only"
+            return "migrations pending" if await migrate.pending(connection) else None
+    except ReadOnlyDatabaseError:
+        return "database read-only"
+    except PoolerError:
+        return "connection pooler not configured"
+    except (DatabaseUnavailableError, OverloadedError):
+        return "database unavailable"
+    except migrate.MigrationError:
+        return "migrations differ"

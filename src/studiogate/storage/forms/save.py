@@ -1,0 +1,112 @@
+"""Write forms; each version of the fields is kept."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from studiogate.domain.access import Access
+from studiogate.domain.json_values import json_text
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection, TransactionConflictError
+from studiogate.storage.resources import MANAGED_FORM
+
+WIRE = f"select row_to_json(w)::text from (select {MANAGED_FORM.columns} from saved f) w"
+
+INSERT = f"""
+    with saved as (
+        insert into forms (studio_id, id, title, slug, description, fields, settings, status, completed_version)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, 1)
+        on conflict (studio_id, slug) do nothing returning *
+    ), kept as (
+        insert into form_versions (studio_id, form_id, version, fields)
+        select studio_id, id, version, fields from saved
+    )
+    {WIRE}"""
+
+LOCK = """
+    select title, slug, description, fields, settings, status, version from forms
+    where studio_id = $1 and id = $2 for no key update"""
+
+UPDATE = f"""
+    with saved as (
+        update forms set title = $3, slug = $4, description = $5, fields = $6, settings = $7, status = $8,
+                         version = $9, completed_version = $9
+        where studio_id = $1 and id = $2 returning *
+    )
+    {WIRE}"""
+
+KEEP_VERSION = """
+    insert into form_versions (studio_id, form_id, version, fields)
+    select studio_id, id, version, fields from forms where studio_id = $1 and id = $2"""
+
+HAS_SUBMISSIONS = "select exists (select from form_submissions where studio_id = $1 and form_id = $2)"
+
+TAKEN = """
+    select slug from forms
+    where studio_id = $1 and (slug = $2 or slug ~ ('^' || $2 || '-[0-9]+$')) and id is distinct from $3"""
+
+
+@dataclass(frozen=True, slots=True)
+class FormContent:
+    """All writable attributes of a form, complete and canonical."""
+
+    title: str
+    slug: str
+    description: str | None
+    fields: list[Any]
+    settings: Mapping[str, Any]
+    status: str
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        fields, settings = json_text(self.fields), json_text(dict(self.settings))
+        return self.title, self.slug, self.description, fields, settings, self.status
+
+
+class StoredForm(NamedTuple):
+    content: FormContent
+    version: int
+
+
+async def insert_form(connection: Connection, access: Access, content: FormContent) -> str | None:
+    """Insert a form; return it in wire form, or None if its slug is taken."""
+    wire: str | None = await connection.fetchval(INSERT, access.studio_id, new_id(), *content.columns)
+    return wire
+
+
+async def lock_form(connection: Connection, access: Access, form_id: str) -> StoredForm | None:
+    row = await connection.fetchrow(LOCK, access.studio_id, form_id)
+    if row is None:
+        return None
+    fields, settings = json.loads(row["fields"]), json.loads(row["settings"])
+    content = FormContent(row["title"], row["slug"], row["description"], fields, settings, row["status"])
+    return StoredForm(content, row["version"])
+
+
+async def has_submissions(connection: Connection, access: Access, form_id: str) -> bool:
+    return bool(await connection.fetchval(HAS_SUBMISSIONS, access.studio_id, form_id))
+
+
+async def update_form(connection: Connection, access: Access, form_id: str, content: FormContent, version: int) -> str:
+    """Write all of a form and return it in wire form. If another form takes the slug at the same time, raise
+    TransactionConflictError, so that the transaction is retried."""
+    try:
+        wire: str = await connection.fetchval(UPDATE, access.studio_id, form_id, *content.columns, version)
+    except asyncpg.UniqueViolationError as error:
+        raise TransactionConflictError(str(error)) from error
+    return wire
+
+
+async def keep_version(connection: Connection, access: Access, form_id: str) -> None:
+    """Store the fields of the form's current version for its submissions."""
+    await connection.execute(KEEP_VERSION, access.studio_id, form_id)
+
+
+async def taken_slugs(connection: Connection, access: Access, slug: str, except_form: str | UUID | None) -> set[str]:
+    """Return which of this slug and its numbered variants other forms of the studio use."""
+    rows = await connection.fetch(TAKEN, access.studio_id, slug, except_form)
+    return {row["slug"] for row in rows}

@@ -1,0 +1,157 @@
+"""Memberships whose state changes with time or a payment, and the records of their renewals.
+
+The members' rows are locked, so no other transaction changes their credits meanwhile.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import MembershipStatus
+from studiogate.domain.memberships import Interval, MembershipState, RecurringPrice, Renewal
+from studiogate.storage.db.ids import new_id, read_id
+from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.housekeeping import DUE
+
+STATE = ", ".join(f"s.{column}" for column in MembershipState._fields)
+
+# The prices at which a membership may renew: its own, and the recurring ones of its product.
+DUE_MEMBERSHIPS = f"""
+    select s.id, s.member_id, s.product_id, s.price_id, {STATE}, studio.timezone, clock_timestamp() as now,
+           (select coalesce(json_agg(p), '[]') from prices p
+            where p.studio_id = $1 and p.product_id = s.product_id and p.price_type = 'recurring')::text as prices
+    from (select * from memberships where studio_id = $1 and member_id = any($2) and {DUE}) s
+    join studios studio on studio.studio_id = $1"""
+
+MEMBERSHIP = f"select s.id, {STATE} from memberships s where s.studio_id = $1 and s.id = $2"
+
+CHANGED = tuple(each for each in MembershipState._fields if each not in ("auto_renew", "started_at", "cancel_at"))
+WRITE_STATE = f"""
+    update memberships set {", ".join(f"{column} = ${number}" for number, column in enumerate(CHANGED, 3))}
+    where studio_id = $1 and id = $2"""
+
+KEEP_PRICE = "update memberships set price_id = $3 where studio_id = $1 and id = $2 and price_id is distinct from $3"
+
+# $1 studio, $2 purchase, $3 membership, $4 and $5 the period, $6 the price. A period is purchased once: if staff have
+# moved the end of a membership back to a time from which it was renewed before, no purchase is made.
+RENEW = """
+    with bought as (
+        insert into purchases (studio_id, id, member_id, product_id, product_key, product_type, quantity, amount_total,
+                               currency, status)
+        select $1, $2, s.member_id, s.product_id, product.key, product.product_type, 1, price.amount, price.currency,
+               'pending'
+        from memberships s
+        join products product on product.studio_id = $1 and product.id = s.product_id
+        join prices price on price.studio_id = $1 and price.id = $6
+        where s.studio_id = $1 and s.id = $3 and not exists (
+            select from renewals r where r.studio_id = $1 and r.membership_id = $3 and r.period_start = $4)
+        returning id)
+    insert into renewals (studio_id, membership_id, period_start, period_end, purchase_id)
+    select $1, $3, $4, $5, bought.id from bought
+    returning purchase_id"""
+
+RESET_CREDITS = """
+    insert into credit_ledger (studio_id, id, membership_id, delta, reason) values ($1, $2, $3, $4, 'renewed')"""
+
+# The purchase with its renewal, and whether the payment of another renewal of the membership has failed.
+PURCHASE = """
+    select u.member_id, u.status, r.membership_id, exists (
+               select from renewals other
+               join purchases unpaid on unpaid.studio_id = $1 and unpaid.id = other.purchase_id
+               where other.studio_id = $1 and other.membership_id = r.membership_id and other.purchase_id <> u.id
+                 and unpaid.status = 'failed') as others_failed
+    from purchases u left join renewals r on r.studio_id = $1 and r.purchase_id = u.id
+    where u.studio_id = $1 and u.id = $2"""
+
+
+class DueMembership(NamedTuple):
+    id: UUID
+    price_id: UUID | None
+    prices: tuple[RecurringPrice, ...]
+    state: MembershipState
+    timezone: ZoneInfo
+    now: datetime
+
+
+class PurchaseToMark(NamedTuple):
+    """``membership_id`` is the membership that the purchase renews, if it renews one."""
+
+    member_id: UUID
+    status: str | None
+    membership_id: UUID | None
+    others_failed: bool
+
+
+async def due_memberships(connection: Connection, access: Access, members: Sequence[UUID]) -> list[DueMembership]:
+    rows = await connection.fetch(DUE_MEMBERSHIPS, access.studio_id, members)
+    return [_due(row) for row in rows]
+
+
+async def read_state(connection: Connection, access: Access, membership_id: UUID) -> MembershipState:
+    (row,) = await connection.fetch(MEMBERSHIP, access.studio_id, membership_id)
+    return _state(row)
+
+
+async def write_state(connection: Connection, access: Access, membership_id: UUID, state: MembershipState) -> None:
+    values = [getattr(state, column) for column in CHANGED]
+    await connection.execute(WRITE_STATE, access.studio_id, membership_id, *values)
+
+
+async def record_renewals(
+    connection: Connection, access: Access, membership_id: UUID, price_id: UUID, renewals: Sequence[Renewal]
+) -> list[UUID]:
+    """Insert the purchases and ledger entries of new periods; return the ids of the purchases."""
+    await connection.execute(KEEP_PRICE, access.studio_id, membership_id, price_id)
+    purchases = []
+    for renewal in renewals:
+        purchase_id, period = new_id(), (renewal.period_start, renewal.period_end)
+        bought = await connection.fetchval(RENEW, access.studio_id, purchase_id, membership_id, *period, price_id)
+        if bought is None:
+            continue
+        if renewal.credits_change is not None:
+            await connection.execute(RESET_CREDITS, access.studio_id, new_id(), membership_id, renewal.credits_change)
+        purchases.append(purchase_id)
+    return purchases
+
+
+async def lock_member_of_purchase(connection: Connection, access: Access, purchase_id: UUID) -> bool:
+    """Lock the purchase's member, which never changes; return False if there is no such purchase."""
+    locked = await connection.fetchval(
+        """
+        select m.id from members m where m.studio_id = $1 and m.id = (
+            select u.member_id from purchases u where u.studio_id = $1 and u.id = $2)
+        for no key update""",
+        access.studio_id,
+        purchase_id,
+    )
+    return locked is not None
+
+
+async def find_purchase(connection: Connection, access: Access, purchase_id: UUID) -> PurchaseToMark:
+    (row,) = await connection.fetch(PURCHASE, access.studio_id, purchase_id)
+    return PurchaseToMark(*row)
+
+
+async def set_purchase_status(connection: Connection, access: Access, purchase_id: UUID, status: str) -> None:
+    await connection.execute(
+        "update purchases set status = $3 where studio_id = $1 and id = $2", access.studio_id, purchase_id, status
+    )
+
+
+def _due(row: Record) -> DueMembership:
+    prices = tuple(_price(each) for each in json.loads(row["prices"]))
+    return DueMembership(row["id"], row["price_id"], prices, _state(row), ZoneInfo(row["timezone"]), row["now"])
+
+
+def _price(row: dict[str, Any]) -> RecurringPrice:
+    created = datetime.fromisoformat(row["created_at"])
+    return RecurringPrice(read_id(row["id"]), Interval(row["interval"]), row["default"], row["active"], created)
+
+
+def _state(row: Record) -> MembershipState:
+    values = {column: row[column] for column in MembershipState._fields}
+    return MembershipState(**{**values, "status": MembershipStatus(row["status"])})

@@ -1,0 +1,149 @@
+"""The resources that events carry: for each, its table and its wire columns as one SQL constant."""
+
+from studiogate.storage.form_columns import FIELDS, SETTINGS, SHARED_SETTINGS
+from studiogate.storage.paging import Resource
+
+BOOKING = Resource(
+    table="bookings",
+    alias="b",
+    columns="""
+        b.id, 'booking' as object, b.class_id, b.member_id, b.status, b.booking_source, b.class_spot_id,
+        entry.position as waitlist_position, b.created_at, b.updated_at""",
+    joins="""
+        left join waitlist_entries entry
+            on b.status = 'waitlisted' and entry.studio_id = b.studio_id and entry.booking_id = b.id""",
+    permitted="b.location_id = any({})",
+    located_by="location_id",
+)
+
+WAITLIST_ENTRY = Resource(
+    table="waitlist_entries",
+    alias="entry",
+    columns="""
+        entry.id, 'waitlist' as object, entry.class_id, entry.member_id, entry.position, entry.status,
+        entry.status = 'converted' as converted_to_booking, entry.booking_id, entry.created_at as joined_at,
+        entry.promoted_at, entry.skip_reason, entry.updated_at""",
+    permitted="entry.location_id = any({})",
+    located_by="location_id",
+)
+
+
+def policy_minutes(member: str, default: str) -> str:
+    """Return SQL for a policy member of class ``c``: the class overrides its type, the type the location, the location
+    the studio.
+
+    ``->`` distinguishes an override of null from an absent one; ``#>>`` then converts it to SQL's null.
+    """
+    levels = ", ".join(f"{level}.policy->'{member}'" for level in ("c", "class_type", "location", "studio"))
+    return f"make_interval(mins => (coalesce({levels}, '{default}') #>> '{{}}')::integer)"
+
+
+# With time, a scheduled class becomes one in progress and then a completed one.
+CLASS_STATUS = """
+    case when c.status = 'cancelled' then 'cancelled' when now() < c.start_time then 'scheduled'
+         when now() < c.end_time then 'in_progress' else 'completed' end"""
+
+# The status, which readers see, changes with time, without a write to the row.
+CLASS_UPDATED_AT = """
+    greatest(c.updated_at, case when c.status = 'cancelled' or now() < c.start_time then null
+                                when now() < c.end_time then c.start_time else c.end_time end)"""
+
+CLASS_COLUMNS = f"""
+    c.id, 'class' as object, c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id,
+    c.start_time, c.end_time, c.capacity, c.booked_count, greatest(c.capacity - c.booked_count, 0) as available_count,
+    c.waitlist_count, c.allow_waitlist, c.spot_selection_mode, {CLASS_STATUS} as status, c.visible,
+    c.start_time - {policy_minutes("booking_opens_minutes_before", "null")} as booking_opens_at,
+    c.start_time - {policy_minutes("booking_closes_minutes_before", "0")} as booking_closes_at,
+    c.start_time - {policy_minutes("cancellation_window_minutes", "720")} as cancellation_cutoff_at,
+    c.start_time - {policy_minutes("promotion_cutoff_minutes", "60")} as promotion_cutoff_at,
+    {CLASS_UPDATED_AT} as updated_at"""
+
+# $1 and not c.studio_id: otherwise a page of classes is joined by hashing every studio's locations and types.
+CLASS_JOINS = """
+    join studios studio on studio.studio_id = $1
+    left join locations location on location.studio_id = $1 and location.id = c.location_id
+    left join class_types class_type on class_type.studio_id = $1 and class_type.id = c.class_type_id"""
+
+CLASS = Resource(
+    table="classes",
+    alias="c",
+    columns=CLASS_COLUMNS,
+    joins=CLASS_JOINS,
+    order="start_time",
+    descending=False,
+    permitted="c.location_id = any({})",
+    located_by="location_id",
+    updated_at=CLASS_UPDATED_AT,
+)
+
+
+_BEFORE = f"f.id, 'form' as object, f.title, f.slug, f.description, {FIELDS}"
+_BEHIND = "f.status, f.version"
+# Events contain this one, because a key without forms:write may read them.
+FORM = Resource(table="forms", alias="f", columns=f"{_BEFORE}, {SHARED_SETTINGS}, {_BEHIND}")
+MANAGED_FORM = Resource(table="forms", alias="f", columns=f"{_BEFORE}, {SETTINGS}, {_BEHIND}")
+
+SUBMISSION = Resource(
+    table="form_submissions",
+    alias="n",
+    columns="""
+        n.id, 'form_submission' as object, n.form_id, n.form_version, n.submitter_name, n.submitter_email, n.data,
+        n.status, n.verified, n.member_id, n.lead_id, n.created_at, n.updated_at""",
+)
+
+
+# Staff notes are never returned.
+LEAD = Resource(
+    table="leads",
+    alias="e",
+    columns="""
+        e.id, 'lead' as object, e.email, e.first_name, e.last_name, e.phone, e.source, e.status, e.lifecycle_stage,
+        e.metadata, e.created_at, e.updated_at""",
+)
+
+
+# Private staff notes are not part of a profile.
+MEMBER = Resource(
+    table="members",
+    alias="m",
+    columns="""
+        m.id, 'member' as object, m.name, m.first_name, m.last_name, m.email, m.phone, m.role,
+        m.membership_type, m.membership_start_date, m.membership_end_date, m.created_at, m.updated_at""",
+)
+
+MEMBERSHIP = Resource(
+    table="memberships",
+    alias="s",
+    columns="""
+        s.id, 'membership' as object, s.member_id, s.product_id, s.status, s.auto_renew, s.state_version, s.started_at,
+        s.current_period_start, s.current_period_end, s.paused_at, s.pause_starts_at, s.pause_ends_at, s.pause_reason,
+        s.cancel_at_period_end, s.cancel_at, s.cancelled_at, s.cancellation_reason, s.ended_at, s.credits_granted,
+        s.credits_remaining, s.updated_at""",
+)
+
+
+PURCHASE = Resource(
+    table="purchases",
+    alias="u",
+    columns="""
+        u.id, 'purchase' as object, u.member_id, u.product_id, u.product_key, u.product_type, u.quantity,
+        u.amount_total::text as amount_total, u.currency, u.refunded_amount::text as refunded_amount, u.status,
+        u.created_at, u.updated_at""",
+    permitted="u.location_id = any({})",
+    located_by="location_id",
+)
+
+
+ENDPOINT = Resource(
+    table="""(
+        select e.*, owner.scopes as owner_scopes, owner.location_ids as owner_locations from webhook_endpoints e
+        join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
+        where e.deleted_at is null)""",
+    alias="e",
+    columns="""
+        e.id, 'webhook_endpoint' as object, e.url, e.event_types, e.description, e.enabled, e.disabled_reason,
+        e.disabled_at, e.failing_since,
+        case when e.previous_secret_until > now() then e.previous_secret_until end as previous_secret_expires_at,
+        e.created_at, e.updated_at""",
+    permitted="e.owner_locations <@ {}",
+)

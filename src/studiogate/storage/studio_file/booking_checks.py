@@ -1,0 +1,138 @@
+"""Classes and bookings as they would be after the import: nothing oversold, nothing held twice.
+
+``final_classes`` and ``final_bookings`` contain the classes that the file changes, with all of their bookings; those of
+the file replace the stored ones. ``n`` and ``place`` are null for rows that are not in the file.
+"""
+
+from studiogate.domain.access import Access
+from studiogate.storage.db.pool import Connection
+
+PREPARE = """
+    create temp table final_classes (n integer, place text, id uuid, capacity integer, status text, room_id uuid)
+        on commit drop;
+    create temp table final_bookings (n integer, place text, id uuid, class_id uuid, member_id uuid, status text,
+        class_spot_id uuid) on commit drop"""
+
+FINAL_CLASSES = """
+    insert into final_classes
+    select s.n, s.place, f.id, coalesce(c.capacity, k.capacity), coalesce(c.status, k.status),
+           case when c.id is null then k.room_id else c.room_id end
+    from (select id from change_classes union select class_id from change_bookings) f(id)
+    left join stage_classes s on s.id = f.id
+    left join change_classes c on c.id = f.id
+    left join classes k on k.studio_id = $1 and k.id = f.id
+    where c.id is not null or k.id is not null"""
+
+FINAL_BOOKINGS = """
+    insert into final_bookings
+    select c.n, c.place, c.id, c.class_id, c.member_id, c.status, c.class_spot_id from change_bookings c
+    union all
+    select null, null, b.id, b.class_id, b.member_id, b.status, b.class_spot_id from bookings b
+    where b.studio_id = $1 and b.class_id in (select id from final_classes)
+        and not exists (select from change_bookings c where c.id = b.id)"""
+
+OVERBOOKED = """
+    select coalesce(k.n, b.n), coalesce(k.place || '.capacity', b.place || '.class_id'),
+           format('is overbooked: %s seats are taken and it has %s', b.seats, k.capacity)
+    from final_classes k join (
+        select class_id, count(*) as seats, min(n) as n, (array_agg(place order by n))[1] as place
+        from final_bookings where status in ('confirmed', 'checked_in', 'no_show') group by class_id
+    ) b on b.class_id = k.id
+    where b.seats > k.capacity"""
+
+
+def _held_twice(what: str, message: str) -> str:
+    """Return the check for a value that two bookings hold. Stored bookings come first, so that the fault is reported
+    for the file's row."""
+    return f"""
+        select n, place || '.{what}', '{message}: ' || coalesce(first_place, 'booking ' || first_id)
+        from (select n, place, first_value(place) over w as first_place, first_value(id) over w as first_id,
+                     row_number() over w as number
+              from final_bookings where status <> 'cancelled' and {what} is not null
+              window w as (partition by class_id, {what} order by n nulls first, id)) d
+        where number > 1 and place is not null"""
+
+
+SPOT_ELSEWHERE = """
+    select coalesce(b.n, k.n), coalesce(b.place || '.class_spot_id', k.place || '.room_id'),
+           case when b.place is null then format('booking %s holds a spot of another room', b.id)
+                else 'is no spot of the class''s room' end
+    from final_bookings b join final_classes k on k.id = b.class_id
+    left join stage_room_spots s on s.id = b.class_spot_id
+    left join room_spots p on p.studio_id = $1 and p.id = b.class_spot_id
+    where b.status <> 'cancelled' and (s.id is not null or p.id is not null)
+        and coalesce(s.room_id, p.room_id) is distinct from k.room_id
+        and (b.place is not null or k.place is not null)"""
+
+SPOT_MOVED = """
+    select c.n, c.place || '.id', 'is held by bookings and cannot move to another room'
+    from change_room_spots c join room_spots p on p.studio_id = $1 and p.id = c.id
+    where p.room_id <> c.room_id and exists (
+        select from bookings b where b.studio_id = $1 and b.class_spot_id = c.id and b.status <> 'cancelled')"""
+
+LIVE_IN_CANCELLED = """
+    select b.n, b.place || '.status', 'must be cancelled: its class is'
+    from final_bookings b join final_classes k on k.id = b.class_id
+    where k.status = 'cancelled' and b.status <> 'cancelled' and b.place is not null"""
+
+CLASS_CANCELLED = """
+    select c.n, c.place || '.status', case c.status
+        when 'cancelled' then format('a class is cancelled by `studiogate class cancel %s` only', c.id)
+        else 'the class was cancelled and stays so: give it a new id' end
+    from change_classes c join classes k on k.studio_id = $1 and k.id = c.id where c.status <> k.status"""
+
+BOOKING_MOVED = """
+    select c.n, c.place || m.member, 'cannot change: cancel the booking and give a new one with a new id'
+    from change_bookings c join bookings b on b.studio_id = $1 and b.id = c.id
+    cross join lateral (values ('.class_id', c.class_id <> b.class_id), ('.member_id', c.member_id <> b.member_id))
+        m(member, moved)
+    where m.moved"""
+
+BOOKING_STATUS = """
+    select c.n, c.place || '.status', case
+        when b.status = 'cancelled' then 'the booking was cancelled, which is final: leave it out, or give a new id'
+        when c.status = 'waitlisted' then format('the booking is %s and cannot go back to the waitlist', b.status)
+        else 'the booking took a credit: cancel it through the interface, which settles the credit' end
+    from change_bookings c join bookings b on b.studio_id = $1 and b.id = c.id
+    where c.status <> b.status and (b.status = 'cancelled' or c.status = 'waitlisted'
+        or (c.status = 'cancelled' and b.credits_taken > 0))"""
+
+CREDIT_MOVED = """
+    select c.n, c.place || '.membership_id', 'cannot change: a credit of the membership was taken'
+    from change_bookings c join bookings b on b.studio_id = $1 and b.id = c.id
+    where b.credits_taken > 0 and c.membership_id is distinct from b.membership_id"""
+
+FOREIGN_MEMBERSHIP = """
+    select c.n, c.place || '.membership_id', 'is a membership of another member'
+    from change_bookings c
+    left join stage_memberships s on s.id = c.membership_id
+    left join memberships m on m.studio_id = $1 and m.id = c.membership_id
+    where coalesce(s.member_id, m.member_id) <> c.member_id"""
+
+MEMBERSHIP_MOVED = """
+    select c.n, c.place || '.member_id', 'cannot change: a membership stays with its member'
+    from change_memberships c join memberships m on m.studio_id = $1 and m.id = c.id
+    where m.member_id <> c.member_id"""
+
+SEATS = (
+    OVERBOOKED,
+    _held_twice("member_id", "the member has another live booking in the class"),
+    _held_twice("class_spot_id", "the spot is held already"),
+    SPOT_ELSEWHERE,
+    SPOT_MOVED,
+    LIVE_IN_CANCELLED,
+    CLASS_CANCELLED,
+    BOOKING_MOVED,
+    BOOKING_STATUS,
+    CREDIT_MOVED,
+    FOREIGN_MEMBERSHIP,
+    MEMBERSHIP_MOVED,
+)
+
+
+async def foresee(connection: Connection, access: Access) -> None:
+    """Fill the ``final_`` tables; the changes must have been found and the classes locked."""
+    await connection.execute(PREPARE)
+    await connection.execute(FINAL_CLASSES, access.studio_id)
+    await connection.execute(FINAL_BOOKINGS, access.studio_id)
+    await connection.execute("analyze final_classes; analyze final_bookings")

@@ -1,0 +1,22 @@
+"""The emails that an import gives to members and leads."""
+
+from studiogate.domain.access import Access
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.people import BUCKETS, EMAIL_LOCK
+
+EMAILS = "select email from change_members where email is not null union select email from change_leads"
+
+LOCK_EMAILS = f"""
+    select {EMAIL_LOCK.format("email")} from (
+        select distinct on (hashtext(email) & {BUCKETS - 1}) email from ({EMAILS}) given
+        order by hashtext(email) & {BUCKETS - 1}) ordered"""
+
+
+async def lock_emails(connection: Connection, access: Access) -> None:
+    """Lock the emails in a fixed order, so that two imports, or an import and a request, do not deadlock."""
+    await connection.execute(LOCK_EMAILS, str(access.studio_id))
+
+
+async def changed_emails(connection: Connection, _access: Access) -> list[str]:
+    """Return the emails of new and changed members and leads."""
+    return [row["email"] for row in await connection.fetch(f"{EMAILS} order by email")]

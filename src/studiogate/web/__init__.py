@@ -1,0 +1,1 @@
+"""What every HTTP front end shares: requests, responses, rate limits, bodies."""

@@ -1,0 +1,225 @@
+"""A request to the API: headers, query and body, parsed strictly and on demand."""
+
+import asyncio
+import codecs
+import json
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Protocol
+
+from studiogate import clock
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.web import urlencoded
+
+MAXIMUM_BODY = 1024 * 1024
+BODY_SECONDS = 10.0
+STREAM_SECONDS = 300.0
+STREAM_RATE = 4096  # minimum bytes per second of a streamed body, in addition to BODY_SECONDS at the start
+MAXIMUM_DEPTH = 32
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+# The name of our server's extension in an ASGI scope; any other server uses ASGI's messages.
+IN_ONE_PIECE = "studiogate.in_one_piece"
+
+
+class InOnePiece(Protocol):
+    """Receives and sends without ASGI's messages (docs/decisions/0010)."""
+
+    def received(self) -> bytes | None:
+        """Return the body if all of it has arrived. Can be called once."""
+
+    async def send(self, head: bytes, body: bytes) -> None:
+        """Send the response: its head, without the empty line, and its body."""
+
+
+class Request:
+    """One HTTP request. ``headers`` holds the last value of each name, in lower case."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.raw_path: bytes = scope.get("raw_path") or b""  # before percent-decoding
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self._query_string: bytes = scope["query_string"]
+        self._query: dict[str, str] | None = None
+        extensions: Mapping[str, Any] = scope.get("extensions") or {}
+        self.in_one_piece: InOnePiece | None = extensions.get(IN_ONE_PIECE)
+        self._client = scope.get("client")
+        self._receive = receive
+
+    @property
+    def address(self) -> str:
+        return self._client[0] if self._client else "unknown"
+
+    @property
+    def query(self) -> dict[str, str]:
+        if self._query is None:
+            self._query = self._parse_query() if self._query_string else {}
+        return self._query
+
+    def _parse_query(self) -> dict[str, str]:
+        if b"%" in self._query_string or b"+" in self._query_string:
+            return dict(urlencoded.pairs(self._query_string))
+        text = self._query_string.decode("utf-8", "replace")
+        return dict(part.partition("=")[::2] for part in text.split("&") if part)
+
+    async def json(self) -> Any | Refusal:
+        """Return the parsed body. Anything that is not strict JSON or that PostgreSQL cannot store is refused."""
+        if self.media_type != b"application/json":
+            return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
+        body = await self.body(MAXIMUM_BODY)
+        return body if isinstance(body, Refusal) else _strict_json(body)
+
+    @property
+    def takes_html(self) -> bool:
+        """Whether to send HTML: browsers accept HTML, API clients JSON; a client that names neither gets the page."""
+        accepted = self.headers.get(b"accept", b"").lower()
+        return b"text/html" in accepted or b"json" not in accepted
+
+    @property
+    def media_type(self) -> bytes:
+        return self.headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
+
+    async def stream(self, maximum: int, take: Callable[[bytes], None]) -> Refusal | None:
+        """Pass the body to ``take`` as it arrives, without buffering; it has a minimum rate and a total time limit."""
+        if self._declared > maximum:
+            return _too_large(maximum)
+        started, size, more = clock.monotonic(), 0, True
+        while more:
+            until = min(BODY_SECONDS + size / STREAM_RATE, STREAM_SECONDS)
+            try:
+                part = await asyncio.wait_for(self._part(size, maximum), min(BODY_SECONDS, _left(started, until)))
+            except TimeoutError:
+                return _timed_out("stalled, or was too slow")
+            if isinstance(part, Refusal):
+                return part
+            chunk, more = part
+            size += len(chunk)
+            take(chunk)
+        return None
+
+    @property
+    def _declared(self) -> int:
+        declared = self.headers.get(b"content-length", b"0").lstrip(b"0")
+        return int(declared[:18]) if declared.isdigit() else 0
+
+    async def body(self, maximum: int) -> bytes | Refusal:
+        declared = self.headers.get(b"content-length", b"0").lstrip(b"0")
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > maximum):
+            return _too_large(maximum)
+        received = None if self.in_one_piece is None else self.in_one_piece.received()
+        if received is not None:
+            return received if len(received) <= maximum else _too_large(maximum)
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await self._collect(maximum)
+        except TimeoutError:
+            return _timed_out(f"did not arrive within {BODY_SECONDS:.0f} s")
+
+    async def _collect(self, maximum: int) -> bytes | Refusal:
+        body, more = bytearray(), True
+        while more:
+            part = await self._part(len(body), maximum)
+            if isinstance(part, Refusal):
+                return part
+            chunk, more = part
+            body += chunk
+        return bytes(body)
+
+    async def _part(self, size: int, maximum: int) -> tuple[bytes, bool] | Refusal:
+        """Return the next part of a body of which ``size`` bytes have arrived, and whether there is more."""
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            return _CUT
+        chunk: bytes = message.get("body", b"")
+        return _too_large(maximum) if size + len(chunk) > maximum else (chunk, message.get("more_body", False))
+
+
+# The client no longer receives it, but the status in the log should be right.
+_CUT = Refusal(Code.INVALID_HTTP, {"problem": "The connection ended before the body."})
+
+
+def _too_large(maximum: int) -> Refusal:
+    return Refusal(Code.BODY_TOO_LARGE, {"maximum_bytes": maximum})
+
+
+def _timed_out(problem: str) -> Refusal:
+    return Refusal(Code.REQUEST_TIMEOUT, {"problem": f"the body {problem}"})
+
+
+def _left(started: float, seconds: float) -> float:
+    return max(0.0, started + seconds - clock.monotonic())
+
+
+def _strict_json(body: bytes) -> Any | Refusal:
+    try:
+        value = _DECODER.decode(body.decode("utf-8"))
+        if body.count(b"{") + body.count(b"[") > MAXIMUM_DEPTH:
+            _check_depth(value)
+        if _SUSPECT.search(body) and not _STORABLE.fullmatch(body):
+            raise _NotStrictError("text holds U+0000 or half a surrogate pair")
+    except UnicodeDecodeError:
+        return Refusal(Code.INVALID_JSON, {"problem": "the body is not UTF-8"})
+    except RecursionError:
+        return Refusal(Code.INVALID_JSON, {"problem": f"nested deeper than {MAXIMUM_DEPTH} levels"})
+    except json.JSONDecodeError as error:
+        if body.startswith(codecs.BOM_UTF8):
+            return Refusal(Code.INVALID_JSON, {"problem": "the body begins with a byte order mark"})
+        return Refusal(Code.INVALID_JSON, {"problem": error.msg, "line": error.lineno, "column": error.colno})
+    except _NotStrictError as error:
+        return Refusal(Code.INVALID_JSON, {"problem": str(error)})
+    except ValueError:
+        return Refusal(Code.INVALID_JSON, {"problem": "a number is too large"})
+    return value
+
+
+# Decoded JSON can contain U+0000 or half a surrogate pair only because of an escape. The body is searched rather than
+# the decoded values: one pass in C, however many values there are.
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+_STORABLE = re.compile(rb"(?:[^\\]++|\\[^u]|\\u(?!0000|[dD][89a-fA-F])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*+", re.DOTALL)
+_CONTAINERS = (dict, list)
+
+
+class _NotStrictError(ValueError):
+    """JSON that a lenient parser would accept; the text says what is wrong with it."""
+
+
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _NotStrictError("an object has the same member twice")
+    return members
+
+
+def _no_constant(name: str) -> None:
+    raise _NotStrictError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise _NotStrictError("a number is too large")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_members, parse_constant=_no_constant, parse_float=_finite)
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(MAXIMUM_DEPTH):
+        level = [
+            member
+            for each in level
+            for member in (each.values() if type(each) is dict else each)
+            if type(member) in _CONTAINERS
+        ]
+        if not level:
+            return
+    raise _NotStrictError(f"nested deeper than {MAXIMUM_DEPTH} levels")

@@ -1,0 +1,31 @@
+"""What an HTTP front end answers with."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+Header = tuple[bytes, bytes]
+
+
+class OpenFile(NamedTuple):
+    """A file that is streamed as the body."""
+
+    stream: BinaryIO
+    size: int
+
+
+class Answer(NamedTuple):
+    """A response, without the headers that every response has."""
+
+    status: int
+    body: bytes
+    headers: Sequence[Header] = ()
+    file: OpenFile | None = None
+
+
+def as_json(status: int, value: Any, *headers: Header) -> Answer:
+    return Answer(status, json.dumps(value).encode(), ((b"content-type", b"application/json"), *headers))
+
+
+def see_other(location: str) -> Answer:
+    return Answer(303, b"", ((b"location", location.encode("ascii")),))

@@ -1,0 +1,150 @@
+"""Deliver webhooks: lease what is due, send it, record the outcome. Nothing is sent inside a transaction.
+
+Any number of workers share the work: when a worker dies, its leases expire and the deliveries are due again. The
+number of concurrent attempts per endpoint is limited, so that one that never answers does not delay the others.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter
+from uuid import UUID
+
+import structlog
+
+from studiogate import clock, telemetry
+from studiogate.domain.access import system_access
+from studiogate.domain.webhooks.retry_schedule import Attempted, judge
+from studiogate.domain.webhooks.signing import SealError
+from studiogate.flows import deliveries
+from studiogate.flows.deliveries import Claimed, Settled
+from studiogate.flows.webhooks import purpose_of
+from studiogate.runtime import Runtime
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Database
+from studiogate.storage.notifications import Listener
+from studiogate.worker.webhook_sender import Sender
+
+PLACES_OF_AN_ENDPOINT = 12
+MOST_UNDER_WAY = 400
+POLL_SECONDS = 1.0
+SETTLE_SECONDS = 0.03
+CONNECTIONS = 4
+DRAIN_SECONDS = 16.0
+log = structlog.get_logger()
+
+
+class Deliverer:
+    def __init__(self, runtime: Runtime, sender: Sender | None = None) -> None:
+        self._runtime = runtime
+        dsn = str(runtime.settings.database_url)
+        # A lease or an outcome that is lost when PostgreSQL crashes costs one more delivery, so commits need not wait
+        # for the disk. A claim reads the index of due deliveries in its order; a planner without statistics (on a new
+        # database) would instead sort everything that is due, at every claim.
+        self._database = Database(dsn, CONNECTIONS, synchronous_commit="off", enable_sort="off")
+        self._sender = sender or Sender(runtime.resolver)
+        self._listener = Listener(dsn, self._look_at)
+        self._woken = asyncio.Event()
+        self._studios: set[UUID] = set()
+        self._under_way: Counter[UUID] = Counter()
+        self._attempts: set[asyncio.Task[None]] = set()
+        self._outcomes: dict[UUID, list[Settled]] = {}
+        self._settling: dict[UUID, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Run until cancelled; attempts in progress then get ``DRAIN_SECONDS`` to finish."""
+        self._listener.start()
+        poll = asyncio.create_task(self._poll_forever())
+        try:
+            while True:
+                await self._woken.wait()
+                self._woken.clear()
+                await self._round()
+        finally:
+            poll.cancel()
+            await self._listener.close()
+            await self._drain()
+
+    def _look_at(self, studio_id: UUID) -> None:
+        self._studios.add(studio_id)
+        self._woken.set()
+
+    async def _poll_forever(self) -> None:
+        while True:
+            try:
+                await self._poll()
+            except Exception as error:
+                log.warning("due deliveries not looked up", problem=telemetry.problem_of(error))
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _poll(self) -> None:
+        for studio_id in await deliveries.studios_with_due(self._database):
+            self._look_at(studio_id)
+        telemetry.OUTBOX_AGE.set((await deliveries.age(self._database)).total_seconds())
+
+    async def _round(self) -> None:
+        studios, self._studios = self._studios, set()
+        for studio_id in studios:
+            if len(self._attempts) >= MOST_UNDER_WAY:
+                return  # the poll finds the rest again, and every attempt that ends checks its studio
+            try:
+                await self._claim(studio_id)
+            except Exception as error:
+                log.warning("deliveries not claimed", problem=type(error).__name__)
+
+    async def _claim(self, studio_id: UUID) -> None:
+        claimed = await deliveries.claim(
+            self._database, system_access(studio_id), self._under_way, PLACES_OF_AN_ENDPOINT, new_id()
+        )
+        for each in claimed:
+            self._under_way[each.endpoint_id] += 1
+            task = asyncio.create_task(self._attempt(studio_id, each))
+            self._attempts.add(task)
+            task.add_done_callback(self._attempts.discard)
+
+    async def _attempt(self, studio_id: UUID, claimed: Claimed) -> None:
+        attempted = await self._send(studio_id, claimed)
+        telemetry.WEBHOOK_ATTEMPTS.labels(attempted.outcome).inc()
+        outcome = Settled(claimed, attempted, judge(attempted, claimed.attempts))
+        self._outcomes.setdefault(studio_id, []).append(outcome)
+        if studio_id not in self._settling:
+            self._settling[studio_id] = asyncio.create_task(self._settle(studio_id))
+
+    async def _send(self, studio_id: UUID, claimed: Claimed) -> Attempted:
+        access = system_access(studio_id)
+        sealed = [claimed.secret, *([claimed.previous_secret] if claimed.previous_secret else [])]
+        try:
+            purpose = purpose_of(access, claimed.endpoint_id)
+            whsecs = [self._runtime.sealer.open(each, purpose).decode() for each in sealed]
+        except SealError as error:
+            log.error("webhook not signed", endpoint_id=str(claimed.endpoint_id), problem=str(error))
+            return Attempted(clock.now(), 0, error="not_signed")
+        return await self._sender.send(claimed.url, whsecs, claimed.message_id, claimed.body, claimed.endpoint_id)
+
+    async def _settle(self, studio_id: UUID) -> None:
+        """Record the outcomes that arrive within ``SETTLE_SECONDS`` together."""
+        await asyncio.sleep(SETTLE_SECONDS)
+        del self._settling[studio_id]
+        outcomes = self._outcomes.pop(studio_id)
+        try:
+            disabled = await deliveries.settle(self._database, system_access(studio_id), outcomes)
+            for endpoint_id in disabled:
+                log.warning("webhook endpoint disabled", studio_id=str(studio_id), endpoint_id=str(endpoint_id))
+                telemetry.WEBHOOK_ENDPOINTS_DISABLED.inc()
+        except Exception as error:
+            # The leases expire and the deliveries are repeated: delivery is at least once.
+            log.error("deliveries not settled", count=len(outcomes), problem=type(error).__name__)
+        for outcome in outcomes:
+            self._under_way[outcome.claimed.endpoint_id] -= 1
+            if not self._under_way[outcome.claimed.endpoint_id]:
+                del self._under_way[outcome.claimed.endpoint_id]
+        self._look_at(studio_id)
+
+    async def _drain(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while self._attempts or self._settling:
+                    await asyncio.wait([*self._attempts, *self._settling.values()])
+        for task in (*self._attempts, *self._settling.values()):
+            task.cancel()
+        await self._sender.close()
+        await self._database.close()

@@ -1,0 +1,93 @@
+"""Local days, compared with a search in steps of 15 minutes, and overlaps."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studiogate.domain.bookings import instant_text, local_day_bounds, overlaps
+from tests.support.booking_facts import END, START, unhurried
+
+QUARTER = timedelta(minutes=15)
+# Zones whose clocks change at 02:00, at midnight in both directions, by half an hour, at odd offsets, or never.
+ZONES = ["America/New_York", "Europe/Berlin", "America/Havana", "Africa/Cairo", "Asia/Beirut", "America/Nuuk"]
+ZONES += ["Australia/Lord_Howe", "America/St_Johns", "Asia/Kathmandu", "Pacific/Chatham", "UTC"]
+
+
+def walked_day(moment: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """Return the bounds of the local day, found by stepping 15 minutes at a time until the local date changes."""
+    date = moment.astimezone(zone).date()
+    first = last = moment
+    while (first - QUARTER).astimezone(zone).date() == date:
+        first -= QUARTER
+    while last.astimezone(zone).date() == date:
+        last += QUARTER
+    return first, last
+
+
+@unhurried
+@given(
+    st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)),
+    st.sampled_from(ZONES),
+)
+def test_a_day_is_where_the_local_date_stays_the_same(moment, zone_name):
+    moment = moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0, tzinfo=UTC)
+    zone = ZoneInfo(zone_name)
+    assert local_day_bounds(moment, zone) == walked_day(moment, zone)
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    [
+        ("America/New_York", (2026, 3, 8), 23),
+        ("America/New_York", (2026, 11, 1), 25),
+        ("Europe/Berlin", (2026, 3, 29), 23),
+        ("Europe/Berlin", (2026, 10, 25), 25),
+        ("Africa/Cairo", (2026, 4, 24), 23),
+        ("Africa/Cairo", (2026, 10, 29), 25),
+        ("Australia/Lord_Howe", (2026, 4, 5), 24.5),
+        ("America/New_York", (2026, 7, 1), 24),
+    ],
+)
+def test_days_of_23_24_and_25_hours(zone, day, hours):
+    noon = datetime(*day, 12, tzinfo=ZoneInfo(zone))
+    first, following = local_day_bounds(noon, ZoneInfo(zone))
+    assert following - first == timedelta(hours=hours)
+    assert first <= noon.astimezone(UTC) < following
+    assert walked_day(noon.astimezone(UTC), ZoneInfo(zone)) == (first, following)
+
+
+def test_the_bounds_are_half_open_and_neighbours_meet():
+    zone = ZoneInfo("America/New_York")
+    first, following = local_day_bounds(datetime(2026, 11, 1, 17, tzinfo=UTC), zone)
+    assert (first, following) == (datetime(2026, 11, 1, 4, tzinfo=UTC), datetime(2026, 11, 2, 5, tzinfo=UTC))
+    assert local_day_bounds(first, zone) == (first, following)
+    assert local_day_bounds(following, zone)[0] == following
+    assert first.utcoffset() == following.utcoffset() == timedelta(0)
+
+
+def test_back_to_back_is_no_overlap():
+    assert not overlaps(START, END, END, END + timedelta(hours=1))
+    assert not overlaps(END, END + timedelta(hours=1), START, END)
+    assert overlaps(START, END, END - timedelta(seconds=1), END + timedelta(hours=1))
+    assert overlaps(START, END, START, END)
+
+
+hours = st.integers(0, 12)
+
+
+@unhurried
+@given(hours, st.integers(1, 5), hours, st.integers(1, 5))
+def test_overlapping_classes_share_an_hour(start, length, other_start, other_length):
+    def at(hour: int) -> datetime:
+        return START + timedelta(hours=hour)
+
+    shared = set(range(start, start + length)) & set(range(other_start, other_start + other_length))
+    found = overlaps(at(start), at(start + length), at(other_start), at(other_start + other_length))
+    assert found == bool(shared)
+
+
+def test_an_instant_leaves_in_utc():
+    assert instant_text(datetime(2026, 8, 10, 12, tzinfo=ZoneInfo("America/New_York"))) == "2026-08-10T16:00:00+00:00"

@@ -1,0 +1,213 @@
+"""The server on real connections: long or slow heads do not hold it up for long, and responses are sent whole."""
+
+import contextlib
+import gc
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from urllib.parse import parse_qsl
+
+import pytest
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from studiogate import settings
+from studiogate.api.app import PartnerApp
+from studiogate.runtime import Runtime
+from studiogate.server import http_protocol, http_timeouts
+from studiogate.web import sending
+from studiogate.web.request import MAXIMUM_BODY
+from tests.support.databases import run
+from tests.support.direct_client import Answered, ask
+from tests.support.live_server import serving
+from tests.support.seed import new_key
+
+SECONDS = 0.6
+
+
+@pytest.fixture(scope="module")
+def url(new_database: Callable[[], str]) -> str:
+    return new_database()
+
+
+@pytest.fixture(scope="module")
+def server(url: str) -> Iterator[tuple[int, str]]:
+    key = run(new_key(url))
+    with pytest.MonkeyPatch.context() as patch, serving(url, rate_limit=0) as port:
+        patch.setattr(http_timeouts, "HEAD_SECONDS", SECONDS)
+        yield port, key
+
+
+@pytest.fixture
+def connection(server: tuple[int, str]) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=10) as opened:
+        yield opened
+
+
+def post(key: str, size: int) -> bytes:
+    body = json.dumps({"x": "y" * (size - 9)}).encode()
+    head = f"POST /partner/v1/bookings/validate HTTP/1.1\r\nHost: x\r\nX-Service-Key: {key}\r\n"
+    return f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def answer(connection: socket.socket) -> bytes:
+    """Read one whole response; return nothing if the connection has ended."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        chunk = connection.recv(65_536)
+        if not chunk:
+            return received
+        received += chunk
+    head, _, body = received.partition(b"\r\n\r\n")
+    length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    while len(body) < length:
+        body += connection.recv(65_536)
+    return head + b"\r\n\r\n" + body
+
+
+@pytest.mark.parametrize("size", [1_000, 64 * 1024, 70_000, 200_000, 500_000, MAXIMUM_BODY])
+def test_a_long_body_is_no_long_head(server: tuple[int, str], connection: socket.socket, size: int) -> None:
+    """However much of it arrives in one read, and also later on the same connection."""
+    for _ in range(3):
+        connection.sendall(post(server[1], size))
+        assert b'"validation_error"' in answer(connection)
+
+
+@pytest.mark.parametrize("size", [1_000, 500_000])
+def test_nothing_of_a_body_is_kept(server: tuple[int, str], connection: socket.socket, size: int) -> None:
+    """The connection stays open and keeps state of its last request, but no personal data from its body."""
+    connection.sendall(post(server[1], size))
+    assert b" 422 " in answer(connection)
+    exchanges = [each for each in gc.get_objects() if isinstance(each, RequestResponseCycle)]
+    assert [bytes(each.body[:10]) for each in exchanges] == [b""] * max(1, len(exchanges))
+
+
+def test_a_long_head_is_refused(connection: socket.socket) -> None:
+    connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
+    line, sent = b"X-More: " + b"x" * 1000 + b"\r\n", 0
+    with contextlib.suppress(OSError):  # reset or broken pipe, depending on the kernel
+        for _ in range(500):
+            connection.sendall(line)
+            sent += len(line)
+            time.sleep(0.001)
+    assert sent < 4 * http_protocol.MAXIMUM_HEAD
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /", b"GET /livez HTTP/1.1\r\nHost: x\r\nX-More: "])
+def test_a_slow_head_is_not_waited_for(connection: socket.socket, sent: bytes) -> None:
+    """Nor is one that arrives one byte at a time, without end."""
+    connection.sendall(sent)
+    started = time.monotonic()
+    connection.settimeout(0.1)
+    while True:
+        try:
+            assert connection.recv(100) == b""
+            break
+        except TimeoutError:
+            connection.sendall(b"x" if sent else b"")
+        except ConnectionResetError:  # it closed just before our last byte
+            break
+    assert SECONDS * 0.2 < time.monotonic() - started < SECONDS + 10
+
+
+def test_a_slow_head_later_on_the_connection(connection: socket.socket) -> None:
+    whole = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+    connection.sendall(whole)
+    assert answer(connection).startswith(b"HTTP/1.1 200")
+    time.sleep(SECONDS * 1.5)  # idle keep-alive: the timer for heads does not run
+    connection.sendall(whole)
+    assert answer(connection).startswith(b"HTTP/1.1 200")
+    connection.sendall(whole[:10])
+    assert answer(connection) == b""
+
+
+def get(key: str, path: str, *lines: str, version: str = "1.1", method: str = "GET") -> bytes:
+    named = [
+        f"{method} /partner/v1{path} HTTP/{version}",
+        "Host: x",
+        f"X-Service-Key: {key}",
+        "X-Request-Id: one",
+        *lines,
+    ]
+    return "\r\n".join([*named, "", ""]).encode()
+
+
+async def ask_directly(url: str, key: str, method: str, path: str, headers: dict[str, str]) -> Answered:
+    runtime = Runtime.open(settings.load(database_url=url, rate_limit=0))
+    path, _, query = path.partition("?")
+    try:
+        asked = dict(parse_qsl(query))
+        return await ask(
+            PartnerApp(runtime), method, path, key, query=asked, headers={"X-Request-Id": "one", **headers}
+        )
+    finally:
+        await runtime.close()
+
+
+def test_a_served_answer_is_the_applications(url: str, server: tuple[int, str]) -> None:
+    """Sent as a single write, a response has the headers and body that the application gives any server."""
+    port, key = server
+    for method, path, lines in (
+        ("GET", "/studio", ()),
+        ("HEAD", "/studio", ()),
+        ("GET", "/classes?limit=3", ()),
+        ("GET", "/classes?limit=0", ()),
+        ("OPTIONS", "/classes", ()),
+        ("PUT", "/studio", ()),
+        ("GET", "/studio", ("If-None-Match: *",)),
+        ("GET", "/nothing", ()),
+    ):
+        expected = run(ask_directly(url, key, method, path, dict(line.split(": ") for line in lines)))
+        # One connection per request: the direct call can take longer than an idle connection is kept.
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(get(key, path, *lines, method=method))
+            told = http.client.HTTPResponse(connection, method=method)
+            told.begin()
+            headers = [(name.encode(), value.encode()) for name, value in told.getheaders() if name != "date"]
+            assert (told.status, sorted(headers)) == (expected.status, sorted(expected.headers)), (method, path)
+            assert told.read() == expected.body
+            assert told.headers["date"]
+
+
+def test_a_small_answer_arrives_at_once(server: tuple[int, str], connection: socket.socket) -> None:
+    for _ in range(50):
+        connection.sendall(get(server[1], "/studio"))
+        assert connection.recv(65_536).endswith(b"}")
+
+
+@pytest.mark.parametrize(("version", "lines"), [("1.0", ()), ("1.1", ("Connection: close",))])
+def test_the_end_of_a_connection_is_announced(
+    server: tuple[int, str], connection: socket.socket, version: str, lines: tuple[str, ...]
+) -> None:
+    connection.sendall(get(server[1], "/studio", *lines, version=version))
+    told = answer(connection)
+    assert told.startswith(b"HTTP/1.1 200")
+    assert told.count(b"\r\nconnection: close\r\n") == 1
+    assert connection.recv(1) == b""
+
+
+def test_whoever_reads_late_gets_everything(server: tuple[int, str]) -> None:
+    """More responses than the socket buffers hold: the server pauses, and each response arrives whole and in order."""
+    asked = 5_000
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(30)
+    connection.connect(("127.0.0.1", server[0]))
+    asking = threading.Thread(target=connection.sendall, args=[get(server[1], "/nothing") * asked])
+    asking.start()
+    time.sleep(0.5)  # nobody reads meanwhile
+    stream = connection.makefile("rb")
+    for _ in range(asked):
+        assert stream.readline() == b"HTTP/1.1 404 Not Found\r\n"
+        headers = http.client.parse_headers(stream)
+        assert json.loads(stream.read(int(headers["content-length"])))["error"]["code"] == "not_found"
+    asking.join()
+    connection.close()
+
+
+def test_no_header_is_split() -> None:
+    for value in (b"x\r\nset-cookie: a=b", b"x\n", b"\x00", b"x\x7f"):
+        with pytest.raises(ValueError, match="control character"):
+            sending.head(200, [(b"x-request-id", value)], sending.ON_EVERY_BODY)

@@ -1,0 +1,379 @@
+"""Studios for booking tests: classes that start in n minutes, members with memberships, policies at every level.
+
+Tests move the data, not the clock: classes are placed relative to the database's clock. Every booking is validated
+first (POST /bookings/validate) and must end as predicted; after every test the doctor must find nothing.
+
+A test file assigns the two fixtures by name: ``hall = booking_studio.hall`` and ``studio = booking_studio.studio``.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+import pytest
+
+from studiogate.domain.access import Access, operator_access
+from studiogate.domain.refusals import Refusal
+from studiogate.flows import doctor
+from studiogate.flows.doctor import Finding
+from studiogate.storage.db.pool import Database
+from tests.support.direct_client import Answered, ask
+from tests.support.partner_api import Door, open_door
+from tests.support.seed import Studio, insert, issue_key
+
+HOUR, DAY = 60, 24 * 60
+SOON = 2 * DAY  # outside every default window
+TABLES = (
+    "studios",
+    "locations",
+    "classes",
+    "members",
+    "memberships",
+    "bookings",
+    "waitlist_entries",
+    "booking_cancellations",
+    "credit_ledger",
+    "purchases",
+    "idempotency_keys",
+)
+Result = TypeVar("Result")
+_numbers = count(1)
+
+
+@dataclass
+class BookingStudio:
+    """One studio with two locations, a class type and an unlimited product, and everything a test does with it."""
+
+    door: Door
+    studio: Studio
+    key: str
+    location: UUID
+    other_location: UUID
+    room: UUID
+    class_type: UUID
+    product: UUID
+
+    @property
+    def id(self) -> UUID:
+        return self.studio.studio_id
+
+    @property
+    def access(self) -> Access:
+        return operator_access(self.id)
+
+    @property
+    def database(self) -> Database:
+        return self.door.app._runtime.database
+
+    # Building.
+
+    async def add(self, table: str, **columns: Any) -> UUID:
+        return await insert(self.door.connection, table, studio_id=self.id, **columns)
+
+    async def now(self) -> datetime:
+        instant: datetime = await self.door.connection.fetchval("select clock_timestamp()")
+        return instant
+
+    async def new_class(
+        self,
+        minutes: float = SOON,
+        *,
+        start: datetime | None = None,
+        length: float = 60,
+        capacity: int = 10,
+        **columns: Any,
+    ) -> UUID:
+        start = (start or await self.now() + timedelta(minutes=minutes)).astimezone(UTC)
+        columns = {"class_type_id": self.class_type, "location_id": self.location, "room_id": self.room, **columns}
+        end = start + timedelta(minutes=length)
+        return await self.add("classes", title="Class", start_time=start, end_time=end, capacity=capacity, **columns)
+
+    async def new_member(self, remaining: int | None = 10, *, membership: bool = True, **columns: Any) -> UUID:
+        member = await self.add("members", first_name="M", last_name=str(next(_numbers)), **columns)
+        if membership:
+            await self.new_membership(member, remaining)
+        return member
+
+    async def new_membership(self, member: UUID, remaining: int | None = 10, **columns: Any) -> UUID:
+        columns = {"product_id": self.product, "status": "active", **columns}
+        return await self.add(
+            "memberships", member_id=member, credits_granted=remaining, credits_remaining=remaining, **columns
+        )
+
+    async def new_product(self, *, class_types: tuple[UUID, ...] = (), locations: tuple[UUID, ...] = ()) -> UUID:
+        product = await self.add("products", key=uuid4().hex, name="P", product_type="package")
+        for class_type in class_types:
+            await self.sql("insert into product_class_types values ($1, $2, $3)", product, class_type)
+        for location in locations:
+            await self.sql("insert into product_locations values ($1, $2, $3)", product, location)
+        return product
+
+    async def new_spots(self, *labels: str, room: UUID | None = None) -> list[UUID]:
+        return [await self.add("room_spots", room_id=room or self.room, label=label) for label in labels]
+
+    async def new_form(self) -> UUID:
+        form = await self.add("forms", title="Waiver", slug=f"w-{uuid4().hex}", status="published")
+        await self.sql("insert into form_versions (studio_id, form_id, version, fields) values ($1, $2, 1, '[]')", form)
+        return form
+
+    async def submit(self, form: UUID, member: UUID, status: str = "pending") -> UUID:
+        return await self.add(
+            "form_submissions",
+            form_id=form,
+            form_version=1,
+            submitter_email="m@example.com",
+            member_id=member,
+            status=status,
+            verified=True,
+        )
+
+    async def full_class(self, minutes: float = SOON, *, capacity: int = 1, **columns: Any) -> tuple[UUID, list[Any]]:
+        """A class whose seats are all taken, and the bookings that took them."""
+        class_id = await self.new_class(minutes, capacity=capacity, **columns)
+        return class_id, [await self.booked(class_id, await self.new_member()) for _ in range(capacity)]
+
+    async def imported_booking(self, class_id: UUID, member: UUID, status: str = "confirmed", **columns: Any) -> UUID:
+        """Insert a booking as an import does: no policy is frozen on it and no credit is taken."""
+        class_ = await self.row("classes", class_id)
+        copies = {name: class_[name] for name in ("location_id", "start_time", "end_time")}
+        booking = await self.add("bookings", class_id=class_id, member_id=member, status=status, **copies, **columns)
+        seat = status in ("confirmed", "checked_in", "no_show")
+        await self.sql(
+            "update classes set booked_count = booked_count + $3 where studio_id = $1 and id = $2", class_id, int(seat)
+        )
+        return booking
+
+    async def policy(self, level: str, row_id: UUID | None = None, **members: Any) -> None:
+        """Set the policy of a studio (no id), location, class type or class."""
+        column = "studio_id" if level == "studios" else "id"
+        statement = f"update {level} set policy = $3 where studio_id = $1 and {column} = $2"
+        await self.sql(statement, row_id or self.id, members)
+
+    async def sql(self, statement: str, *values: Any) -> None:
+        """Run a statement whose $1 is the studio's id."""
+        given = [json_text(value) if isinstance(value, dict) else value for value in values]
+        await self.door.connection.execute(statement, self.id, *given)
+
+    async def change(self, table: str, row_id: UUID | str, **columns: Any) -> None:
+        changes = ", ".join(f"{name} = ${number}" for number, name in enumerate(columns, 3))
+        await self.sql(f"update {table} set {changes} where studio_id = $1 and id = $2", row_id, *columns.values())
+
+    async def move(self, class_id: UUID, minutes: float) -> None:
+        """Make the class begin in this many minutes (negative: ago), with the copied times on its bookings."""
+        start = await self.now() + timedelta(minutes=minutes)
+        for table, column in (("classes", "id"), ("bookings", "class_id")):
+            await self.sql(
+                f"update {table} set start_time = $3, end_time = $3::timestamptz + (end_time - start_time)"
+                f" where studio_id = $1 and {column} = $2",
+                class_id,
+                start,
+            )
+
+    # Sending requests.
+
+    async def ask(self, method: str, path: str, **options: Any) -> Answered:
+        key = options.pop("key", self.key)
+        return await ask(self.door.app, method, path, key, **options)
+
+    async def get(self, path: str, **query: Any) -> Any:
+        answer = await self.ask("GET", path, query=query)
+        assert answer.status == 200, answer.body
+        return answer.json()
+
+    async def post(self, body: Any, idempotency_key: str | None = None, **options: Any) -> Answered:
+        headers = {"Idempotency-Key": idempotency_key or uuid4().hex, **options.pop("headers", {})}
+        return await self.ask("POST", "/bookings", body=body, headers=headers, **options)
+
+    async def book(self, class_id: UUID, member_id: UUID, **body: Any) -> Answered:
+        """Validate, book, and compare the two responses; validating must change nothing."""
+        request = wire_body(class_id, member_id, **body)
+        before = await self.snapshot()
+        validation = await self.ask("POST", "/bookings/validate", body=request)
+        assert await self.snapshot() == before, "validating has an effect"
+        answer = await self.post(request)
+        await self._compare(validation, answer)
+        return answer
+
+    async def _compare(self, validation: Answered, answer: Answered) -> None:
+        if answer.status not in (201, 409):
+            assert validation.body == answer.body
+            return
+        told = validation.json()
+        assert validation.status == 200, validation.body
+        if answer.status == 409:
+            details = answer.json()["error"]["details"]
+            assert (told["bookable"], told["outcome"]) == (False, "refused"), (told, details)
+            assert [reason["code"] for reason in told["reasons"]] == details["reasons"]
+            assert {**told["reasons"][0]["details"], "reasons": details["reasons"]} == details
+            assert told["reasons"][0]["message"] == answer.json()["error"]["message"]
+            assert (told["membership_id"], told["credits_required"]) == (None, 0)
+            return
+        booking = await self.row("bookings", answer.json()["id"])
+        assert (told["bookable"], told["outcome"], told["reasons"]) == (True, booking["status"], [])
+        assert told["credits_required"] == booking["credits_taken"]
+        if booking["status"] == "confirmed":
+            assert told["membership_id"] == (str(booking["membership_id"]) if booking["membership_id"] else None)
+
+    async def booked(self, class_id: UUID, member_id: UUID, **body: Any) -> Any:
+        answer = await self.book(class_id, member_id, **body)
+        assert answer.status == 201, answer.body
+        return answer.json()
+
+    async def waits(self, class_id: UUID, member_id: UUID) -> Any:
+        booking = await self.booked(class_id, member_id, join_waitlist=True)
+        assert booking["status"] == "waitlisted", booking
+        return booking
+
+    async def refused(self, class_id: UUID, member_id: UUID, **body: Any) -> dict[str, Any]:
+        """Attempt a booking that must be refused, and return the error."""
+        answer = await self.book(class_id, member_id, **body)
+        assert answer.status == 409, answer.body
+        error: dict[str, Any] = answer.json()["error"]
+        assert error["type"] == "booking_error"
+        assert error["code"] == error["details"]["reasons"][0]
+        assert error["retryable"] is False
+        return error
+
+    async def cancel(self, booking_id: Any, idempotency_key: str | None = None, **query: Any) -> Answered:
+        headers = {"Idempotency-Key": idempotency_key or uuid4().hex}
+        return await self.ask("DELETE", f"/bookings/{booking_id}", headers=headers, query=query)
+
+    async def cancelled(self, booking_id: Any, **query: Any) -> Any:
+        """Preview, cancel, read the receipt: the three must agree, and the preview must change nothing."""
+        before = await self.snapshot()
+        preview = await self.get(f"/bookings/{booking_id}/cancellation-preview")
+        assert await self.snapshot() == before, "a preview has an effect"
+        answer = await self.cancel(booking_id, **query)
+        assert answer.status == 200, answer.body
+        kept = await self.ask("GET", f"/bookings/{booking_id}/cancellation")
+        assert kept.body == answer.body
+        receipt = answer.json()
+        assert (preview["status"], preview["id"], preview["cancelled_at"]) == ("preview", None, None)
+        assert _foretold(preview) == _foretold(receipt)
+        return receipt
+
+    async def staff(self, flow: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Run a staff flow that must succeed, and return its result."""
+        done = await flow(self.door.connection, self.access, *arguments, **options)
+        assert not isinstance(done, Refusal), done
+        return done
+
+    # Reading state.
+
+    async def row(self, table: str, row_id: UUID | str) -> Any:
+        found = await self.door.connection.fetchrow(
+            f"select * from {table} where studio_id = $1 and id = $2", self.id, row_id
+        )
+        assert found is not None, f"no {row_id} in {table}"
+        return found
+
+    async def rows(self, table: str, where: str = "true", *values: Any) -> list[Any]:
+        return list(
+            await self.door.connection.fetch(
+                f"select * from {table} where studio_id = $1 and {where}", self.id, *values
+            )
+        )
+
+    async def counts(self, class_id: UUID) -> tuple[int, int]:
+        """booked_count and waitlist_count, as partners see them."""
+        class_ = await self.get(f"/classes/{class_id}")
+        assert class_["available_count"] == max(0, class_["capacity"] - class_["booked_count"])
+        return class_["booked_count"], class_["waitlist_count"]
+
+    async def status(self, booking: Any) -> str:
+        return str((await self.get(f"/bookings/{booking['id']}"))["status"])
+
+    async def entry(self, booking: Any) -> Any:
+        """Return the waitlist entry of a booking; both ways to read it must agree."""
+        entries = (await self.get("/waitlist", member_id=booking["member_id"], class_id=booking["class_id"]))["data"]
+        found = next(entry for entry in entries if entry["booking_id"] == booking["id"])
+        assert await self.get(f"/waitlist/{found['id']}") == found
+        return found
+
+    async def positions(self, *bookings: Any) -> list[int | None]:
+        found = [(await self.get(f"/bookings/{booking['id']}"))["waitlist_position"] for booking in bookings]
+        assert found == [(await self.entry(booking))["position"] for booking in bookings]
+        return found
+
+    async def credits(self, member: UUID) -> int | None:
+        (membership,) = await self.rows("memberships", "member_id = $2", member)
+        remaining: int | None = membership["credits_remaining"]
+        return remaining
+
+    async def snapshot(self) -> list[str | None]:
+        """A hash of every row of the studio."""
+        hashes = [
+            f"(select md5(string_agg(t::text, '' order by t::text)) from {table} t where studio_id = $1)"
+            for table in TABLES
+        ]
+        row = await self.door.connection.fetchrow(f"select {', '.join(hashes)}", self.id)
+        return list(row or ())
+
+    async def findings(self) -> list[Finding]:
+        """Return the doctor's findings about this studio, without those that report success."""
+        told = await doctor.examine(self.door.connection)
+        return [finding for finding in told if finding.level != "ok" and str(self.id) in finding.text]
+
+
+def wire_body(class_id: UUID | str, member_id: UUID | str, **body: Any) -> dict[str, Any]:
+    texts = {name: str(value) if isinstance(value, UUID) else value for name, value in body.items()}
+    return {"class_id": str(class_id), "member_id": str(member_id), **texts}
+
+
+def json_text(value: Any) -> str:
+    return json.dumps(value, default=str)
+
+
+def _foretold(receipt: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a receipt that a preview can predict."""
+    fee = receipt["late_fee"] and {**receipt["late_fee"], "purchase_id": None}
+    unknown = {"id", "status", "cancelled_at", "reason"}
+    return {**{name: value for name, value in receipt.items() if name not in unknown}, "late_fee": fee}
+
+
+@dataclass
+class Hall:
+    """One application and one database for all studios of a test file: a database per test costs half a second."""
+
+    door: Door
+
+    async def new_studio(self, timezone: str = "America/New_York", **columns: Any) -> BookingStudio:
+        connection, slug = self.door.connection, f"studio-{next(_numbers)}"
+        studio = Studio(uuid4(), slug, slug)
+        columns = {"name": slug, "slug": slug, "timezone": timezone, "currency": "USD", "country": "US", **columns}
+        names = ", ".join(columns)
+        places = ", ".join(f"${number}" for number in range(2, len(columns) + 2))
+        await connection.execute(
+            f"insert into studios (studio_id, {names}) values ($1, {places})", studio.studio_id, *columns.values()
+        )
+        own = {"studio_id": studio.studio_id}
+        places_ = {"city": "C", "state": "S", "timezone": timezone}
+        location = await insert(connection, "locations", name="L", **places_, **own)
+        other = await insert(connection, "locations", name="O", **places_, **own)
+        room = await insert(connection, "rooms", location_id=location, name="R", capacity=10, **own)
+        class_type = await insert(connection, "class_types", name="T", **own)
+        product = await insert(connection, "products", key="p", name="P", product_type="package", **own)
+        key = await issue_key(connection, studio)
+        return BookingStudio(self.door, studio, key, location, other, room, class_type, product)
+
+
+@pytest.fixture(scope="module")
+async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hall]:
+    async for opened in open_door(new_database(), rate_limit=0):
+        yield Hall(opened)
+
+
+@pytest.fixture
+async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
+    """Yield a new studio for one test; afterwards the doctor must find nothing."""
+    made = await hall.new_studio()
+    yield made
+    assert await made.findings() == []
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc]

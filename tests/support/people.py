@@ -1,0 +1,42 @@
+"""Shared by the tests of people and forms: a studio, its key, and JSON requests."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.asgi import Told, ask, post
+from tests.support.partner_api import Door
+from tests.support.seed import Studio, issue_key, seed_studio
+
+
+@dataclass
+class Partner:
+    """A key of one studio, and the API that it is used with."""
+
+    door: Door
+    studio: Studio
+    key: str
+
+    async def get(self, path: str) -> Any:
+        told = await ask(self.door.app, "GET", path, key=self.key)
+        assert told.status == 200, told.body
+        return told.json()
+
+    async def post(self, path: str, body: object, *headers: tuple[str, str], key: str | None = None) -> Told:
+        return await post(self.door.app, path, key or self.key, body, *headers)
+
+    async def send(self, method: str, path: str, body: bytes, *headers: tuple[str, str]) -> Told:
+        given = [("content-type", "application/json"), *headers]
+        return await ask(self.door.app, method, path, key=self.key, headers=given, body=body)
+
+    async def value(self, query: str, *values: Any) -> Any:
+        return await self.door.connection.fetchval(query, *values)
+
+
+async def partner_of(door: Door, name: str = "north", *scopes: str) -> Partner:
+    studio = await seed_studio(door.connection, name)
+    return Partner(door, studio, await issue_key(door.connection, studio, *scopes))
+
+
+def locs(told: Told) -> list[list[Any]]:
+    assert told.status == 422, told.body
+    return [fault["loc"] for fault in told.json()["detail"]]

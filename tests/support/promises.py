@@ -1,0 +1,225 @@
+"""The service's promises, and the tests that try to break each of them: the source of docs/reliability.md."""
+
+from typing import NamedTuple
+
+
+class Promise(NamedTuple):
+    words: str
+    tests: tuple[str, ...]
+
+
+RACES, CRASHES, MODEL = "races/test_races.py::", "races/test_crashes.py::", "races/test_model.py::test_walks"
+IDEMPOTENCY, TENANCY = "api/test_idempotency.py::", "storage/test_tenancy.py::"
+ISOLATION, DELIVERY, EVENTS = "api/test_isolation.py::", "worker/test_webhooks.py::", "flows/test_events.py::"
+MANY_CRASHES = (CRASHES + "test_killed_worker", CRASHES + "test_killed_postmaster")
+STORM_OF_EVENTS = "worker/test_webhook_crashes.py::test_what_happened_is_what_is_told"
+OVERTAKING = RACES + "test_nobody_overtakes"
+
+PROMISES: dict[str, tuple[Promise, ...]] = {
+    "Booking": (
+        Promise(
+            "A class is never oversold, and its counters say what is in it.",
+            (
+                RACES + "test_last_seats",
+                RACES + "test_flash_crowd",
+                RACES + "test_flash_crowd_beyond_the_pool",
+                RACES + "test_moving_walls",
+            ),
+        ),
+        Promise(
+            "No seat is lost: with enough eligible members trying, exactly as many are confirmed as there are seats.",
+            (RACES + "test_full_classes",),
+        ),
+        Promise(
+            "A member has at most one live booking in a class, and a spot at most one holder.",
+            (RACES + "test_one_body_many_rooms", "api/test_bookings_spots.py::test_a_spot_is_held_a_class", MODEL),
+        ),
+        Promise(
+            "Credits never go below zero; each confirmed booking takes one, each cancellation settles it once, and a "
+            "booking has at most one fee.",
+            (RACES + "test_last_credit", MODEL),
+        ),
+        Promise(
+            "What was acknowledged is there after kill -9 of any process of the service or of PostgreSQL.",
+            MANY_CRASHES,
+        ),
+        Promise(
+            "What became of a request without an answer can be found out: repeating it with its key gives one effect "
+            "or one definite refusal.",
+            (*MANY_CRASHES, CRASHES + "test_cut_storm"),
+        ),
+        Promise(
+            "A refusal that was told under a key does not become a booking under that key within 24 hours.",
+            (IDEMPOTENCY + "test_a_refusal_stays_a_refusal",),
+        ),
+    ),
+    "Idempotency": (
+        Promise(
+            "One key with one request, however often and however concurrently: one effect, the same bytes for 24 "
+            "hours, also after a cancellation, an edit or a restart.",
+            (
+                RACES + "test_one_key",
+                IDEMPOTENCY + "test_a_replay_outlives_what_it_was_about",
+                IDEMPOTENCY + "test_a_replay_outlives_a_restart",
+            ),
+        ),
+        Promise(
+            "Another request under the same key is refused and changes nothing; another spelling is no other request.",
+            (RACES + "test_one_key", IDEMPOTENCY + "test_what_is_the_same_request"),
+        ),
+        Promise(
+            "The database's clock alone decides when a key is free again.",
+            (IDEMPOTENCY + "test_remembered_for_24_hours",),
+        ),
+        Promise(
+            "Keys of two credentials never meet, and a repetition is authorized anew.",
+            (
+                IDEMPOTENCY + "test_keys_of_two_credentials_never_meet",
+                IDEMPOTENCY + "test_a_replay_checks_the_scope_again",
+                IDEMPOTENCY + "test_a_replay_checks_the_location_again",
+            ),
+        ),
+    ),
+    "Waitlist": (
+        Promise(
+            "Who waits is promoted in the order of joining, among those who are eligible; positions have no gaps.",
+            (OVERTAKING, RACES + "test_leaving_and_moving_up", MODEL),
+        ),
+        Promise(
+            "A free seat never stands beside somebody eligible who waits for it: no newcomer overtakes.",
+            (OVERTAKING, "api/test_waitlist.py::test_no_newcomer_takes_the_seat_of_who_became_eligible_again"),
+        ),
+        Promise("An entry becomes a seat at most once.", (OVERTAKING, MODEL)),
+    ),
+    "Isolation": (
+        Promise(
+            "No byte of an answer belongs to another studio, or to a location that the key may not see.",
+            (
+                ISOLATION + "test_no_answer_among_many_studios_holds_a_foreign_byte",
+                ISOLATION + "test_no_answer_holds_a_foreign_byte",
+                DELIVERY + "test_only_what_is_wanted_and_visible_is_queued",
+            ),
+        ),
+        Promise(
+            "What exists elsewhere cannot be told from what does not exist.",
+            (
+                ISOLATION + "test_hidden_and_unknown_ids_are_indistinguishable",
+                ISOLATION + "test_hidden_and_unknown_cursors_are_indistinguishable",
+            ),
+        ),
+        Promise(
+            "Every route demands exactly its scope, and a new one denies until it names one.",
+            (
+                "api/test_scopes.py::test_a_key_with_one_scope",
+                "api/test_scopes.py::test_a_key_with_all_scopes_but_one",
+                "api/test_scopes.py::test_a_new_route_denies_by_default",
+            ),
+        ),
+        Promise(
+            "No stored row can refer to a row of another studio.",
+            (
+                TENANCY + "test_no_row_can_reference_another_studio_s",
+                TENANCY + "test_no_row_can_move_to_another_studio",
+            ),
+        ),
+    ),
+    "Events and webhooks": (
+        Promise(
+            "Each change of state is told exactly once in the log, in its own transaction; what rolled back is not.",
+            (STORM_OF_EVENTS, EVENTS + "test_what_rolls_back_is_not_told"),
+        ),
+        Promise(
+            "No event is told before it is true, and a reader who remembers the last number misses none.",
+            (STORM_OF_EVENTS, EVENTS + "test_a_reader_that_remembers_the_last_sequence_misses_nothing"),
+        ),
+        Promise(
+            "Every event is delivered at least once, with the same id and the same body on every attempt, whatever "
+            "dies on the way.",
+            (STORM_OF_EVENTS, DELIVERY + "test_the_same_body_on_every_attempt_until_it_succeeds"),
+        ),
+        Promise(
+            "A slow or hostile receiver delays no other endpoint and no request.",
+            (
+                "worker/test_hostile_receivers.py::test_nobody_notices_hostile_receivers",
+                DELIVERY + "test_hostile_receivers_delay_nobody",
+            ),
+        ),
+        Promise(
+            "No connection is opened to a denied address: at creation, at a retry, after a redirect, after a change of "
+            "names.",
+            (
+                DELIVERY + "test_redirects_are_failures_and_open_no_connection",
+                DELIVERY + "test_a_name_that_turns_to_a_private_address_opens_no_connection",
+                "domain/test_webhooks_targets.py::test_addresses_that_nothing_connects_to",
+            ),
+        ),
+    ),
+    "Reading and writing": (
+        Promise(
+            "A walk through a list sees every row once, also while others write.",
+            (
+                "api/test_cursor_walk.py::test_every_row_exactly_once",
+                "api/test_cursor_walk.py::test_every_row_that_matches_throughout",
+            ),
+        ),
+        Promise(
+            "A studio has one lead per email, and one request made it.",
+            ("api/test_leads.py::test_32_at_once_in_8_spellings_make_one_lead",),
+        ),
+        Promise(
+            "A form takes a submission exactly when it is open and every visible required field has a valid answer; "
+            "judging always ends.",
+            (
+                "domain/test_forms_answers.py::test_it_agrees_with_an_independent_judge",
+                "domain/test_forms_visibility.py::test_it_ends_for_anything",
+                "api/test_forms_submit.py::test_a_full_form_under_concurrency",
+            ),
+        ),
+        Promise(
+            "Whatever is sent gets a documented answer soon: never a 5xx, a stack trace or a jump in memory.",
+            (
+                "api/test_schemathesis.py::test_the_service_keeps_its_description",
+                "api/test_hostile_input.py::test_what_is_not_json",
+                "api/test_hostile_input.py::test_large_bodies_are_cheap",
+                "api/test_hostile_input.py::test_a_body_that_never_ends",
+            ),
+        ),
+    ),
+    "Operation": (
+        Promise(
+            "Overload: at three times the load that saturates it, the service keeps at least 80 % of its goodput; who "
+            "is refused is told so soon, with 429 or 503 and Retry-After; memory and connections stay bounded.",
+            ("races/test_overload.py::test_overload", "api/test_limits.py::test_processes_share_one_limit"),
+        ),
+        Promise(
+            "Abuse by a visitor or by one key stops nobody: a well-behaved partner's slowest hundredth takes less than "
+            "twice as long, and memory stays bounded.",
+            (
+                "races/test_abuse.py::test_a_partner_hardly_notices_abuse",
+                "races/test_abuse.py::test_every_attack_is_answered_without_a_failure",
+            ),
+        ),
+        Promise(
+            "SIGTERM under load: no accepted request fails, and the service ends well within the drain limit.",
+            (CRASHES + "test_drained", CRASHES + "test_stopped_while_starting"),
+        ),
+        Promise(
+            "A backup taken under load and restored holds what was acknowledged before it, and `doctor` is content.",
+            ("races/test_backups.py::test_a_backup_holds_what_was_acknowledged",),
+        ),
+        Promise(
+            "Keys and webhook secrets are rotated under load: inside the overlap both work everywhere, afterwards the "
+            "old one nowhere.",
+            (
+                "races/test_rotation.py::test_rotated_keys",
+                "worker/test_secret_rotation.py::test_every_delivery_verifies",
+            ),
+        ),
+    ),
+}
+
+
+def named_tests() -> list[str]:
+    """Return the pytest id of every test named above, without duplicates."""
+    names = [name for promises in PROMISES.values() for promise in promises for name in promise.tests]
+    return [f"tests/{name}" for name in dict.fromkeys(names)]

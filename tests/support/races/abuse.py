@@ -1,0 +1,103 @@
+"""Mixed abuse while a well-behaved partner works.
+
+Minutes with and without abuse alternate, so that other load on the machine affects both equally. Each attack is paced:
+the test measures what an attack costs the service, not how much CPU the attackers take on the same two cores.
+"""
+
+import asyncio
+import statistics
+import time
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import psutil
+
+from bench.service import Service
+from tests.support.races import attacks
+from tests.support.races.client import PREFIX, Client, History, Request, booking
+from tests.support.races.studio import Arena
+from tests.support.seed import Studio, issue_key
+
+PARTNER_PAUSE = 0.05
+CALM_SECONDS, ABUSE_SECONDS = 6.0, 60.0
+
+
+@dataclass
+class Partner:
+    """Reads and books at a steady pace; each of its requests must succeed."""
+
+    arena: Arena
+    class_ids: list[UUID]
+    seconds: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})
+    failures: list[int | None] = field(default_factory=list)
+
+    async def work(self, until: float, *, abused: bool) -> None:
+        client = Client(self.arena.port, self.arena.service_key, History())
+        members = await self.arena.add_members(1, paid=None)
+        while time.monotonic() < until:
+            class_id = self.arena.random.choice(self.class_ids)
+            for request in (
+                Request("GET", f"{PREFIX}/classes/{class_id}", ""),
+                Request("GET", f"{PREFIX}/classes?limit=50", ""),
+                booking(class_id, members[0]),
+            ):
+                call = await client.send(request)
+                self.seconds[abused].append(call.seconds)
+                if call.status not in (200, 201, 409):
+                    self.failures.append(call.status)
+                await asyncio.sleep(PARTNER_PAUSE)
+        client.close()
+
+    def p99(self, abused: bool) -> float:
+        return statistics.quantiles(self.seconds[abused], n=100)[98]
+
+    @property
+    def slower(self) -> float:
+        return self.p99(True) / self.p99(False)
+
+
+@dataclass
+class Outcome:
+    partner: Partner
+    statuses: dict[str, set[int]] = field(default_factory=dict)
+    attacks: int = 0
+    memory: list[int] = field(default_factory=list)
+
+    def add(self, statuses: dict[str, list[int]]) -> None:
+        for name, seen in statuses.items():
+            self.statuses.setdefault(name, set()).update(seen)
+            self.attacks += len(seen)
+
+    @property
+    def growth(self) -> int:
+        return max(self.memory) - self.memory[0]
+
+
+async def aim_at(arena: Arena) -> attacks.Aim:
+    """Return what attackers know about this arena's studio, including a key of their own."""
+    slug = await arena.connection.fetchval("select slug from studios where studio_id = $1", arena.studio_id)
+    service_key = await issue_key(arena.connection, Studio(arena.studio_id, slug, "race"))
+    return attacks.Aim(arena.port, service_key, slug, seed=arena.seed)
+
+
+async def abused(arena: Arena, service: Service, minutes: int) -> Outcome:
+    """Run this many minutes of abuse, alternating with minutes without it."""
+    classes = await arena.add_classes(50, 1000)
+    await arena.connection.execute("analyze classes, members, memberships")
+    aim, partner = await aim_at(arena), Partner(arena, classes)
+    await attacks.prepare(aim)
+    await partner.work(time.monotonic() + 3, abused=False)
+    partner.seconds[False].clear()
+    outcome = Outcome(partner, memory=[_memory(service)])
+    for _ in range(minutes):
+        await partner.work(time.monotonic() + CALM_SECONDS, abused=False)
+        attackers = asyncio.create_task(attacks.in_own_process(aim, ABUSE_SECONDS))
+        await partner.work(time.monotonic() + ABUSE_SECONDS, abused=True)
+        outcome.add(await attackers)
+        outcome.memory.append(_memory(service))
+    await partner.work(time.monotonic() + CALM_SECONDS, abused=False)
+    return outcome
+
+
+def _memory(service: Service) -> int:
+    return sum(psutil.Process(pid).memory_info().rss for pid in service.api_pids())

@@ -1,0 +1,273 @@
+"""Crashes, cut connections and shutdowns under load: each function returns all violations of the promises."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from math import inf
+from uuid import UUID
+
+from bench.service import Service, wait_for
+from studiogate.server import supervisor
+from studiogate.server.postgres.embedded import EmbeddedPostgres
+from studiogate.storage.db import pool
+from tests.support.background import beside
+from tests.support.races.client import PREFIX, Call, Client, Crowd, Request, booking, cancellation
+from tests.support.races.studio import Arena
+
+CLIENTS = 8
+ANSWERS_BEFORE = 40
+ANSWERS_AFTER = 60
+BACK_SECONDS = 10.0
+LOCK_SECONDS = 3.0
+PROVOKED = ("overloaded", "database_unavailable")
+
+
+class Load:
+    """An endless stream of bookings and cancellations, until ``end`` is called; counts the responses."""
+
+    def __init__(self, arena: Arena, classes: list[UUID], members: list[UUID]) -> None:
+        self._arena = arena
+        self._pairs = [(class_id, member_id) for class_id in classes for member_id in members]
+        self._made: list[str] = []
+        self.answers = 0
+        self._enough = False
+
+    def requests(self) -> Iterator[Request]:
+        choose = self._arena.random
+        while not self._enough:
+            if self._made and choose.random() < 0.3:
+                yield cancellation(self._made.pop(choose.randrange(len(self._made))))
+            yield booking(*choose.choice(self._pairs), join_waitlist=choose.random() < 0.5)
+
+    def end(self) -> None:
+        self._enough = True
+
+    def by(self, crowd: Crowd) -> AbstractAsyncContextManager["asyncio.Task[None]"]:
+        """Let the crowd send the requests during the block."""
+        return beside(crowd.work_off(self.requests(), self.note), self.end)
+
+    def note(self, call: Call) -> None:
+        self.answers += call.known
+        if call.status == 201:
+            self._made.append(call.json["id"])
+
+    async def reach(self, answers: int) -> None:
+        await until(lambda: self.answers >= answers, 60, f"the load stopped at {self.answers} of {answers} answers")
+
+
+async def until(condition: Callable[[], bool], seconds: float, otherwise: str) -> None:
+    """Run `wait_for` without blocking the event loop."""
+    await asyncio.to_thread(wait_for, condition, seconds, otherwise)
+
+
+async def _under_load(arena: Arena, blow: Callable[[], "asyncio.Future[list[str]]"]) -> list[str]:
+    load = Load(arena, await arena.add_classes(6, 8), await arena.add_members(20))
+    async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
+        await load.reach(ANSWERS_BEFORE + arena.random.randrange(20))
+        wrong = await blow()
+        await load.reach(load.answers + ANSWERS_AFTER)
+    return wrong
+
+
+async def killed_worker(arena: Arena, service: Service, rounds: int) -> list[str]:
+    """kill -9 of an API process under load: another one replaces it, nothing acknowledged is lost."""
+    wrong = []
+
+    async def kill() -> list[str]:
+        os.kill(arena.random.choice(service.api_pids()), signal.SIGKILL)
+        return []
+
+    for _ in range(rounds):
+        wrong += await _under_load(arena, kill)
+        await asyncio.to_thread(service.wait_until_ready)
+        wrong += await arena.violations(forgiven=PROVOKED)
+        if wrong:
+            break
+    return wrong
+
+
+async def killed_postmaster(
+    arena: Arena, service: Service, postgres: EmbeddedPostgres, rounds: int, back_within: float = inf
+) -> list[str]:
+    """kill -9 of PostgreSQL under load: the service restarts it and answers again, with the same processes."""
+    wrong = []
+
+    async def kill() -> list[str]:
+        before = service.api_pids()
+        os.kill(int((postgres.cluster / "postmaster.pid").read_text().split("\n")[0]), signal.SIGKILL)
+        await until(lambda: not postgres.running(), 10, "PostgreSQL lives on")
+        await until(postgres.running, 60, "PostgreSQL did not come back")
+        there = time.monotonic()
+        answers = f"{PREFIX}/classes?limit=1"
+        await until(lambda: service.answers(answers, arena.service_key), 60, "the service did not come back")
+        took = time.monotonic() - there
+        late = [f"answered {took:.1f} s after PostgreSQL"] if took > back_within else []
+        return late + ([] if service.api_pids() == before else ["the API processes were started again"])
+
+    for _ in range(rounds):
+        wrong += await _under_load(arena, kill)
+        arena.connection = await pool.connect(postgres.dsn())
+        wrong += await arena.violations(forgiven=PROVOKED)
+        if wrong:
+            break
+    return wrong
+
+
+async def cut_storm(arena: Arena, pool_size: int, requests: int, attempts: int = 5) -> list[str]:
+    """Clients that disconnect mid-request: no transaction stays open, and every connection of the pool still works.
+
+    A slow machine may need several attempts to fill the pool before lock waits time out. A leaked connection stays
+    leaked, so then no attempt succeeds."""
+    classes, members = await arena.add_classes(5, 10), await arena.add_members(30)
+    wanted = [
+        booking(arena.random.choice(classes), arena.random.choice(members), join_waitlist=True) for _ in range(requests)
+    ]
+    gate = asyncio.Semaphore(32)
+    await asyncio.gather(*(_cut(arena, request, gate) for request in wanted))
+    wrong = [] if await _nothing_open(arena) else ["transactions stay open"]
+    unfilled: list[str] = []
+    for _ in range(attempts):
+        unfilled = await _fill_the_pool(arena, pool_size)
+        if not unfilled:
+            break
+    wrong += unfilled
+    if wrong:
+        return wrong
+    async with arena.crowd(CLIENTS) as crowd:
+        await crowd.work_off(wanted)
+    # Shortly after a storm, some requests may still be told to retry.
+    return wrong + await arena.violations(forgiven=("overloaded",))
+
+
+async def _cut(arena: Arena, request: Request, gate: asyncio.Semaphore) -> None:
+    """Send part or all of a request, and close or reset the connection, at once or a moment later."""
+    client = Client(arena.port, arena.service_key, arena.history)
+    raw = client.written(request)
+    async with gate:
+        _, writer = await client.connect()
+        writer.write(raw if arena.random.random() < 0.7 else raw[: arena.random.randrange(len(raw))])
+        await writer.drain()
+        await asyncio.sleep(arena.random.choice((0, 0, 0.002, 0.01)))
+        if arena.random.random() < 0.5:
+            writer.close()
+        else:
+            client.close()
+
+
+OPEN = "select count(*) from pg_stat_activity where application_name = 'studiogate' and datname = current_database()"
+
+
+async def _counted(arena: Arena, condition: str, wanted: Callable[[int], bool], seconds: float = 10.0) -> bool:
+    """Wait until the wanted number of other sessions meet the condition."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while asyncio.get_running_loop().time() < deadline:
+        # Within a transaction, PostgreSQL would keep returning the same statistics snapshot.
+        await arena.connection.execute("select pg_stat_clear_snapshot()")
+        if wanted(await arena.connection.fetchval(f"{OPEN} and pid <> pg_backend_pid() and {condition}")):
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+async def _nothing_open(arena: Arena) -> bool:
+    return await _counted(arena, "xact_start is not null", lambda count: count == 0)
+
+
+async def _fill_the_pool(arena: Arena, pool_size: int) -> list[str]:
+    """Send as many bookings as the pool has connections, block all of them with our locks, then release them."""
+    async with Held(arena, pool_size) as held:
+        waiting = await held.all_wait()
+        calls = await held.let_go()
+        await held.repeat_refused()
+    if waiting and all(held.right(call) for call in calls):
+        return []
+    return [f"a pool of {pool_size} gave {[call.outcome for call in calls]}"]
+
+
+class Held:
+    """Bookings that the service has accepted, each for a different class that we have locked: for a single class, most
+    would wait in the service's own queue, without a connection."""
+
+    def __init__(self, arena: Arena, size: int) -> None:
+        self._arena, self._size = arena, size
+        self._crowd = Crowd(arena.port, arena.service_key, arena.history, size)
+
+    async def __aenter__(self) -> "Held":
+        classes = await self._arena.add_classes(self._size, 1)
+        members = await self._arena.add_members(self._size)
+        self._transaction = self._arena.connection.transaction()
+        await self._transaction.start()
+        await self._arena.connection.execute("select from classes where id = any($1) for update", classes)
+        await self._crowd.__aenter__()
+        self._since = time.monotonic()
+        triples = zip(self._crowd.clients, classes, members, strict=True)
+        self._sending = [asyncio.create_task(client.send(booking(*pair))) for client, *pair in triples]
+        return self
+
+    async def all_wait(self) -> bool:
+        return await _counted(self._arena, "wait_event_type = 'Lock'", lambda count: count == self._size, LOCK_SECONDS)
+
+    async def let_go(self) -> list[Call]:
+        await self._transaction.rollback()
+        self._seconds = time.monotonic() - self._since
+        return await asyncio.gather(*self._sending)
+
+    async def repeat_refused(self) -> None:
+        """Repeat what was told to retry, as a partner would: every key gets an answer in the end."""
+        pairs = zip(self._crowd.clients, self._sending, strict=True)
+        refused = [(client, sent.result()) for client, sent in pairs if not sent.result().known]
+        await asyncio.gather(*(client.settle(call.request) for client, call in refused))
+
+    def right(self, call: Call) -> bool:
+        """Return whether it was confirmed, or told to retry because we held the lock beyond the lock timeout."""
+        return call.outcome == "confirmed" or (call.outcome == "overloaded" and self._seconds > LOCK_SECONDS)
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(*self._sending, return_exceptions=True)
+        await self._crowd.__aexit__()
+
+
+async def drained(arena: Arena, service: Service, accepted: int = 4) -> list[str]:
+    """SIGTERM under load: accepted requests are answered, others leave no trace, no new connection is accepted, and
+    all processes end well within the drain limit."""
+    # Many classes, so that the load itself hardly ever waits for a lock.
+    load = Load(arena, await arena.add_classes(40, 8), await arena.add_members(60))
+    async with arena.crowd(CLIENTS) as crowd, beside(_send_until_refused(crowd, load), lambda: None):
+        await load.reach(ANSWERS_BEFORE)
+        async with Held(arena, accepted) as held:
+            wrong = [] if await held.all_wait() else ["the accepted requests did not wait"]
+            asked = time.monotonic()
+            service.terminate()
+            await until(service.refuses, 10, "new connections are taken in while it drains")
+            wrong += [f"accepted, then {call.outcome}" for call in await held.let_go() if not held.right(call)]
+    status = await asyncio.to_thread(service.stop)
+    took = time.monotonic() - asked
+    wrong += [] if status == 0 else [f"exit status {status}\n{service.log_tail()}"]
+    wrong += [] if took < supervisor.DRAIN_SECONDS else [f"drained for {took:.1f} s"]
+    return wrong + await _traces(arena) + await arena.violations(unanswered=True, forgiven=("overloaded",))
+
+
+async def _send_until_refused(crowd: Crowd, load: Load) -> None:
+    remaining = load.requests()
+
+    async def one(client: Client) -> None:
+        for request in remaining:
+            call = await client.send(request)
+            load.note(call)
+            if call.status is None:
+                return
+
+    await asyncio.gather(*(one(client) for client in crowd.clients))
+
+
+async def _traces(arena: Arena) -> list[str]:
+    rows = await arena.fetch("select key from idempotency_keys where studio_id = $1")
+    kept = {row["key"] for row in rows}
+    return [
+        f"{key}: was done but not answered"
+        for key, calls in arena.history.by_key().items()
+        if key in kept and not any(call.known for call in calls)
+    ]

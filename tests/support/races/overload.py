@@ -1,0 +1,206 @@
+"""Overload: the service keeps doing as much as it can, and refuses all other requests at once.
+
+The knee is found with clients that wait for their responses. The overload then is open-loop: requests arrive three
+times as fast as they can be answered, whatever the state of earlier ones. Each storm is compared with the load at the
+knee just before and after it, because the speed of a machine varies from minute to minute.
+"""
+
+import asyncio
+import itertools
+import statistics
+import time
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import psutil
+
+from bench.service import Service
+from tests.support.races.client import Call, Client, Request, booking
+from tests.support.races.studio import Arena
+
+CLASSES, MEMBERS = 250, 500
+RAMP = (4, 8, 16, 32)
+RAMP_SECONDS = 2.0
+LOOKS_AFTERWARDS = 4
+FACTOR, ENOUGH = 3, 2.5
+MOST_STORMS = 5
+MOST_CLIENTS = 900  # so many connections a storm may open; none of its requests waits for one
+SESSIONS = (
+    "select count(*) from pg_stat_activity where application_name = 'studiogate' and datname = current_database()"
+)
+
+
+@dataclass
+class Phase:
+    """What came of one phase of load."""
+
+    seconds: float
+    calls: list[Call]
+    confirmed: int  # in time
+
+    @property
+    def goodput(self) -> float:
+        return self.confirmed / self.seconds
+
+    @property
+    def offered(self) -> float:
+        return len(self.calls) / self.seconds
+
+    @property
+    def quick(self) -> float:
+        """Return the latency of an undisturbed request: the 10th percentile, so that occasional other load on the
+        machine does not count."""
+        return self.percentile(0.1)
+
+    @property
+    def refused(self) -> list[Call]:
+        return [call for call in self.calls if call.status is None or call.status >= 400]
+
+    def percentile(self, share: float, calls: list[Call] | None = None) -> float:
+        ordered = sorted(call.seconds for call in (self.calls if calls is None else calls))
+        return ordered[int(len(ordered) * share)] if ordered else 0.0
+
+
+@dataclass
+class Storm(Phase):
+    """Beside it, at the knee, this much was done a second."""
+
+    usual: float
+
+    @property
+    def is_overload(self) -> bool:
+        return self.offered > ENOUGH * self.usual
+
+    @property
+    def kept(self) -> float:
+        return self.goodput / self.usual
+
+
+@dataclass
+class Strain:
+    """The most memory and the most sessions that the service had at any moment."""
+
+    memory: int = 0
+    sessions: int = 0
+
+
+@dataclass
+class Outcome:
+    ramp: dict[int, Phase] = field(default_factory=dict)  # by the number of clients
+    storms: list[Storm] = field(default_factory=list)
+    quick_before: float = 0.0  # seconds of an undisturbed request
+    quick_after: float = 0.0
+    calm: Strain = field(default_factory=Strain)
+    strained: Strain = field(default_factory=Strain)
+
+    @property
+    def peak(self) -> float:
+        """The most that it was seen to do for clients that wait."""
+        return max(phase.goodput for phase in self.ramp.values())
+
+    @property
+    def knee(self) -> int:
+        return min(clients for clients, phase in self.ramp.items() if phase.goodput >= 0.95 * self.peak)
+
+    @property
+    def overloads(self) -> list[Storm]:
+        """The storms that were (nearly) three times as much as it can do."""
+        return [storm for storm in self.storms if storm.is_overload]
+
+    @property
+    def kept(self) -> float:
+        """The share of the usual that was left, in the overload that is neither the best nor the worst."""
+        return statistics.median(storm.kept for storm in self.overloads) if self.overloads else 0.0
+
+    @property
+    def storm(self) -> Phase:
+        """All storms together."""
+        calls = [call for each in self.storms for call in each.calls]
+        return Phase(sum(each.seconds for each in self.storms), calls, sum(each.confirmed for each in self.storms))
+
+
+class Overload:
+    """Bookings of pairs that nobody has booked before: each of them can be confirmed."""
+
+    def __init__(self, arena: Arena, service: Service) -> None:
+        self._arena, self._service = arena, service
+
+    async def prepare(self) -> None:
+        classes = await self._arena.add_classes(CLASSES, MEMBERS)
+        members = await self._arena.add_members(MEMBERS, paid=None)
+        await self._arena.connection.execute("analyze classes, members, memberships")  # as after an import
+        self._requests = self._each(classes, members)
+
+    def _each(self, classes: list[UUID], members: list[UUID]) -> Iterator[Request]:
+        """Adjacent requests share neither class nor member: they compete for connections, not for a row."""
+        for first in range(len(members)):
+            taking_turns = itertools.islice(itertools.cycle(members), first, None)
+            yield from (booking(class_id, member_id) for class_id, member_id in zip(classes, taking_turns))  # noqa: B905
+
+    async def waiting(self, clients: int, seconds: float) -> Phase:
+        """Each client sends its next request when it has the answer to its last."""
+        calls: list[Call] = []
+        ends = time.monotonic() + seconds
+
+        async def one(client: Client) -> None:
+            while time.monotonic() < ends:
+                calls.append(await client.send(next(self._requests)))
+
+        async with self._arena.crowd(clients) as crowd:
+            began = time.monotonic()
+            await asyncio.gather(*(one(client) for client in crowd.clients))
+            return Phase(time.monotonic() - began, calls, sum(call.status == 201 for call in calls))
+
+    async def relentless(self, rate: float, seconds: float) -> Phase:
+        """Send ``rate`` requests per second regardless of responses; confirmations after the end do not count."""
+        calls: list[Call] = []
+        sending: list[asyncio.Task[None]] = []
+        wanted = [next(self._requests) for _ in range(int(rate * seconds) + 1)]
+        # Partners keep their connections: opening them is no part of the storm, nor is writing what they will send.
+        async with self._arena.crowd(MOST_CLIENTS) as crowd:
+            prepared = [(request, crowd.clients[0].written(request)) for request in wanted]
+            idle, ends = list(crowd.clients), time.monotonic() + seconds
+
+            async def one(client: Client) -> None:
+                calls.append(await client.send(*prepared.pop()))
+                idle.append(client)
+
+            while (left := ends - time.monotonic()) > 0:
+                while len(sending) < (seconds - left) * rate and idle:
+                    sending.append(asyncio.create_task(one(idle.pop())))
+                await asyncio.sleep(0.002)
+            confirmed = sum(call.status == 201 for call in calls)
+            await asyncio.gather(*sending)
+        return Phase(seconds, calls, confirmed)
+
+    async def watched(self, phase: Coroutine[None, None, Phase]) -> tuple[Phase, Strain]:
+        """Run a phase while monitoring the service's processes and sessions."""
+        strain, working = Strain(), asyncio.create_task(phase)
+        while not working.done():
+            processes = [psutil.Process(pid) for pid in self._service.api_pids()]
+            strain.memory = max(strain.memory, sum(each.memory_info().rss for each in processes))
+            strain.sessions = max(strain.sessions, await self._arena.connection.fetchval(SESSIONS) - 1)
+            await asyncio.sleep(0.25)
+        return await working, strain
+
+
+async def overloaded(
+    arena: Arena, service: Service, seconds: float, overloads: int = 3, ramp: tuple[int, ...] = RAMP
+) -> Outcome:
+    """So many storms, of so many seconds each; and some more where one turned out to be too small for an overload."""
+    load, seen = Overload(arena, service), Outcome()
+    await load.prepare()
+    await load.waiting(4, 1.0)
+    seen.quick_before = (await load.waiting(1, RAMP_SECONDS)).quick
+    for clients in ramp:
+        seen.ramp[clients], seen.calm = await load.watched(load.waiting(clients, RAMP_SECONDS))
+    before = await load.waiting(seen.knee, RAMP_SECONDS)
+    while len(seen.overloads) < overloads and len(seen.storms) < MOST_STORMS:
+        storm, seen.strained = await load.watched(load.relentless(FACTOR * seen.peak, seconds))
+        after = await load.waiting(seen.knee, RAMP_SECONDS)
+        usual = (before.goodput + after.goodput) / 2
+        seen.storms.append(Storm(storm.seconds, storm.calls, storm.confirmed, usual))
+        before = after
+    seen.quick_after = min([(await load.waiting(1, 1.0)).quick for _ in range(LOOKS_AFTERWARDS)])
+    return seen

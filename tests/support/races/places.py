@@ -1,0 +1,103 @@
+"""The real service with two API processes, and one into which mutations can be injected."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from bench.service import API_MODULE, Service
+from studiogate.storage.db import pool
+from tests.support import patient_api
+from tests.support.battery import Tally
+from tests.support.databases import is_battery, run
+from tests.support.races import checker, mutants
+from tests.support.races.studio import Arena, open_arena
+
+
+@dataclass
+class Place:
+    """A service and its database."""
+
+    service: Service
+    dsn: str
+    mutation: Path | None = None
+
+    @contextmanager
+    def mutated(self, name: str) -> Iterator[None]:
+        assert self.mutation is not None, "only the mutant's code changes"
+        self.mutation.write_text(name)
+        try:
+            yield
+        finally:
+            self.mutation.write_text("")
+
+
+@pytest.fixture(scope="session")
+def api_module(pytestconfig: pytest.Config) -> str:
+    """Return the program of the API processes: in everyday tests, a slow machine must not lead to refusals."""
+    return API_MODULE if is_battery(pytestconfig) else patient_api.__name__
+
+
+@pytest.fixture(scope="session")
+def place(new_database: Callable[[], str], api_module: str) -> Iterator[Place]:
+    dsn = new_database()
+    with Service(dsn, api_module=api_module) as service:
+        yield Place(service, dsn)
+    # Every session has ended, so every deadlock has been counted.
+    assert run(_deadlocks(dsn)) == 0
+
+
+async def _deadlocks(dsn: str) -> int:
+    connection = await pool.connect(dsn)
+    try:
+        return await checker.deadlocks(connection)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(scope="session")
+def mutant_place(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    dsn, mutation = new_database(), tmp_path_factory.mktemp("mutant") / "mutation"
+    with Service(dsn, api_module=mutants.__name__, environment={mutants.VARIABLE: str(mutation)}) as service:
+        yield Place(service, dsn, mutation)
+
+
+@contextmanager
+def mutant(folder: Path, mutation: str, dsn: str | None = None, **options: object) -> Iterator[Service]:
+    """Yield a separate service that has one mutation from the start."""
+    (folder / "mutation").write_text(mutation)
+    environment = {mutants.VARIABLE: str(folder / "mutation")}
+    with Service(dsn, api_module=mutants.__name__, environment=environment, **options) as started:  # type: ignore[arg-type]
+        yield started
+
+
+async def _arena(at: Place, tally: Tally) -> AsyncIterator[Arena]:
+    connection: asyncpg.Connection[asyncpg.Record] = await pool.connect(at.dsn)
+    try:
+        yield await open_arena(at.service.port, connection, tally.new_seed())
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+async def arena(place: Place, tally: Tally) -> AsyncIterator[Arena]:
+    async for opened in _arena(place, tally):
+        before = await checker.deadlocks(opened.connection)
+        yield opened
+        tally.add(requests=len(opened.history.calls))
+        assert await checker.deadlocks(opened.connection) == before
+        print(opened.history.summary())
+
+
+@pytest.fixture
+async def mutant_arena(mutant_place: Place, tally: Tally) -> AsyncIterator[Arena]:
+    async for opened in _arena(mutant_place, tally):
+        yield opened
+        # Damage done by this mutant must not be attributed to the next one.
+        for _ in range(20):
+            with suppress(asyncpg.DeadlockDetectedError):  # the service is still numbering events
+                await opened.connection.execute("truncate studios cascade")
+                break

@@ -1,0 +1,69 @@
+"""Keys are rotated under load: inside the overlap both work on every process, after it the old one on none."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import timedelta
+
+from bench.service import Service
+from studiogate.flows import keys
+from studiogate.storage.db import pool
+from tests.support.races.client import PREFIX, Client, Crowd
+from tests.support.races.crashes import CLIENTS, Load
+from tests.support.races.studio import Arena
+
+# Longer than a process may keep what it knows of a key, so that every rotation is felt within its overlap.
+OVERLAP = 5.0
+ASKED = 20  # so many new connections meet every process
+
+
+async def rotated_keys(arena: Arena, service: Service, dsn: str, rotations: int) -> list[str]:
+    """Rotate keys under load, and return all violations of the promises."""
+    wrong: list[str] = []
+    load = Load(arena, await arena.add_classes(6, 8), await arena.add_members(20))
+    operator = await pool.connect(dsn)
+    try:
+        async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
+            for _ in range(rotations):
+                await load.reach(load.answers + 20)
+                wrong += await _rotate(arena, service, operator, crowd)
+    finally:
+        await operator.close()
+    wrong += [f"{call.request.key}: {call.code}" for call in arena.history.calls if call.status == 401]
+    await _repeat_some(arena)
+    # Every request is repeated until it has an answer; a slow machine may refuse some as overloaded before.
+    return wrong + await arena.violations(forgiven=("overloaded",))
+
+
+async def _rotate(arena: Arena, service: Service, operator: pool.Connection, crowd: Crowd) -> list[str]:
+    """One partner's rotation: some of its machines take the new key at once, the others late."""
+    old, ends = arena.service_key, asyncio.get_running_loop().time() + OVERLAP
+    issued = await keys.rotate(operator, old.split("_")[2], timedelta(seconds=OVERLAP))
+    arena.service_key = issued.key
+    _take(crowd.clients[::2], issued.key)
+    wrong = await _unlike(service, {old: True, issued.key: True}, "in the overlap")
+    # In time: a machine that is slow here must not send the old key too late.
+    await asyncio.sleep(max(0.0, ends - 1.5 - asyncio.get_running_loop().time()))
+    _take(crowd.clients, issued.key)
+    await asyncio.sleep(max(0.0, ends + 0.2 - asyncio.get_running_loop().time()))
+    return wrong + await _unlike(service, {old: False, issued.key: True}, "after the overlap")
+
+
+def _take(clients: Iterable[Client], key: str) -> None:
+    for client in clients:
+        client.service_key = key
+
+
+async def _unlike(service: Service, expected: dict[str, bool], when: str) -> list[str]:
+    wrong = []
+    for key, works in expected.items():
+        asked = [await asyncio.to_thread(service.answers, f"{PREFIX}/studio", key) for _ in range(ASKED)]
+        if asked != [works] * ASKED:
+            wrong.append(f"{when} a key that should{'' if works else ' not'} work did so {sum(asked)} of {ASKED} times")
+    return wrong
+
+
+async def _repeat_some(arena: Arena) -> None:
+    """What was answered under an old key is answered the same under the new one; the checker compares the bytes."""
+    requests = [calls[0].request for calls in arena.history.by_key().values()]
+    async with arena.crowd(CLIENTS) as crowd:
+        await crowd.work_off(arena.random.sample(requests, min(200, len(requests))))

@@ -1,0 +1,69 @@
+"""Nobody overtakes waiting members: bookings, cancellations and capacity changes at once.
+
+All members are eligible all the time, so a free seat while somebody waits is a violation at any moment.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from uuid import UUID
+
+from studiogate.storage.db import pool
+from tests.support.background import beside
+from tests.support.races import checker, scenarios
+from tests.support.races.crashes import Load
+from tests.support.races.studio import Arena
+
+CLASSES, MEMBERS, CLIENTS = 4, 12, 16
+MOST_SEATS = 6
+ANSWERS_A_ROUND = 250
+STOLEN = """
+    select id from classes
+    where studio_id = $1 and id = any($2) and booked_count < capacity and waitlist_count > 0"""
+
+
+async def overtaking(arena: Arena, dsn: str, rounds: int) -> tuple[list[str], dict[str, int]]:
+    """Everything that is not as promised; and what was seen."""
+    wrong: list[str] = []
+    looks = 0
+    async with AsyncExitStack() as stack:
+        walls, eye = [await _connected(stack, dsn) for _ in range(2)]
+        for _ in range(rounds):
+            # New ones each round: nobody may run out of credits, or passing them over would be right.
+            classes, members = await arena.add_classes(CLASSES, 1), await arena.add_members(MEMBERS)
+            enough = asyncio.Event()
+            async with beside(_watch(eye, arena, classes, enough), enough.set) as watching:
+                await _storm(arena, walls, classes, members)
+            stolen, looked = watching.result()
+            wrong, looks = wrong + stolen, looks + looked
+    rows = await checker.everything(arena.connection, arena.studio_id)
+    wrong += checker.overtakings(rows)
+    promoted = sum(row["promoted_at"] is not None for row in rows["waitlist_entries"])
+    seen = {"joined": len(rows["waitlist_entries"]), "promoted": promoted, "states_looked_at": looks}
+    return wrong + await arena.violations(), seen
+
+
+async def _connected(stack: AsyncExitStack, dsn: str) -> pool.Connection:
+    connection = await pool.connect(dsn)
+    stack.push_async_callback(connection.close)
+    return connection
+
+
+async def _storm(arena: Arena, walls: pool.Connection, classes: list[UUID], members: list[UUID]) -> None:
+    load, enough = Load(arena, classes, members), asyncio.Event()
+    moving = scenarios.change_capacities(arena, walls, classes, enough, MOST_SEATS)
+    async with beside(moving, enough.set), arena.crowd(CLIENTS) as crowd, load.by(crowd):
+        await load.reach(ANSWERS_A_ROUND)
+
+
+async def _watch(
+    eye: pool.Connection, arena: Arena, classes: list[UUID], enough: asyncio.Event
+) -> tuple[list[str], int]:
+    """Read the committed state repeatedly."""
+    wrong: list[str] = []
+    looks = 0
+    while not enough.is_set():
+        rows = await eye.fetch(STOLEN, arena.studio_id, classes)
+        wrong += [f"class {row['id']}: a free seat beside a waitlist" for row in rows]
+        looks += 1
+        await asyncio.sleep(0.001)
+    return wrong, looks

@@ -1,0 +1,115 @@
+"""A studio with endpoints, and the worker's parts in this process."""
+
+import asyncio
+import base64
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from studiogate import settings
+from studiogate.domain.access import Access, Scope, operator_access
+from studiogate.domain.keys import credential_access
+from studiogate.flows import events, webhooks
+from studiogate.runtime import Runtime
+from studiogate.worker.webhooks import Deliverer
+from tests.support import attendance
+from tests.support.seed import Studio, issue_key, seed_studio
+
+SECRET_KEY = base64.b64encode(b"k" * 32).decode()
+ALLOW_LOOPBACK = {"webhook_allow_cidrs": ["127.0.0.0/8"], "webhook_allow_http": True, "secret_key": SECRET_KEY}
+
+
+@dataclass
+class Endpoint:
+    id: UUID
+    secret: str
+
+
+@dataclass
+class House:
+    """One studio, and ways to change it and to receive its events."""
+
+    runtime: Runtime
+    studio: Studio
+    connection: Any
+    marks: dict[UUID, str] = field(default_factory=dict)
+
+    @property
+    def access(self) -> Access:
+        return operator_access(self.studio.studio_id)
+
+    async def endpoint(self, url: str, *, locations: list[UUID] | None = None, **details: Any) -> Endpoint:
+        key = await issue_key(self.connection, self.studio, *details.pop("scopes", ()), locations=locations)
+        access = credential_access(self.studio.studio_id, key.split("_")[2], [each.value for each in Scope], locations)
+        wanted = {"url": url, "event_types": ["*"], "description": None, "enabled": True, **details}
+        async with self.runtime.database.transaction() as connection:
+            made = await webhooks.create(connection, access, self.runtime.sealer, wanted)
+        assert isinstance(made, str), made
+        found = json.loads(made)
+        return Endpoint(UUID(found["id"]), found["secret"])
+
+    async def change(self, number: int = 2) -> None:
+        """Make one change of state, which is one event: check in, or undo a check-in."""
+        booking = self.studio.ids["booking"][number]
+        status = "confirmed" if self.marks.get(booking) == "checked_in" else "checked_in"
+        async with self.runtime.database.connection() as connection:
+            assert await attendance.mark(connection, self.access, booking, status) == status
+        self.marks[booking] = status
+
+    async def number(self) -> int:
+        return await events.number_studio(self.runtime.database, self.access)
+
+    async def no_waiting(self) -> None:
+        """Make all retries and leases due now."""
+        await self.connection.execute(
+            "update webhook_deliveries set due_at = now() where status = 'pending' and due_at < 'infinity'"
+        )
+
+    @asynccontextmanager
+    async def delivering(self) -> AsyncIterator[Deliverer]:
+        deliverer = Deliverer(self.runtime)
+        running = asyncio.create_task(deliverer.run())
+        await asyncio.sleep(0.15)  # until it listens
+        try:
+            yield deliverer
+        finally:
+            for task in list(deliverer._attempts):
+                task.cancel()
+            running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
+
+
+@asynccontextmanager
+async def open_house(database_url: str, connection: Any, **overrides: Any) -> AsyncIterator[House]:
+    runtime = Runtime.open(settings.load(database_url=database_url, **{**ALLOW_LOOPBACK, **overrides}))
+    studio = await seed_studio(connection)
+    await connection.execute(
+        """
+        update webhook_endpoints set enabled = false;  -- those of the seed lead nowhere
+        -- Nobody waits, so that nobody is promoted behind a test's back.
+        update waitlist_entries set status = 'cancelled', position = null;
+        update bookings set status = 'cancelled' where status = 'waitlisted';
+        update classes set waitlist_count = 0"""
+    )
+    yield House(runtime, studio, connection)
+    await runtime.close()
+
+
+@pytest.fixture
+async def house(database_url: str, connection: Any) -> AsyncIterator[House]:
+    async with open_house(database_url, connection) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def strict_house(database_url: str, connection: Any) -> AsyncIterator[House]:
+    """Apply the production rules: no address is exempt, but plain http is allowed."""
+    async with open_house(database_url, connection, webhook_allow_cidrs=[]) as opened:
+        yield opened
