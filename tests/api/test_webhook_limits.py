@@ -15,6 +15,7 @@ from studiogate.domain.events import EventType
 from studiogate.domain.webhooks.retry_schedule import MAXIMUM_WAITING
 from studiogate.flows import deliveries, housekeeping
 from studiogate.storage.events import Change, emit
+from studiogate.storage.webhooks.deliveries import REPLAYED_AT_ONCE
 from tests.api.test_webhooks import call, create, door, manager, studio
 from tests.support.partner_api import Door
 from tests.support.seed import Studio
@@ -96,6 +97,24 @@ async def test_a_replay_fills_what_is_free_and_says_that_there_is_more(
     assert (replayed["deliveries"], replayed["has_more"]) == (3, True)
     assert replayed["next_since"] is not None
     assert await waiting(door, made["id"]) == MAXIMUM_WAITING
+
+
+async def test_one_replay_queues_a_part_and_the_next_ones_get_through_to_the_end(
+    door: Door, studio: Studio, manager: str
+) -> None:
+    """More events have the same time than one replay takes: repeating it from that time must come to an end."""
+    events = await happen(door, studio, REPLAYED_AT_ONCE + 200)
+    await door.connection.execute("update events set created_at = date_trunc('second', now())")
+    made = await create(door, manager, event_types=["lead.*"])
+    path, since = f"/webhook-endpoints/{made['id']}/replay", "2020-01-01T00:00:00Z"
+    replays = []
+    while since and len(replays) < 5:
+        replays.append((await call(door, manager, "POST", path, {"since": since, "types": ["lead.*"]})).json())
+        since = replays[-1]["next_since"]
+    assert [each["deliveries"] for each in replays] == [REPLAYED_AT_ONCE, REPLAYED_AT_ONCE + 200]
+    assert [each["has_more"] for each in replays] == [True, False]
+    queued = await door.connection.fetch("select distinct event_id from webhook_deliveries")
+    assert {str(row["event_id"]) for row in queued} == set(events)
 
 
 async def test_the_limit_holds_against_replays_and_events_at_once(door: Door, studio: Studio, manager: str) -> None:

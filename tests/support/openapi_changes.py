@@ -16,7 +16,7 @@ from typing import Any
 from studiogate.api.app import ROUTES
 from studiogate.api.framework import openapi
 
-AGREED = Path(__file__).parents[1] / "docs" / "openapi.json"
+AGREED = Path(__file__).parents[2] / "docs" / "openapi.json"
 Document = Mapping[str, Any]
 Schema = Mapping[str, Any]
 # In requests: lower upper bounds and higher lower bounds refuse what was accepted before.

@@ -18,7 +18,6 @@ from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.webhooks import deliveries, endpoints
 
-REPLAYED_AT_ONCE = 10_000
 TEST_TYPE = "webhook_endpoint.test"
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING})
@@ -122,20 +121,18 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
     if not await endpoints.is_visible(connection, access, endpoint_id):
         return NOT_FOUND
     await event_numbering.lock_head(connection, access)
-    at_most = min(await deliveries.room_of(connection, access, endpoint_id), REPLAYED_AT_ONCE)
-    if at_most <= 0:
+    room = await deliveries.room_of(connection, access, endpoint_id)
+    if room <= 0:
         return QUEUE_FULL
-    count, until = await deliveries.replay(
-        connection, access, endpoint_id, (wanted.since, wanted.until), wanted.types, at_most
-    )
+    span = (wanted.since, wanted.until)
+    made = await deliveries.replay(connection, access, endpoint_id, span, wanted.types, room)
     await deliveries.ring(connection, access, event_numbering.CHANNEL)
-    has_more = count == at_most
     answer = {
         "object": "webhook_replay",
         "endpoint_id": endpoint_id,
-        "deliveries": count,
-        "has_more": has_more,
-        "next_since": instant_text(until) if has_more and until else None,
+        "deliveries": made.deliveries,
+        "has_more": made.has_more,
+        "next_since": instant_text(made.until) if made.has_more and made.until else None,
     }
     return json.dumps(answer, separators=(",", ":"))
 

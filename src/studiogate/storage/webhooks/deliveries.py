@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -12,6 +13,7 @@ from studiogate.domain.webhooks.retry_schedule import MAXIMUM_WAITING
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.paging import Filter, Resource, read_one, read_page
 
+REPLAYED_AT_ONCE = 1_000
 DELIVERY = Resource(
     table="webhook_deliveries",
     alias="d",
@@ -68,20 +70,33 @@ def fan_out(events: str, condition: str = "true") -> str:
 REDELIVER = fan_out(
     "events", "v.id = $2 and owner.scopes <@ $3::text[] and ($4::uuid[] is null or owner.location_ids <@ $4)"
 )
+# $6 is the limit of one replay, $7 the free part of the queue. All events of the first instant are taken, as far as the
+# queue has room: with fewer of them, the next replay would start at the same instant again, and so on for ever.
 REPLAY = f"""
-    with again as (
-        select v.studio_id, v.id, v.type, v.created_at
+    with found as (
+        select v.studio_id, v.id, v.type, v.created_at, row_number() over (order by v.sequence) as number
         from events v
         join webhook_endpoints e on e.studio_id = v.studio_id and e.id = $2
         join credentials owner on owner.studio_id = e.studio_id and owner.id = e.credential_id
         where v.studio_id = $1 and v.sequence is not null and {VISIBLE}
           and v.created_at >= $3 and v.created_at < $4 and v.type = any($5::text[])
-        order by v.sequence limit $6
+        order by v.sequence limit $7
+    ), again as (
+        select * from found where number <= $6 or created_at = $3
     ), made as (
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_id, event_type)
         select studio_id, gen_random_uuid(), $2, id, type from again
     )
-    select count(*) as deliveries, max(created_at) as until from again"""
+    select a.deliveries, a.until, f.events > a.deliveries or f.events = $7 as has_more
+    from (select count(*) as deliveries, max(created_at) as until from again) a,
+         (select count(*) as events from found) f"""
+
+
+class Replayed(NamedTuple):
+    deliveries: int
+    until: datetime | None
+    """The time of the last event among them."""
+    has_more: bool
 
 
 async def list_deliveries(
@@ -108,11 +123,12 @@ async def replay(
     endpoint_id: str,
     span: tuple[datetime, datetime],
     types: Sequence[str],
-    at_most: int,
-) -> tuple[int, datetime | None]:
-    """Create deliveries, oldest event first; return their number and the time of the last event among them."""
-    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, *span, list(types), at_most)
-    return (row["deliveries"], row["until"]) if row else (0, None)
+    room: int,
+) -> Replayed:
+    """Create deliveries, oldest event first, at most ``room``."""
+    at_once = min(REPLAYED_AT_ONCE, room)
+    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, *span, list(types), at_once, room)
+    return Replayed(*row) if row else Replayed(0, None, False)
 
 
 async def room_of(connection: Connection, access: Access, endpoint_id: str) -> int:

@@ -145,8 +145,13 @@ class WebhookReplay(Wire):
     object: Literal["webhook_replay"] = "webhook_replay"
     endpoint_id: Uuid = Field(examples=[_EXAMPLE_ID])
     deliveries: int = Field(examples=[42])
-    has_more: bool = Field(description="True when the bound of one replay was reached.", examples=[False])
-    next_since: Instant | None = Field(description="Where to go on, then.", examples=[None])
+    has_more: bool = Field(
+        description="Whether the limit of one replay was reached: about 1,000 events, or the free part of the queue.",
+        examples=[False],
+    )
+    next_since: Instant | None = Field(
+        description="The `since` of the next replay, if there may be more.", examples=[None]
+    )
 
 
 class EventRedelivery(Wire):
