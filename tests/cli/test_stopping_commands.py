@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from studiogate import cli
+from studiogate import cli, server
 from studiogate.server.postgres.embedded import running_postgres
 from studiogate.storage.db.pool import connect
 from tests.cli.test_commands import run
@@ -92,10 +92,12 @@ def test_while_a_statement_waits(demo: Path) -> None:
 def test_there_is_one_way_to_start_a_database() -> None:
     """Ensures that no command forgets to handle signals. The service's processes have their own way to end."""
     ways = re.compile(r"\basyncio\.run\(|\basyncio\.Runner\(|\brunning_postgres\(|\bEmbeddedPostgres\(")
-    found = {file.name: sorted(ways.findall(file.read_text())) for file in Path(next(iter(cli.__path__))).rglob("*.py")}
+    files = [file for package in (cli, server) for file in Path(next(iter(package.__path__))).rglob("*.py")]
+    found = {file.name: sorted(ways.findall(file.read_text())) for file in files}
     assert {name: each for name, each in found.items() if each} == {
         "stop_signals.py": ["asyncio.run("],
         "context.py": ["running_postgres("],
+        "embedded.py": ["EmbeddedPostgres(", "running_postgres("],
         "schema_dump.py": ["running_postgres("],
         "serve.py": ["EmbeddedPostgres("],
         "api_process.py": ["asyncio.Runner("],
