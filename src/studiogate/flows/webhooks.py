@@ -51,7 +51,7 @@ async def _with_secret(connection: Connection, access: Access, endpoint_id: UUID
     wire = await endpoints.read_endpoint(connection, access, endpoint_id)
     if wire is None:
         return NOT_FOUND
-    return f'{wire[:-1]},"secret":"{secret}"}}'
+    return json.dumps({**json.loads(wire), "secret": secret}, separators=(",", ":"), ensure_ascii=False)
 
 
 async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, Any]) -> str | Refusal:

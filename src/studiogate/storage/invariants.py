@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.resources import CLASS_JOINS, policy_minutes
+from studiogate.storage.resources import class_joins, policy_minutes
 
 SHOWN = 50
 LOG_SETTINGS = ["log_error_verbosity", "log_min_duration_statement", "log_parameter_max_length", "log_statement"]
@@ -237,7 +237,7 @@ PROMISES = (
         f"""
         select format('class %s of studio %s: %s seats are free and %s wait: is the worker running?',
                       c.id, c.studio_id, c.capacity - c.booked_count, c.waitlist_count)
-        from classes c {CLASS_JOINS.replace("$1", "c.studio_id")}
+        from classes c {class_joins("c.studio_id")}
         where c.status = 'scheduled' and c.waitlist_count > 0 and c.booked_count < c.capacity
           and coalesce(c.policy->>'waitlist_mode', class_type.policy->>'waitlist_mode',
                        location.policy->>'waitlist_mode', studio.policy->>'waitlist_mode', 'auto') = 'auto'

@@ -58,17 +58,21 @@ CLASS_COLUMNS = f"""
     c.start_time - {policy_minutes("promotion_cutoff_minutes", "60")} as promotion_cutoff_at,
     {CLASS_UPDATED_AT} as updated_at"""
 
+
 # $1 and not c.studio_id: otherwise a page of classes is joined by hashing every studio's locations and types.
-CLASS_JOINS = """
-    join studios studio on studio.studio_id = $1
-    left join locations location on location.studio_id = $1 and location.id = c.location_id
-    left join class_types class_type on class_type.studio_id = $1 and class_type.id = c.class_type_id"""
+def class_joins(studio_id: str) -> str:
+    """Return the joins that a class's columns need; ``studio_id`` is SQL for the id of the studio."""
+    return f"""
+    join studios studio on studio.studio_id = {studio_id}
+    left join locations location on location.studio_id = {studio_id} and location.id = c.location_id
+    left join class_types class_type on class_type.studio_id = {studio_id} and class_type.id = c.class_type_id"""
+
 
 CLASS = Resource(
     table="classes",
     alias="c",
     columns=CLASS_COLUMNS,
-    joins=CLASS_JOINS,
+    joins=class_joins("$1"),
     order="start_time",
     descending=False,
     permitted="c.location_id = any({})",

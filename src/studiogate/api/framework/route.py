@@ -8,7 +8,7 @@ called directly: access first, then parameters, then the endpoint.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from fastapi import Security
 from fastapi.dependencies.models import Dependant
@@ -23,11 +23,13 @@ from studiogate.api.framework.params import is_cursor_fault
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.runtime import Runtime
+from studiogate.storage.db.pool import Connection
 from studiogate.web.limits import Limit
 from studiogate.web.request import Request
 from studiogate.web.response import Answer
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 SERVICE_KEY = APIKeyHeader(
@@ -64,10 +66,15 @@ class Caller(NamedTuple):
             refusal = replace(refusal, param=self.path_parameter)
         return refused(refusal, self.request_id)
 
-    async def read(self, function: Callable[..., Awaitable[Result]], *arguments: Any) -> Result:
+    async def read(
+        self,
+        function: Callable[Concatenate[Connection, Access, Arguments], Awaitable[Result]],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
         """Call a storage function that reads, on its own connection."""
         async with self.runtime.database.connection() as connection:
-            return await function(connection, self.access, *arguments)
+            return await function(connection, self.access, *arguments, **named)
 
 
 class Judged(BaseModel):
