@@ -10,7 +10,7 @@ SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test battery reliability schemathesis bench bench-compare lint audit format schema openapi lock clean
+.PHONY: help install up browser test battery reliability schemathesis bench bench-compare lint audit format schema openapi lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -37,7 +37,13 @@ install: $(VENV)/dev.stamp ## create .venv and install everything, hash-checked
 up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0.1:8080
 	@exec $(BIN)/studiogate up
 
-test: lint ## lint, then the whole test suite against a real PostgreSQL
+# The browser for the tests of pages, where it may be installed. Without it these tests are skipped and say so.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& echo "Installing chromium for the tests of pages …" \
+		&& apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } || true
+
+test: lint browser ## lint, then the whole test suite against a real PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" $(TESTS)
 
 battery: $(VENV)/dev.stamp ## the long tests, one at a time, about 25 minutes; PART=overload: one part; SEED=…: as before

@@ -1,12 +1,8 @@
 """The documentation pages: complete, strict about what they load, and usable in a browser without external requests."""
 
-import fcntl
 import hashlib
-import os
 import re
-import shutil
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +12,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from studiogate.api import docs
 from studiogate.api.app import ROUTES
@@ -26,11 +22,12 @@ from studiogate.api.framework.errors import STATUS
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import MESSAGES, Code
 from studiogate.web.response import Answer
+from tests.support.browser import browser, chromium
 
 PAGES = docs.pages()
 VENDORED = Path(docs.__file__).parent / "vendor" / "swagger-ui"
 HTML_PAGES = ("/docs", "/docs/errors")
-CHROMIUM_FLAGS = ["--no-sandbox", "--disable-background-networking"]
+__all__ = ["browser", "chromium"]
 
 
 class _Outline(HTMLParser):
@@ -150,26 +147,6 @@ def origin() -> Iterator[str]:
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     server.should_exit = True
     thread.join()
-
-
-@pytest.fixture(scope="session")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The path of Debian's chromium, installed where permitted; one test process installs it for all."""
-    with (tmp_path_factory.getbasetemp().parent / "chromium.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if shutil.which("chromium") is None and os.geteuid() == 0 and shutil.which("apt-get"):
-            for command in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
-                subprocess.run(["apt-get", "-qq", *command], check=False, timeout=600)
-    found = shutil.which("chromium")
-    if found is None:
-        pytest.skip("chromium is not installed and cannot be installed here (needs root and apt-get)")
-    return found
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
 
 
 @pytest.fixture(params=["light", "dark"])

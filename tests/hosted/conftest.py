@@ -1,5 +1,6 @@
 """The fixtures of these tests; tests/support defines them."""
 
-from tests.support.hosted_pages import artefacts, browser, chromium, client, site
+from tests.support.browser import browser, chromium
+from tests.support.hosted_pages import artefacts, client, site
 
 __all__ = ["artefacts", "browser", "chromium", "client", "site"]
