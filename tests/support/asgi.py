@@ -134,3 +134,7 @@ def assert_refused(told: Told, code: Code | str, *, param: str | None = None) ->
     assert int(told.header("retry-after") or 1) >= 1
     assert_common(told)
     return error
+
+
+def shown(text: str) -> str:
+    return ascii(text)[:40]

@@ -1,0 +1,217 @@
+"""Hostile bodies: media types, broken JSON, wrong shapes, lengths."""
+
+import json
+from typing import Any
+
+import pytest
+
+from studiogate.web import request
+from tests.support.asgi import ask, assert_refused, post
+from tests.support.partner_api import Door
+
+pytestmark = pytest.mark.anyio
+
+ID = "0f6f1c11-8f5b-4f0e-8a43-5e0c7a3e0d6d"
+
+
+GOOD = {"class_id": ID, "member_id": ID}
+MEDIA_TYPES = [
+    (None, False),
+    ("", False),
+    ("text/plain", False),
+    ("text/json", False),
+    ("application/jsonp", False),
+    ("application/json-patch+json", False),
+    ("application/vnd.api+json", False),
+    ("application/x-www-form-urlencoded", False),
+    ("multipart/form-data; boundary=x", False),
+    ("json", False),
+    ("*/*", False),
+    ("application/ json", False),
+    ("application/json, text/plain", False),
+    ("\xff", False),
+    ("application/json", True),
+    ("Application/JSON", True),
+    ("application/json; charset=utf-8", True),
+    ("application/json;charset=UTF-8", True),
+    ("application/json ; x=y", True),
+    ("application/json;", True),
+]
+
+
+@pytest.mark.parametrize(("media_type", "good"), MEDIA_TYPES)
+async def test_media_types(shared_door: Door, key: str, media_type: str | None, good: bool) -> None:
+    headers = [] if media_type is None else [("content-type", media_type)]
+    told = await ask(
+        shared_door.app, "POST", "/bookings/validate", key=key, headers=headers, body=json.dumps(GOOD).encode()
+    )
+    assert_refused(told, "not_found" if good else "unsupported_media_type")
+
+
+BOOKING = json.dumps(GOOD)
+NOT_JSON = [
+    b"",
+    b" ",
+    b"{",
+    b"}",
+    b"nul",
+    b"{'class_id': 1}",
+    b"{class_id: 1}",
+    b'{"class_id": 1,}',
+    b"[1,]",
+    b"// x\n{}",
+    BOOKING.encode() + b"x",
+    BOOKING.encode() * 2,
+    b"\xef\xbb\xbf" + BOOKING.encode(),
+    BOOKING.encode("utf-16"),
+    BOOKING.encode("utf-32"),
+    b'{"class_id": "\xff"}',
+    b'{"class_id": "\xed\xa0\x80"}',
+    b'{"class_id": "\xc0\x80"}',
+    b'{"class_id": "\x00"}',
+    b'{"class_id": "\\u0000"}',
+    b'{"\\u0000": 1}',
+    b'{"class_id": "\\ud800"}',
+    b'{"class_id": "\\udc00\\ud800"}',
+    b'{"\\udfff": 1}',
+    b'{"a": {"b": ["\\ud83d"]}}',
+    b'{"class_id": "\\x41"}',
+    b'{"class_id": "\n"}',
+    b'{"class_id": NaN}',
+    b'{"class_id": Infinity}',
+    b'{"class_id": -Infinity}',
+    b"NaN",
+    b'{"class_id": 1e400}',
+    b'{"class_id": -1e400}',
+    b'{"class_id": 01}',
+    b'{"class_id": +1}',
+    b'{"class_id": .5}',
+    b'{"class_id": 0x10}',
+    b'{"class_id": ' + b"9" * 5000 + b"}",
+    b'{"class_id": "a", "class_id": "b"}',
+    b'{"class_id": "a", "cl\\u0061ss_id": "b"}',
+    b'{"a": {"b": 1, "b": 2}}',
+    b"[" * 33 + b"]" * 33,
+    b'{"a":' * 33 + b"1" + b"}" * 33,
+    b"[" * 1000 + b"]" * 1000,
+    b"[" * 100_000 + b"]" * 100_000,
+    b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    b"[" * 500_000,
+    b'{"a":' * 150_000,
+    b"x" * (1024 * 1024),
+    b'"' * (1024 * 1024),
+    b"\x1f\x8b\x08\x00",
+]
+
+
+@pytest.mark.parametrize("path", ["/bookings", "/bookings/validate"])
+@pytest.mark.parametrize("body", NOT_JSON, ids=lambda body: ascii(body)[:40])
+async def test_what_is_not_json(shared_door: Door, key: str, path: str, body: bytes) -> None:
+    told = await post(shared_door.app, path, key, body, ("idempotency-key", "hostile-1"))
+    error = assert_refused(told, "invalid_json")
+    assert error["details"]["problem"]
+    assert "sys." not in error["details"]["problem"], "what is wrong with the body, not what Python calls it"
+    assert len(told.body) < 1000
+
+
+NOT_BOOKINGS: list[tuple[Any, set[str]]] = [
+    (None, {"body"}),
+    (1, {"body"}),
+    (True, {"body"}),
+    ("text", {"body"}),
+    ([], {"body"}),
+    ([GOOD], {"body"}),
+    ({}, {"class_id", "member_id"}),
+    ({**GOOD, "x": 1}, {"x"}),
+    ({**GOOD, "joinWaitlist": True}, {"joinWaitlist"}),
+    ({**GOOD, "": 1}, {""}),
+    ({**GOOD, "__class__": 1, "self": 2}, {"__class__", "self"}),
+    ({**GOOD, "Class_id": ID}, {"Class_id"}),
+    *(
+        ({**GOOD, "join_waitlist": value}, {"join_waitlist"})
+        for value in ("true", "false", "", 1, 0, 1.0, None, [], {})
+    ),
+    *(
+        ({**GOOD, name: value}, {name})
+        for name in ("class_id", "member_id")
+        for value in (None, 1, 1.5, True, [], [ID], {}, {"id": ID}, "", "x", ID + "0", 10**400)
+    ),
+    *(({**GOOD, "class_spot_id": value}, {"class_spot_id"}) for value in (1, "", "x", [], {}, False, 10**40)),
+    (
+        {"class_id": 1, "member_id": 2, "join_waitlist": 3, "class_spot_id": 4, "x": 5},
+        {"class_id", "member_id", "join_waitlist", "class_spot_id", "x"},
+    ),
+]
+
+
+@pytest.mark.parametrize("path", ["/bookings", "/bookings/validate"])
+@pytest.mark.parametrize(
+    ("body", "faults"), NOT_BOOKINGS, ids=lambda value: ascii(sorted(value) if isinstance(value, set) else value)[:50]
+)
+async def test_what_is_not_a_booking(shared_door: Door, key: str, path: str, body: Any, faults: set[str]) -> None:
+    told = await post(shared_door.app, path, key, body, ("idempotency-key", "hostile-2"))
+    assert_refused(told, "validation_error")
+    assert {fault["loc"][-1] for fault in told.json()["detail"]} == faults
+    assert {fault["loc"][0] for fault in told.json()["detail"]} == {"body"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        BOOKING.encode(),
+        json.dumps({**GOOD, "join_waitlist": True, "class_spot_id": None}).encode(),
+        b"\r\n\t " + BOOKING.encode() + b" \n",
+        BOOKING.replace("class_id", "cl\\u0061ss_id").encode(),
+        BOOKING.encode() + b" " * (1024 * 1024 - len(BOOKING)),
+    ],
+    ids=lambda body: ascii(body)[:30],
+)
+async def test_what_is_a_booking(shared_door: Door, key: str, body: bytes) -> None:
+    """A valid body gets as far as the class, which does not exist."""
+    assert_refused(await post(shared_door.app, "/bookings/validate", key, body), "not_found")
+
+
+async def test_nesting_up_to_the_limit_is_json(shared_door: Door, key: str) -> None:
+    depth = request.MAXIMUM_DEPTH
+    told = await post(
+        shared_door.app, "/bookings/validate", key, b'{"x":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+    )
+    assert_refused(told, "validation_error")
+
+
+@pytest.mark.parametrize("declared", [True, False])
+async def test_a_body_beyond_the_limit(shared_door: Door, key: str, declared: bool) -> None:
+    chunks = [b" " * 65_536] * 16 + [b" "]
+    headers = [("content-type", "application/json")]
+    if declared:
+        headers.append(("content-length", str(sum(map(len, chunks)))))
+    told = await ask(shared_door.app, "POST", "/bookings/validate", key=key, headers=headers, body=chunks)
+    error = assert_refused(told, "body_too_large")
+    assert error["details"] == {"maximum_bytes": 1024 * 1024}
+
+
+@pytest.mark.parametrize("length", ["9" * 20, "9" * 5000, "\u0661"])
+async def test_lengths_that_are_no_lengths(shared_door: Door, key: str, length: str) -> None:
+    headers = [("content-type", "application/json"), ("content-length", length.encode())]
+    told = await ask(shared_door.app, "POST", "/bookings/validate", key=key, headers=headers, body=BOOKING.encode())
+    assert told.status in (404, 413)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{" + b",".join(b'"%x":0' % number for number in range(100_000)) + b"}",
+        b'{"' + b"x" * 1_000_000 + b'":1}',
+        b'{"x":[' + b",".join([b"[]"] * 300_000) + b"]}",
+        b'{"x":[' + b",".join([b"1e308"] * 150_000) + b"]}",
+        b'{"x":"' + "é".encode() * 500_000 + b'"}',
+        b'{"x":"' + b"\\ud83d\\ude00" * 80_000 + b'"}',
+    ],
+    ids=["members", "long name", "many lists", "many numbers", "long text", "surrogate pairs"],
+)
+async def test_large_bodies_are_cheap(shared_door: Door, key: str, body: bytes) -> None:
+    """A megabyte of faults gets a short response."""
+    assert len(body) <= 1024 * 1024
+    told = await post(shared_door.app, "/bookings/validate", key, body)
+    assert_refused(told, "validation_error")
+    assert len(told.body) < 100_000
