@@ -32,7 +32,8 @@ class Partner:
     failures: list[int | None] = field(default_factory=list)
 
     async def work(self, until: float, *, abused: bool) -> None:
-        client = Client(self.arena.port, self.arena.service_key, History())
+        history = History()
+        client = Client(self.arena.port, self.arena.service_key, history)
         members = await self.arena.add_members(1, paid=None)
         while time.monotonic() < until:
             class_id = self.arena.random.choice(self.class_ids)
@@ -47,6 +48,7 @@ class Partner:
                     self.failures.append(call.status)
                 await asyncio.sleep(PARTNER_PAUSE)
         client.close()
+        self.arena.history.calls += [call for call in history.calls if call.request.method == "POST"]
 
     def p99(self, abused: bool) -> float:
         return statistics.quantiles(self.seconds[abused], n=100)[98]
