@@ -1,5 +1,6 @@
 """What commands share: access to the database, one-line errors, and output."""
 
+import getpass
 import json
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -13,6 +14,7 @@ import typer
 from rich.console import Console
 
 from studiogate import settings as configuration
+from studiogate.domain.access import Access, operator_access
 from studiogate.domain.ids import parse_id
 from studiogate.domain.instants import instant_text
 from studiogate.server.postgres.embedded import running_postgres
@@ -37,6 +39,14 @@ class CommandError(Exception):
 
 def no_studio(slug: str) -> CommandError:
     return CommandError(f"There is no studio {slug!r}: `studiogate import FILE` or `studiogate demo` loads one.")
+
+
+def operator_of(studio_id: UUID) -> Access:
+    """Return the access of whoever runs the command, under their name on this machine, for the audit log."""
+    try:
+        return operator_access(studio_id, getpass.getuser())
+    except (OSError, KeyError):  # a user id without a name, as in some containers
+        return operator_access(studio_id)
 
 
 def no_such(kind: str, row_id: UUID) -> CommandError:

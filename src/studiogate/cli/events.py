@@ -7,8 +7,17 @@ from typing import Annotated
 
 import typer
 
-from studiogate.cli.context import CommandError, DataFolder, complaints, no_studio, on_database, screen, write
-from studiogate.domain.access import Access, operator_access
+from studiogate.cli.context import (
+    CommandError,
+    DataFolder,
+    complaints,
+    no_studio,
+    on_database,
+    operator_of,
+    screen,
+    write,
+)
+from studiogate.domain.access import Access
 from studiogate.domain.events import EVERYTHING, PATTERNS, EventType, types_of
 from studiogate.domain.webhooks.signing import new_secret
 from studiogate.domain.webhooks.targets import TargetRules
@@ -36,7 +45,7 @@ async def _studio(connection: Connection, slug: str) -> tuple[Access, bool]:
     found = await studios.find_studio(connection, slug)
     if found is None:
         raise no_studio(slug)
-    return operator_access(found["studio_id"]), found["test"]
+    return operator_of(found["studio_id"]), found["test"]
 
 
 def _wanted(types: list[str] | None) -> list[str]:

@@ -18,12 +18,12 @@ from studiogate.cli.context import (
     no_studio,
     no_such,
     on_database,
+    operator_of,
     parse_row_id,
     print_json,
     screen,
 )
 from studiogate.cli.secret_key import OTHER_KEY
-from studiogate.domain.access import operator_access
 from studiogate.domain.forms.signed_links import Link, make_link
 from studiogate.domain.webhooks.signing import Sealer, SealError, open_link_secret
 from studiogate.server.address_file import known_address
@@ -82,7 +82,7 @@ async def _ground(connection: Connection, slug: str | None, form_id: UUID, membe
     owners = await _owners(connection, slug, form_id)
     if len(owners) > 1:
         raise CommandError(f"Several studios have a form {form_id}: say which with --studio SLUG.")
-    access = operator_access(owners[0]) if owners else None
+    access = operator_of(owners[0]) if owners else None
     ground = await storage.find_link_ground(connection, access, form_id, member_id) if access else None
     if ground is None:
         raise no_such("form", form_id)

@@ -9,8 +9,16 @@ import typer
 from rich.table import Table
 
 from studiogate import clock
-from studiogate.cli.context import AsJson, DataFolder, no_studio, on_database, parse_row_id, print_json, screen
-from studiogate.domain.access import operator_access
+from studiogate.cli.context import (
+    AsJson,
+    DataFolder,
+    no_studio,
+    on_database,
+    operator_of,
+    parse_row_id,
+    print_json,
+    screen,
+)
 from studiogate.storage import operator_lists as storage
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection, Record
@@ -36,7 +44,7 @@ def show(data: DataFolder, slug: str, kind: str, as_json: bool, limit: int, **fi
         studio = await studios.find_studio(connection, slug)
         if studio is None:
             raise no_studio(slug)
-        return await storage.listed(connection, operator_access(studio["studio_id"]), kind, given, limit)
+        return await storage.listed(connection, operator_of(studio["studio_id"]), kind, given, limit)
 
     print_rows(on_database(data, work), as_json, limit)
 

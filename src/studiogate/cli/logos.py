@@ -7,9 +7,17 @@ import typer
 
 from studiogate import settings as configuration
 from studiogate.cli import lists
-from studiogate.cli.context import AsJson, CommandError, DataFolder, no_studio, on_database, print_json, screen
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    no_studio,
+    on_database,
+    operator_of,
+    print_json,
+    screen,
+)
 from studiogate.cli.lists import Slug
-from studiogate.domain.access import operator_access
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault
 from studiogate.flows import logos as flow
 from studiogate.server.address_file import known_address
@@ -62,7 +70,7 @@ async def _change(connection: Connection, slug: str, file: Path | None, content:
     found = await studios.find_studio(connection, slug)
     if found is None:
         raise no_studio(slug)
-    access = operator_access(found["studio_id"])
+    access = operator_of(found["studio_id"])
     if content is None:
         if not await flow.remove(connection, access):
             raise CommandError(f"The studio {slug!r} has no stored logo.")

@@ -47,6 +47,7 @@ COMMANDS = {
     "membership": "lists:memberships",
     "lead": "lists:leads",
     "secrets": "secrets:app",
+    "audit": "audit:app",
 }
 
 # Errors that the user can fix; anything else is a bug of ours and shows its traceback.

@@ -17,11 +17,12 @@ from studiogate.cli.context import (
     no_studio,
     no_such,
     on_database,
+    operator_of,
     parse_row_id,
     print_json,
     screen,
 )
-from studiogate.domain.access import Access, operator_access
+from studiogate.domain.access import Access
 from studiogate.domain.memberships import PurchaseStatus
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import memberships, retry
@@ -69,13 +70,13 @@ async def _access(connection: Connection, slug: str | None, kind: str, row_id: U
         studio = await studios.find_studio(connection, slug)
         if studio is None:
             raise no_studio(slug)
-        return operator_access(studio["studio_id"])
+        return operator_of(studio["studio_id"])
     owners = await storage.studios_of(connection, kind, row_id)
     if len(owners) > 1:
         raise CommandError(f"Several studios have a {kind} {row_id}: say which with --studio SLUG.")
     if not owners:
         raise no_such(kind, row_id)
-    return operator_access(owners[0])
+    return operator_of(owners[0])
 
 
 def _explain(kind: str, refusal: Refusal) -> str:

@@ -13,11 +13,11 @@ from studiogate.cli.context import (
     no_studio,
     no_such,
     on_database,
+    operator_of,
     parse_row_id,
     print_json,
     screen,
 )
-from studiogate.domain.access import operator_access
 from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import retry
@@ -71,7 +71,7 @@ def _decide(
 
 
 async def _decide_one(connection: Connection, slug: str | None, submission_id: UUID, status: SubmissionStatus) -> None:
-    access = operator_access(await _studio_of(connection, slug, submission_id))
+    access = operator_of(await _studio_of(connection, slug, submission_id))
     outcome = await retry.repeated_on(connection, lambda: flow.decide(connection, access, submission_id, status))
     if isinstance(outcome, Refusal):
         raise no_such("submission", submission_id)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Channel, Permission, Staff
 
 
 class Scope(StrEnum):
@@ -63,7 +64,8 @@ class Actor(StrEnum):
 class Access:
     """What a credential may access: a studio, scopes, and the permitted locations (None: all of them).
 
-    ``actor`` is recorded in the events of every change made with this access.
+    ``actor`` is recorded in the events of every change made with this access. ``staff`` is who acts for the studio
+    itself; a partner's key, a visitor and background jobs have none, and so no permission of the studio's side.
     """
 
     studio_id: UUID
@@ -71,6 +73,7 @@ class Access:
     scopes: frozenset[str]
     location_ids: tuple[UUID, ...] | None
     actor: Actor = Actor.PARTNER
+    staff: Staff | None = None
 
     @property
     def restricted(self) -> bool:
@@ -81,10 +84,23 @@ class Access:
             return None
         return Refusal(Code.INSUFFICIENT_SCOPE, {"required_scope": scope})
 
+    def refusal_without_permission(self, permission: Permission) -> Refusal | None:
+        if self.staff is not None and permission in self.staff.permissions:
+            return None
+        return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value})
 
-def operator_access(studio_id: UUID) -> Access:
-    """Return the access of the studio's own staff: everything in one studio."""
-    return Access(studio_id, "operator", frozenset(Scope), None, Actor.STAFF)
+
+def operator_access(studio_id: UUID, name: str = "operator", channel: Channel = Channel.COMMAND) -> Access:
+    """Return the access of whoever runs commands on the server: everything in one studio. ``name`` is their account on
+    that machine."""
+    staff = Staff(name, frozenset(Permission), channel)
+    return Access(studio_id, "operator", frozenset(Scope), None, Actor.STAFF, staff)
+
+
+def staff_access(studio_id: UUID, staff: Staff, location_ids: tuple[UUID, ...] | None) -> Access:
+    """Return the access of a staff account in one studio: all its data at the given locations (None: at all of them).
+    What the account may change depends on its permissions."""
+    return Access(studio_id, f"staff {staff.account_id}", frozenset(Scope), location_ids, Actor.STAFF, staff)
 
 
 def system_access(studio_id: UUID) -> Access:

@@ -6,7 +6,7 @@ does so in ``api/framework/errors.py``, which holds the only mapping from codes 
 
     Refusal
     ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key
-    ├── permission_error       insufficient_scope
+    ├── permission_error       insufficient_scope · permission_denied
     ├── invalid_request_error  invalid_cursor · invalid_json · invalid_http · unsupported_api_version · not_found ·
     │                          method_not_allowed · request_timeout · body_too_large · unsupported_media_type ·
     │                          validation_error
@@ -50,6 +50,7 @@ class Code(StrEnum):
     REVOKED_API_KEY = "revoked_api_key"
 
     INSUFFICIENT_SCOPE = "insufficient_scope"
+    PERMISSION_DENIED = "permission_denied"
 
     INVALID_CURSOR = "invalid_cursor"
     INVALID_JSON = "invalid_json"
@@ -109,6 +110,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.EXPIRED_API_KEY: "This key has expired.",
         Code.REVOKED_API_KEY: "This key has been revoked.",
         Code.INSUFFICIENT_SCOPE: "This key lacks the scope that the request needs.",
+        Code.PERMISSION_DENIED: "Your role does not permit this. Ask an owner of the studio.",
         Code.INVALID_CURSOR: "This cursor does not belong to this list. Start again without a cursor.",
         Code.INVALID_JSON: "The request body is not valid JSON.",
         Code.INVALID_HTTP: "The request could not be read as HTTP.",

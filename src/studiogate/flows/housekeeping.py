@@ -9,8 +9,8 @@ from studiogate.domain.bookings import CancellationCause
 from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
+from studiogate.storage import audit, events, housekeeping, idempotency, mails
 from studiogate.storage import class_clock as due_classes
-from studiogate.storage import events, housekeeping, idempotency, mails
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError
 from studiogate.storage.forms import uploads
@@ -114,6 +114,13 @@ async def forget_old_events(database: Database) -> int:
     return sum([await _in_batches(database, studio_id, events.sweep) for studio_id in due])
 
 
+async def forget_old_audit_entries(database: Database) -> int:
+    """Delete entries of the audit log after 400 days."""
+    async with database.connection() as connection:
+        due = await audit.studios_with_old_entries(connection)
+    return sum([await _in_batches(database, studio_id, audit.sweep) for studio_id in due])
+
+
 async def forget_old_deliveries(database: Database) -> int:
     """Delete old deliveries, then deleted endpoints without deliveries. Tests and redeliveries have their own age."""
     async with database.connection() as connection:
@@ -184,6 +191,7 @@ STEPS = {
     "idempotency keys forgotten": forget_expired_keys,
     "events forgotten": forget_old_events,
     "deliveries forgotten": forget_old_deliveries,
+    "audit entries forgotten": forget_old_audit_entries,
     "failing endpoints disabled": disable_failing,
     "old mails forgotten": forget_mails,
 }

@@ -14,6 +14,7 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.EXPIRED_API_KEY: (RefusalType.AUTHENTICATION, 401),
     Code.REVOKED_API_KEY: (RefusalType.AUTHENTICATION, 401),
     Code.INSUFFICIENT_SCOPE: (RefusalType.PERMISSION, 403),
+    Code.PERMISSION_DENIED: (RefusalType.PERMISSION, 403),
     Code.INVALID_CURSOR: (RefusalType.INVALID_REQUEST, 400),
     Code.INVALID_JSON: (RefusalType.INVALID_REQUEST, 400),
     Code.INVALID_HTTP: (RefusalType.INVALID_REQUEST, 400),

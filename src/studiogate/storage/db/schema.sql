@@ -143,6 +143,22 @@ begin
 end
 $$;
 
+CREATE TABLE public.audit_log (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    occurred_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    channel text NOT NULL,
+    account_id uuid,
+    actor_name text NOT NULL,
+    address text,
+    action text NOT NULL,
+    subject_type text NOT NULL,
+    subject_id uuid NOT NULL,
+    changes jsonb DEFAULT '{}'::jsonb NOT NULL,
+    reason text,
+    CONSTRAINT audit_log_channel_check CHECK ((channel = ANY (ARRAY['console'::text, 'command'::text, 'import'::text, 'partner'::text, 'system'::text])))
+);
+
 CREATE TABLE public.booking_cancellations (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -718,6 +734,9 @@ CREATE TABLE public.webhook_endpoints (
     CONSTRAINT webhook_endpoints_event_types_check CHECK ((cardinality(event_types) > 0))
 );
 
+ALTER TABLE ONLY public.audit_log
+    ADD CONSTRAINT audit_log_pkey PRIMARY KEY (studio_id, id);
+
 ALTER TABLE ONLY public.booking_cancellations
     ADD CONSTRAINT booking_cancellations_booking_key UNIQUE (studio_id, booking_id);
 
@@ -870,6 +889,10 @@ ALTER TABLE ONLY public.webhook_deliveries
 
 ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (studio_id, id);
+
+CREATE INDEX audit_log_by_time ON public.audit_log USING btree (studio_id, occurred_at, id);
+
+CREATE INDEX audit_log_of_subject ON public.audit_log USING btree (studio_id, subject_id, occurred_at, id);
 
 CREATE INDEX booking_cancellations_late ON public.booking_cancellations USING btree (studio_id, member_id, cancelled_at) WHERE (late AND (NOT graced_for_promotion));
 
@@ -1080,6 +1103,9 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.webhook_endpoints FOR EACH ROW WHEN
 CREATE TRIGGER track_status BEFORE INSERT OR UPDATE OF start_time, end_time ON public.classes FOR EACH ROW EXECUTE FUNCTION public.keep_announced_status();
 
 CREATE TRIGGER unlink_unverified BEFORE INSERT OR UPDATE ON public.form_submissions FOR EACH ROW WHEN (((new.member_id IS NOT NULL) AND (NOT new.verified))) EXECUTE FUNCTION public.unlink_unverified_submission();
+
+ALTER TABLE ONLY public.audit_log
+    ADD CONSTRAINT audit_log_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.booking_cancellations
     ADD CONSTRAINT booking_cancellations_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);

@@ -1,0 +1,52 @@
+"""What the audit log keeps of a change: the fields that differ, with personal values masked.
+
+The log must outlive the data that it is about, so nothing that identifies a person goes into it: a masked value only
+says that there was one.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from studiogate.domain.json_values import same_json
+
+DAYS_KEPT = 400
+MASK = "•••"
+# Fields of people in any resource. Free text and answers may name anybody.
+PERSONAL = frozenset(
+    {
+        "first_name",
+        "last_name",
+        "name",
+        "email",
+        "phone",
+        "staff_notes",
+        "note",
+        "data",
+        "metadata",
+        "notification_emails",
+        "pause_reason",
+        "cancellation_reason",
+    }
+)
+# ``name`` is personal only where it names a person.
+KINDS_OF_PEOPLE = frozenset({"member", "lead", "submission", "staff_account"})
+# Columns that change with every write, or repeat others.
+IGNORED = frozenset({"studio_id", "id", "created_at", "updated_at", "revision", "state_version"})
+SECRET = frozenset({"secret", "secret_hash", "password_hash", "totp_secret", "sealed_secret", "previous_secret"})
+
+
+def changed_fields(kind: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the fields that differ as ``{name: [old, new]}``; a row that is new or gone has null on one side."""
+    old, new = before or {}, after or {}
+    return {
+        name: [_shown(kind, name, old.get(name)), _shown(kind, name, new.get(name))]
+        for name in sorted({*old, *new} - IGNORED - SECRET)
+        if not same_json(old.get(name), new.get(name))
+    }
+
+
+def _shown(kind: str, name: str, value: Any) -> Any:
+    if value in (None, "", [], {}):
+        return None
+    is_personal = name in PERSONAL and (name != "name" or kind in KINDS_OF_PEOPLE)
+    return MASK if is_personal else value

@@ -1,0 +1,93 @@
+"""Who works at a studio, and what each role may do.
+
+The table of roles is the only one: every flow of the studio's side names the permission that it needs, and the console
+shows what the role permits. A front desk may run its day but not change prices; a developer sees no people's data.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from uuid import UUID
+
+
+class Role(StrEnum):
+    OWNER = "owner"
+    MANAGER = "manager"
+    FRONT_DESK = "front_desk"
+    INSTRUCTOR = "instructor"
+    DEVELOPER = "developer"
+
+
+class Permission(StrEnum):
+    """One kind of action. ``*:read`` permissions are for pages and lists, the others for flows."""
+
+    STUDIO = "studio"
+    SCHEDULE = "schedule"
+    CATALOG = "catalog"
+    FORMS = "forms"
+    SCHEDULE_READ = "schedule:read"
+    CATALOG_READ = "catalog:read"
+    ATTENDANCE = "attendance"
+    BOOKINGS = "bookings"
+    MEMBERS = "members"
+    MEMBERS_ERASE = "members:erase"
+    SALES = "sales"
+    LEADS = "leads"
+    SUBMISSIONS = "submissions"
+    IMPORT = "import"
+    STAFF = "staff"
+    KEYS = "keys"
+    WEBHOOKS = "webhooks"
+    EVENTS_READ = "events:read"
+    AUDIT_READ = "audit:read"
+
+
+_FRONT_DESK = frozenset(
+    {
+        Permission.SCHEDULE_READ,
+        Permission.CATALOG_READ,
+        Permission.ATTENDANCE,
+        Permission.BOOKINGS,
+        Permission.MEMBERS,
+        Permission.SALES,
+        Permission.LEADS,
+        Permission.SUBMISSIONS,
+    }
+)
+_OWNERS_ONLY = frozenset(
+    {Permission.STAFF, Permission.KEYS, Permission.WEBHOOKS, Permission.EVENTS_READ, Permission.AUDIT_READ}
+)
+PERMISSIONS: Mapping[Role, frozenset[Permission]] = MappingProxyType(
+    {
+        Role.OWNER: frozenset(Permission),
+        Role.MANAGER: frozenset(Permission) - _OWNERS_ONLY,
+        Role.FRONT_DESK: _FRONT_DESK,
+        Role.INSTRUCTOR: frozenset({Permission.SCHEDULE_READ, Permission.ATTENDANCE}),
+        Role.DEVELOPER: frozenset({Permission.KEYS, Permission.WEBHOOKS, Permission.EVENTS_READ}),
+    }
+)
+
+
+class Channel(StrEnum):
+    """The way by which an action of the studio's side arrives."""
+
+    CONSOLE = "console"
+    COMMAND = "command"
+    IMPORT = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class Staff:
+    """The person or command behind an access, for permissions and for the audit log.
+
+    ``name`` is the account's email, or the operating system's user who ran a command. An instructor acts only on
+    classes of ``instructor_id``.
+    """
+
+    name: str
+    permissions: frozenset[Permission]
+    channel: Channel
+    account_id: UUID | None = None
+    instructor_id: UUID | None = None
+    address: str | None = None

@@ -1,0 +1,34 @@
+"""Write the audit log in the transaction of a change."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.audit import changed_fields
+from studiogate.storage import audit
+from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.db.pool import Connection
+
+
+@asynccontextmanager
+async def audited(
+    connection: Connection, access: Access, action: str, subject: Subject, reason: str | None = None
+) -> AsyncIterator[None]:
+    """Record what the block changes in the subject's row, field by field; ``action`` is ``word.verb``.
+
+    Must run inside a transaction that has locked the row. A new row is recorded with all its fields. A block that
+    changes nothing leaves no entry.
+    """
+    before = await audit.snapshot(connection, access, subject)
+    yield
+    changes = changed_fields(subject.kind, before, await audit.snapshot(connection, access, subject))
+    if changes:
+        await audit.add(connection, access, Entry(action, subject, changes, reason))
+
+
+async def record(
+    connection: Connection, access: Access, action: str, kind: str, row_id: UUID, reason: str | None = None
+) -> None:
+    """Record an action that is not a change of one row, such as an export."""
+    await audit.add(connection, access, Entry(action, Subject(kind, row_id), {}, reason))

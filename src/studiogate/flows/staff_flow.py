@@ -1,0 +1,54 @@
+"""Declare a flow of the studio's side: the permission that it needs, and its one transaction."""
+
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.staff import Permission
+from studiogate.storage.db.pool import Connection
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Flow = Callable[Concatenate[Connection, Access, Arguments], Coroutine[Any, Any, Result | Refusal]]
+
+# Every flow of the studio's side by its dotted name, with its permission: the table that tests and the console read.
+STAFF_FLOWS: dict[str, Permission] = {}
+
+
+class _RefusedError(Exception):
+    """Carries a refusal out of a transaction, which is then rolled back."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+
+
+def staff_flow(permission: Permission) -> Callable[[Flow[Arguments, Result]], Flow[Arguments, Result]]:
+    """Run the decorated flow in a transaction of its own, if the access has the permission.
+
+    A flow that returns a refusal has changed nothing: whatever it did before is rolled back.
+    """
+
+    def declare(flow: Flow[Arguments, Result]) -> Flow[Arguments, Result]:
+        STAFF_FLOWS[f"{flow.__module__}.{flow.__qualname__}".removeprefix("studiogate.flows.")] = permission
+
+        @wraps(flow)
+        async def guarded(
+            connection: Connection, access: Access, /, *args: Arguments.args, **kwargs: Arguments.kwargs
+        ) -> Result | Refusal:
+            refusal = access.refusal_without_permission(permission)
+            if refusal is not None:
+                return refusal
+            try:
+                async with connection.transaction():
+                    outcome = await flow(connection, access, *args, **kwargs)
+                    if isinstance(outcome, Refusal):
+                        raise _RefusedError(outcome)
+                    return outcome
+            except _RefusedError as refused:
+                return refused.refusal
+
+        return guarded
+
+    return declare

@@ -1,0 +1,127 @@
+"""The audit log: snapshots of the rows that a change is about, the entries, and their list."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.audit import DAYS_KEPT
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection, Record
+
+# The table of each kind of subject; its rows are compared before and after a change.
+TABLES: Mapping[str, str] = {
+    "studio": "studios",
+    "location": "locations",
+    "room": "rooms",
+    "class_type": "class_types",
+    "instructor": "instructors",
+    "class": "classes",
+    "product": "products",
+    "price": "prices",
+    "member": "members",
+    "membership": "memberships",
+    "purchase": "purchases",
+    "booking": "bookings",
+    "waitlist_entry": "waitlist_entries",
+    "form": "forms",
+    "submission": "form_submissions",
+    "lead": "leads",
+    "key": "credentials",
+    "webhook_endpoint": "webhook_endpoints",
+}
+# A studio's row has no id of its own.
+IDS = {"studio": "studio_id"}
+ROWS: Mapping[str, str] = {
+    kind: f"select to_jsonb(t)::text from {table} t where t.studio_id = $1 and t.{IDS.get(kind, 'id')} = $2"
+    for kind, table in TABLES.items()
+}
+INSERT = """
+    insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
+                           changes, reason)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"""
+
+
+class Subject(NamedTuple):
+    """What an entry is about."""
+
+    kind: str
+    id: UUID
+
+
+class Entry(NamedTuple):
+    action: str
+    subject: Subject
+    changes: Mapping[str, Any]
+    reason: str | None = None
+
+
+async def snapshot(connection: Connection, access: Access, subject: Subject) -> dict[str, Any] | None:
+    """Return the subject's row as it is now, or None if there is none."""
+    text = await connection.fetchval(ROWS[subject.kind], access.studio_id, subject.id)
+    return None if text is None else dict(json.loads(text))
+
+
+async def add(connection: Connection, access: Access, entry: Entry) -> None:
+    """Write an entry with the access that made the change. Must run inside the change's transaction."""
+    staff = access.staff
+    await connection.execute(
+        INSERT,
+        access.studio_id,
+        new_id(),
+        staff.channel.value if staff else access.actor.value,
+        staff.account_id if staff else None,
+        staff.name if staff else access.credential_id,
+        staff.address if staff else None,
+        entry.action,
+        entry.subject.kind,
+        entry.subject.id,
+        json.dumps(entry.changes),
+        entry.reason,
+    )
+
+
+async def list_entries(
+    connection: Connection, access: Access, subject_id: UUID | None, before: UUID | None, limit: int
+) -> list[Record]:
+    """Return the newest entries, of one subject or of all; ``before`` is the last entry of the previous page."""
+    rows: list[Record] = await connection.fetch(
+        """
+        select id, occurred_at, channel, actor_name, address, action, subject_type, subject_id,
+               changes::text as changes, reason
+        from audit_log
+        where studio_id = $1 and ($2::uuid is null or subject_id = $2)
+          and ($3::uuid is null or (occurred_at, id) < (
+               select b.occurred_at, b.id from audit_log b where b.studio_id = $1 and b.id = $3))
+        order by occurred_at desc, id desc limit $4""",
+        access.studio_id,
+        subject_id,
+        before,
+        limit,
+    )
+    return rows
+
+
+async def studios_with_old_entries(connection: Connection) -> list[UUID]:
+    """Return the studios with entries to delete. Housekeeping only, all studios."""
+    rows = await connection.fetch(
+        f"""
+        select s.studio_id from studios s where exists (
+            select from audit_log a
+            where a.studio_id = s.studio_id and a.occurred_at <= now() - interval '{DAYS_KEPT} days')"""
+    )
+    return [row["studio_id"] for row in rows]
+
+
+async def sweep(connection: Connection, access: Access, at_most: int) -> int:
+    """Delete one batch of old entries; return how many."""
+    status: str = await connection.execute(
+        f"""
+        delete from audit_log where studio_id = $1 and id in (
+            select id from audit_log
+            where studio_id = $1 and occurred_at <= now() - interval '{DAYS_KEPT} days' limit $2)""",
+        access.studio_id,
+        at_most,
+    )
+    return int(status.rpartition(" ")[2])

@@ -1,0 +1,109 @@
+"""A flow of the studio's side: its permission, its one transaction, its audit entry."""
+
+import json
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from studiogate.domain.access import Access, staff_access, system_access
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import PERMISSIONS, Channel, Permission, Role, Staff
+from studiogate.flows import housekeeping, staff_flow
+from studiogate.flows.audit import audited
+from studiogate.storage import audit
+from studiogate.storage.audit import Subject
+from studiogate.storage.db.pool import Connection
+from tests.support import booking_studio
+from tests.support.booking_studio import BookingStudio
+
+pytestmark = pytest.mark.anyio
+hall, studio = booking_studio.hall, booking_studio.studio
+
+
+async def _suspend(connection: Connection, access: Access, member_id: UUID, refused: bool = False) -> bool | Refusal:
+    """Suspend a member, and refuse it afterwards if asked to."""
+    async with audited(connection, access, "member.suspend", Subject("member", member_id), "unpaid"):
+        await connection.execute(
+            "update members set suspended = true where studio_id = $1 and id = $2", access.studio_id, member_id
+        )
+    return Refusal(Code.INVALID_TRANSITION) if refused else True
+
+
+@pytest.fixture
+def suspend(monkeypatch: pytest.MonkeyPatch) -> "staff_flow.Flow[..., bool]":
+    monkeypatch.setattr(staff_flow, "STAFF_FLOWS", {})
+    return staff_flow.staff_flow(Permission.MEMBERS)(_suspend)
+
+
+def person(studio: BookingStudio, role: Role) -> Access:
+    account = UUID(int=7)
+    staff = Staff("desk@example.com", PERMISSIONS[role], Channel.CONSOLE, account_id=account, address="192.0.2.1")
+    return staff_access(studio.id, staff, None)
+
+
+async def entries(studio: BookingStudio) -> list[dict[str, object]]:
+    async with studio.database.connection() as connection:
+        rows = await audit.list_entries(connection, person(studio, Role.OWNER), None, None, 10)
+    return [dict(row) for row in rows]
+
+
+async def test_the_change_and_its_entry_are_one_transaction(
+    studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]"
+) -> None:
+    member_id = await studio.new_member()
+    async with studio.database.connection() as connection:
+        assert await suspend(connection, person(studio, Role.FRONT_DESK), member_id) is True
+    (entry,) = await entries(studio)
+    assert json.loads(str(entry["changes"])) == {"suspended": [False, True]}
+    assert entry["action"] == "member.suspend"
+    assert (entry["subject_type"], entry["subject_id"], entry["reason"]) == ("member", member_id, "unpaid")
+    assert (entry["channel"], entry["actor_name"], entry["address"]) == ("console", "desk@example.com", "192.0.2.1")
+
+
+async def test_a_refusal_rolls_back_what_was_done_before_it(
+    studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]"
+) -> None:
+    member_id = await studio.new_member()
+    async with studio.database.connection() as connection:
+        refusal = await suspend(connection, person(studio, Role.OWNER), member_id, refused=True)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is Code.INVALID_TRANSITION
+    assert await entries(studio) == []
+    assert [row["suspended"] for row in await studio.rows("members", f"id = '{member_id}'")] == [False]
+
+
+@pytest.mark.parametrize("role", Role)
+async def test_the_permission_decides(studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]", role: Role) -> None:
+    member_id = await studio.new_member()
+    async with studio.database.connection() as connection:
+        outcome = await suspend(connection, person(studio, role), member_id)
+    allowed = Permission.MEMBERS in PERMISSIONS[role]
+    assert (outcome is True) == allowed
+    if isinstance(outcome, Refusal):
+        assert (outcome.code, outcome.details) == (Code.PERMISSION_DENIED, {"required_permission": "members"})
+        assert await entries(studio) == []
+
+
+async def test_partners_and_jobs_have_no_permission(
+    studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]"
+) -> None:
+    member_id = await studio.new_member()
+    partner = replace(person(studio, Role.OWNER), staff=None)
+    async with studio.database.connection() as connection:
+        for access in (partner, system_access(studio.id)):
+            outcome = await suspend(connection, access, member_id)
+            assert isinstance(outcome, Refusal)
+            assert outcome.code is Code.PERMISSION_DENIED
+
+
+async def test_entries_are_kept_400_days(studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]") -> None:
+    async with studio.database.connection() as connection:
+        for days in (399, 401):
+            await suspend(connection, person(studio, Role.OWNER), await studio.new_member())
+            await studio.sql(
+                f"update audit_log set occurred_at = now() - interval '{days} days'"
+                " where studio_id = $1 and occurred_at > now() - interval '1 day'"
+            )
+    await housekeeping.forget_old_audit_entries(studio.database)
+    assert len(await entries(studio)) == 1
