@@ -33,8 +33,17 @@ TABLES: Mapping[str, str] = {
 }
 # A studio's row has no id of its own.
 IDS = {"studio": "studio_id"}
+# What a row has in other tables, as one more object.
+_LIMITS = "array(select o.{1}_id from {0}_{1}s o where o.studio_id = $1 and o.{0}_id = t.id order by 1)"
+MORE = {
+    "product": f"""jsonb_build_object('location_ids', {_LIMITS.format("product", "location")},
+                                      'class_type_ids', {_LIMITS.format("product", "class_type")})""",
+    "price": f"jsonb_build_object('location_ids', {_LIMITS.format('price', 'location')})",
+}
 ROWS: Mapping[str, str] = {
-    kind: f"select to_jsonb(t)::text from {table} t where t.studio_id = $1 and t.{IDS.get(kind, 'id')} = $2"
+    kind: f"""
+        select (to_jsonb(t) || {MORE.get(kind, "'{}'")})::text
+        from {table} t where t.studio_id = $1 and t.{IDS.get(kind, "id")} = $2"""
     for kind, table in TABLES.items()
 }
 INSERT = """

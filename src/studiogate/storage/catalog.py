@@ -1,9 +1,14 @@
 """Products and their prices."""
 
+from collections.abc import Sequence
+from uuid import UUID
+
 from studiogate.domain.access import Access
+from studiogate.domain.catalog import NewPrice, Price, Product
+from studiogate.domain.memberships import Interval
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.paging import Filter, Resource, read_one, read_page
 
 # $2 is the permitted locations, null for an unrestricted key: a price that is limited to others is left out.
@@ -38,3 +43,158 @@ async def list_products(connection: Connection, access: Access, page: PageReques
 
 async def read_product(connection: Connection, access: Access, product_id: str) -> str | None:
     return await read_one(connection, access, PRODUCT, product_id)
+
+
+# Changes. A product's row is locked before its prices and limits are read or written.
+
+LOCK_PRODUCT = "select id from products where studio_id = $1 and id = $2 for no key update"
+
+READ_PRODUCT = """
+    select d.id, d.key, d.name, d.product_type, d.active, d.client_visible, d.credits_granted,
+           array(select o.location_id from product_locations o
+                 where o.studio_id = $1 and o.product_id = d.id order by 1) as location_ids,
+           array(select o.class_type_id from product_class_types o
+                 where o.studio_id = $1 and o.product_id = d.id order by 1) as class_type_ids
+    from products d where d.studio_id = $1 and d.id = $2"""
+
+READ_PRICES = """
+    select p.id, p.product_id, p.amount, p.currency, p."interval", p."default", p.active, p.created_at,
+           array(select o.location_id from price_locations o
+                 where o.studio_id = $1 and o.price_id = p.id order by 1) as location_ids
+    from prices p where p.studio_id = $1 and p.product_id = $2 order by p.created_at, p.id"""
+
+INSERT_PRODUCT = """
+    insert into products (studio_id, id, key, name, product_type, active, client_visible, credits_granted)
+    values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (studio_id, key) do nothing returning id"""
+
+UPDATE_PRODUCT = """
+    update products set name = $3, product_type = $4, active = $5, client_visible = $6, credits_granted = $7
+    where studio_id = $1 and id = $2"""
+
+INSERT_PRICE = """
+    insert into prices (studio_id, id, product_id, amount, currency, price_type, "interval", "default")
+    values ($1, $2, $3, $4, $5, case when $6::text is null then 'one_time' else 'recurring' end, $6, $7)"""
+
+# A limit is replaced whole. Each statement takes the studio, the row and all its ids.
+REPLACE_LIMITS = {
+    "product_locations": (
+        "delete from product_locations where studio_id = $1 and product_id = $2 and location_id <> all($3::uuid[])",
+        "insert into product_locations select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
+    ),
+    "product_class_types": (
+        "delete from product_class_types where studio_id = $1 and product_id = $2 and class_type_id <> all($3::uuid[])",
+        "insert into product_class_types select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
+    ),
+    "price_locations": (
+        "delete from price_locations where studio_id = $1 and price_id = $2 and location_id <> all($3::uuid[])",
+        "insert into price_locations select $1, $2, given from unnest($3::uuid[]) given on conflict do nothing",
+    ),
+}
+KNOWN = {
+    "location_ids": "select id from locations where studio_id = $1 and id = any($2::uuid[])",
+    "class_type_ids": "select id from class_types where studio_id = $1 and id = any($2::uuid[])",
+}
+
+# Memberships that renew and have no price of their own yet. An import locks memberships before products, so they are
+# locked first here too.
+LOCK_UNPRICED = """
+    select id from memberships
+    where studio_id = $1 and product_id = $2 and price_id is null and auto_renew
+      and status in ('pending', 'active', 'paused', 'past_due')
+    order by id for no key update"""
+
+
+async def lock_product(connection: Connection, access: Access, product_id: UUID) -> Product | None:
+    """Lock a product and return it, or None if there is none."""
+    if await connection.fetchval(LOCK_PRODUCT, access.studio_id, product_id) is None:
+        return None
+    return await find_product(connection, access, product_id)
+
+
+async def find_product(connection: Connection, access: Access, product_id: UUID) -> Product | None:
+    row = await connection.fetchrow(READ_PRODUCT, access.studio_id, product_id)
+    if row is None:
+        return None
+    limits = {name: tuple(row[name]) for name in ("location_ids", "class_type_ids")}
+    return Product(**{**dict(row), **limits})
+
+
+async def prices_of(connection: Connection, access: Access, product_id: UUID) -> list[Price]:
+    """Return a product's prices, the oldest first, retired ones included."""
+    rows = await connection.fetch(READ_PRICES, access.studio_id, product_id)
+    return [_price(row) for row in rows]
+
+
+def _price(row: Record) -> Price:
+    interval = None if row["interval"] is None else Interval(row["interval"])
+    return Price(**{**dict(row), "interval": interval, "location_ids": tuple(row["location_ids"])})
+
+
+async def product_of_price(connection: Connection, access: Access, price_id: UUID) -> UUID | None:
+    """Return the product of a price, which never changes."""
+    statement = "select product_id from prices where studio_id = $1 and id = $2"
+    found: UUID | None = await connection.fetchval(statement, access.studio_id, price_id)
+    return found
+
+
+async def unknown_ids(connection: Connection, access: Access, name: str, given: Sequence[UUID]) -> set[UUID]:
+    """Return the ids among those of a limit (``location_ids``, ``class_type_ids``) that the studio does not have."""
+    rows = await connection.fetch(KNOWN[name], access.studio_id, list(given))
+    return set(given) - {row["id"] for row in rows}
+
+
+async def insert_product(connection: Connection, access: Access, product: Product) -> bool:
+    """Insert a product; return False if another one has its key."""
+    values = product[:7]
+    if await connection.fetchval(INSERT_PRODUCT, access.studio_id, *values) is None:
+        return False
+    await _replace_product_limits(connection, access, product)
+    return True
+
+
+async def update_product(connection: Connection, access: Access, product: Product) -> None:
+    await connection.execute(UPDATE_PRODUCT, access.studio_id, product.id, *product[2:7])
+    await _replace_product_limits(connection, access, product)
+
+
+async def _replace_product_limits(connection: Connection, access: Access, product: Product) -> None:
+    await _replace(connection, access, "product_locations", product.id, product.location_ids)
+    await _replace(connection, access, "product_class_types", product.id, product.class_type_ids)
+
+
+async def _replace(connection: Connection, access: Access, table: str, row_id: UUID, given: tuple[UUID, ...]) -> None:
+    for statement in REPLACE_LIMITS[table]:
+        await connection.execute(statement, access.studio_id, row_id, list(given))
+
+
+async def insert_price(
+    connection: Connection, access: Access, product_id: UUID, price_id: UUID, price: NewPrice
+) -> None:
+    values = (price.amount, price.currency, price.interval, price.default)
+    await connection.execute(INSERT_PRICE, access.studio_id, price_id, product_id, *values)
+    await _replace(connection, access, "price_locations", price_id, price.location_ids)
+
+
+async def retire_price(connection: Connection, access: Access, price_id: UUID) -> None:
+    statement = 'update prices set active = false, "default" = false where studio_id = $1 and id = $2'
+    await connection.execute(statement, access.studio_id, price_id)
+
+
+async def set_default(connection: Connection, access: Access, price_id: UUID, default: bool) -> None:
+    statement = 'update prices set "default" = $3 where studio_id = $1 and id = $2'
+    await connection.execute(statement, access.studio_id, price_id, default)
+
+
+async def lock_unpriced_memberships(connection: Connection, access: Access, product_id: UUID) -> list[UUID]:
+    """Lock the memberships that would renew at whatever price the product offers then."""
+    return [row["id"] for row in await connection.fetch(LOCK_UNPRICED, access.studio_id, product_id)]
+
+
+async def keep_price(connection: Connection, access: Access, price_id: UUID, membership_ids: Sequence[UUID]) -> None:
+    """Let these memberships renew at this price from now on."""
+    await connection.execute(
+        "update memberships set price_id = $2 where studio_id = $1 and id = any($3::uuid[]) and price_id is null",
+        access.studio_id,
+        price_id,
+        list(membership_ids),
+    )

@@ -68,3 +68,9 @@ async def country_of(connection: Connection, access: Access) -> str | None:
         "select country from studios where studio_id = $1", access.studio_id
     )
     return country
+
+
+async def currency_of(connection: Connection, access: Access) -> str:
+    """Return the currency of amounts that name none."""
+    currency: str = await connection.fetchval("select currency from studios where studio_id = $1", access.studio_id)
+    return currency
