@@ -133,10 +133,7 @@ async def test_promotion_by_raised_capacity(studio: BookingStudio) -> None:
 
 
 async def spent(studio: BookingStudio, booking: Any) -> str:
-    await studio.sql(
-        "update memberships set credits_remaining = 0 where studio_id = $1 and member_id = $2",
-        UUID(booking["member_id"]),
-    )
+    await studio.set_credits(booking["member_id"], 0)
     return "insufficient_credits"
 
 

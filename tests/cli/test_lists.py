@@ -26,6 +26,8 @@ TABLES = {
     "form": "forms",
     "submission": "form_submissions",
     "product": "products",
+    "price": "prices",
+    "fee": "(select * from purchases where product_type = 'fee') t",
 }
 made: dict[str, Studio] = {}
 

@@ -124,6 +124,75 @@ async def test_purchase_mark(stage: Stage) -> None:
         before, version = {"purchase": marked, "membership": becomes}, version + 1
 
 
+async def sold(stage: Stage, *options: object) -> tuple[str, str]:
+    """Sell a membership of a weekly price; return it and its purchase, after their events."""
+    studio = stage.studio
+    price = {"amount": Decimal("49.00"), "currency": "USD", "price_type": "recurring", "interval": "week"}
+    await studio.add("prices", product_id=studio.product, **price)
+    await studio.change("products", studio.product, credits_granted=8)
+    member = await studio.new_member(membership=False)
+    words = ("--member", member, "--product", studio.product, "--studio", studio.studio.slug)
+    await stage.command("membership", "sell", *words, *options)
+    assert in_any_order(await stage.news("staff")) == [("membership.created", {}), ("purchase.created", {})]
+    (membership,) = await studio.rows("memberships", "member_id = $2", member)
+    (purchase,) = await studio.rows("purchases", "member_id = $2", member)
+    return str(membership["id"]), str(purchase["id"])
+
+
+@causing("membership.created", "membership.updated", "purchase.created")
+async def test_membership_commands(stage: Stage) -> None:
+    membership, _ = await sold(stage)
+    later = (await stage.studio.now() + WEEK).isoformat()
+    commands: list[tuple[tuple[object, ...], set[str]]] = [
+        (("pause", "--from", later, "--reason", "A journey."), {"pause_starts_at", "pause_reason"}),
+        (("resume",), {"pause_starts_at", "pause_reason"}),
+        (("pause",), {"status", "paused_at", "pause_starts_at"}),
+        (("resume",), {"status", "paused_at", "pause_starts_at"}),
+        (("credits", "--add", 2, "--reason", "A gift."), {"credits_remaining"}),
+        (("cancel", "--at-period-end"), {"cancel_at_period_end"}),
+        (("cancel", "--undo"), {"cancel_at_period_end"}),
+        (("cancel",), {"status", "cancelled_at", "ended_at"}),
+    ]
+    for (verb, *options), fields in commands:
+        before = await stage.studio.get(f"/memberships/{membership}")
+        await stage.command("membership", verb, membership, *options)
+        changed = difference(before, await stage.studio.get(f"/memberships/{membership}"))
+        assert set(changed) == fields | {"state_version"}
+        assert await stage.news("staff") == [("membership.updated", changed)]
+
+
+@causing("membership.created", "membership.updated", "purchase.created")
+async def test_membership_renewal(stage: Stage) -> None:
+    membership, _ = await sold(stage)
+    await stage.command("membership", "renewal", membership, "off")
+    assert await stage.news("staff") == [("membership.updated", {"auto_renew": True, "state_version": 1})]
+    await stage.command("membership", "renewal", membership, "off")
+    assert await stage.news("staff") == [], "it is off already"
+
+
+@causing("membership.created", "membership.updated", "purchase.created", "purchase.updated")
+async def test_purchase_commands(stage: Stage) -> None:
+    _, purchase = await sold(stage, "--pending")
+    await stage.command("purchase", "mark", purchase, "failed")
+    failed: list[event_causes.News] = [
+        ("purchase.updated", {"status": "pending"}),
+        ("membership.updated", {"status": "active", "state_version": 1}),
+    ]
+    assert in_any_order(await stage.news("staff")) == in_any_order(failed)
+    await stage.command("purchase", "mark", purchase, "completed")
+    await stage.news("staff")
+    await stage.command("purchase", "refund", purchase, "--amount", "9.00", "--reason", "Late opening.")
+    refunded = {"status": "completed", "refunded_amount": None}
+    assert await stage.news("staff") == [("purchase.updated", refunded)]
+    member = (await stage.studio.row("purchases", purchase))["member_id"]
+    words = ("--studio", stage.studio.studio.slug, "--member", member)
+    await stage.command("purchase", "record", *words, "--item", "fee", "--type", "fee", "--amount", "5.00", "--pending")
+    assert await stage.news("staff") == [("purchase.created", {})]
+    (fee,) = await stage.studio.rows("purchases", "product_type = 'fee'")
+    await stage.command("fee", "waive", fee["id"], "--reason", "First time.")
+    assert await stage.news("staff") == [("purchase.updated", {"status": "pending"})]
+
+
 @causing("form.created", "form.submitted")
 async def test_what_has_no_event(stage: Stage) -> None:
     """The event log does not cover keys, and a submission's state has no event of its own."""

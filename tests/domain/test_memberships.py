@@ -13,13 +13,12 @@ from studiogate.domain.memberships import (
     RENEWALS_AT_ONCE,
     Interval,
     MembershipState,
-    PurchaseStatus,
     RecurringPrice,
     advance,
     after_payment,
     choose_price,
-    purchase_refusal,
 )
+from studiogate.domain.purchases import PurchaseStatus, purchase_refusal
 from tests.support.booking_facts import thorough, uid
 
 NEW_YORK = ZoneInfo("America/New_York")

@@ -221,6 +221,25 @@ async def credits_reset_twice_for_one_renewal(s: BookingStudio) -> None:
         await s.add("credit_ledger", membership_id=membership, delta=1, reason="renewed")
 
 
+@plants("balances")
+async def credits_without_a_line_in_the_ledger(s: BookingStudio) -> None:
+    await s.change("memberships", (await one(s, "memberships"))["id"], credits_remaining=1)
+
+
+@plants("balances")
+async def a_line_in_the_ledger_without_credits(s: BookingStudio) -> None:
+    membership = (await one(s, "memberships"))["id"]
+    await s.add("credit_ledger", membership_id=membership, delta=-1, reason="adjusted")
+
+
+@plants("sales")
+async def a_sale_that_another_member_paid_for(s: BookingStudio) -> None:
+    membership, purchase = await _renewed(s, await s.new_member())
+    price = await s.add("prices", product_id=s.product, amount=1, currency="USD", price_type="one_time")
+    statement = "insert into sales (studio_id, membership_id, purchase_id, price_id) values ($1, $2, $3, $4)"
+    await s.sql(statement, membership, purchase, price)
+
+
 @plants("receipts")
 async def a_receipt_of_a_live_booking(s: BookingStudio) -> None:
     receipt = await one(s, "booking_cancellations")

@@ -135,6 +135,7 @@ async def test_what_changed_while_a_lock_was_waited_for_is_seen(studio: BookingS
             await somebody_waits(studio.door.connection)
             await elsewhere.execute("update memberships set credits_remaining = 0 where member_id = $1", member)
         assert (await waiting).code == "insufficient_credits"
+    await studio.settle_ledger()
 
 
 async def locks_to_cancel(
@@ -201,6 +202,7 @@ async def test_who_joins_while_a_cancellation_waits_gets_the_seat(studio: Bookin
             await elsewhere.execute("update memberships set credits_remaining = 15 where member_id = $1", member)
         receipt = (await waiting).json()
     assert (receipt["promoted"], receipt["credits_remaining"]) == (True, 16)
+    await studio.settle_ledger()
     assert await studio.counts(class_id) == (1, 0)
 
 

@@ -10,10 +10,11 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.bookings import MembershipStatus
-from studiogate.domain.memberships import PurchaseStatus, advance
+from studiogate.domain.memberships import advance
+from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import housekeeping
-from studiogate.flows.memberships import mark_purchase
+from studiogate.flows.purchases import mark as mark_purchase
 from studiogate.storage.housekeeping import DUE
 from studiogate.storage.memberships import read_state
 from tests.support import booking_studio
@@ -50,7 +51,7 @@ async def test_a_renewal(studio: BookingStudio) -> None:
     await new_price(studio, amount=Decimal("1.00"))
     end = await studio.now() - DAY
     membership = await new_renewing(studio, current_period_end=end, current_period_start=end - 7 * DAY)
-    await studio.change("memberships", membership, credits_remaining=2)
+    await studio.set_credits((await studio.row("memberships", membership))["member_id"], 2)
     before = await wire(studio, membership)
     await housekeeping.advance_memberships(studio.database)
     row = await studio.row("memberships", membership)
@@ -59,8 +60,9 @@ async def test_a_renewal(studio: BookingStudio) -> None:
     (purchase,) = await studio.rows("purchases")
     assert (purchase["status"], purchase["amount_total"], purchase["currency"]) == ("pending", Decimal("49.00"), "USD")
     assert (purchase["product_id"], purchase["member_id"]) == (studio.product, row["member_id"])
-    (line,) = await studio.rows("credit_ledger")
-    assert (line["reason"], line["delta"], line["membership_id"]) == ("renewed", 6, membership)
+    lines = await studio.rows("credit_ledger", "true order by created_at")
+    assert [(line["reason"], line["delta"]) for line in lines] == [("granted", 8), ("adjusted", -6), ("renewed", 6)]
+    assert {line["membership_id"] for line in lines} == {membership}
     changed = ("state_version", "current_period_start", "current_period_end", "credits_remaining")
     assert await told(studio) == [
         ("membership.updated", str(membership), {name: before[name] for name in changed}),
@@ -115,6 +117,19 @@ async def test_a_period_is_bought_once_whatever_staff_do_to_its_dates(studio: Bo
     await housekeeping.advance_memberships(studio.database)
     assert (await studio.row("memberships", membership))["current_period_end"] > end
     assert len(await studio.rows("purchases")) == 1
+
+
+async def test_credits_that_are_reset_again_for_a_period_are_an_adjustment(studio: BookingStudio) -> None:
+    await new_price(studio)
+    end = await studio.now()
+    membership = await new_renewing(studio, current_period_end=end)
+    await housekeeping.advance_memberships(studio.database)
+    await studio.set_credits((await studio.row("memberships", membership))["member_id"], 3)
+    await studio.change("memberships", membership, current_period_end=end)
+    await housekeeping.advance_memberships(studio.database)
+    lines = await studio.rows("credit_ledger", "true order by created_at")
+    deltas = [("granted", 8), ("renewed", 0), ("adjusted", -5), ("adjusted", 5)]
+    assert [(line["reason"], line["delta"]) for line in lines] == deltas
 
 
 @pytest.mark.parametrize(

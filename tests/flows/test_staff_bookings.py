@@ -80,9 +80,7 @@ async def test_what_staff_cannot_promote(studio: BookingStudio) -> None:
     assert (full.code, full.details["reasons"]) == ("class_full", ["class_full"])
     await studio.cancelled(first["id"])
     await studio.change("members", UUID(one["member_id"]), suspended=True)
-    await studio.sql(
-        "update memberships set credits_remaining = 0 where studio_id = $1 and member_id = $2", UUID(one["member_id"])
-    )
+    await studio.set_credits(one["member_id"], 0)
     ineligible = await refused(studio, one)
     assert ineligible.details["reasons"] == ["member_suspended", "insufficient_credits"]
     await studio.move(class_id, -1)

@@ -171,6 +171,10 @@ async def test_credits_and_version_of_a_membership(connection: Connection) -> No
     await load_well(connection, small_studio())
     assert await state() == (10, 10, 1)
     await connection.execute("update memberships set credits_remaining = 4, state_version = 7")
+    await connection.execute(
+        """insert into credit_ledger (studio_id, id, membership_id, delta, reason)
+           select studio_id, gen_random_uuid(), id, -6, 'adjusted' from memberships"""
+    )
     await load_well(connection, small_studio())
     assert await state() == (10, 4, 7)
     await load_well(connection, changed(small_studio(), "memberships.0.auto_renew", True))
@@ -178,6 +182,8 @@ async def test_credits_and_version_of_a_membership(connection: Connection) -> No
     stale = changed(small_studio(), "memberships.0.state_version", 2)
     await load_well(connection, changed(stale, "memberships.0.credits_remaining", 5))
     assert await state() == (10, 5, 9)
+    lines = await connection.fetch("select reason, delta from credit_ledger order by created_at")
+    assert [tuple(line) for line in lines] == [("granted", 10), ("adjusted", -6), ("adjusted", 1)]
     await load_well(connection, changed(stale, "memberships.0.state_version", 40))
     assert await state() == (10, 5, 40)
 

@@ -97,6 +97,8 @@ async def _fill_the_rest(connection: Any, studio: Studio) -> None:
         receipt=json.dumps({}),
         **own,
     )
+    # A membership's first line belongs to no booking, so it could not refer to another studio's.
+    await connection.execute("delete from credit_ledger where studio_id = $1", studio.studio_id)
     await insert(
         connection,
         "credit_ledger",

@@ -162,6 +162,24 @@ class BookingStudio:
         changes = ", ".join(f"{name} = ${number}" for number, name in enumerate(columns, 3))
         await self.sql(f"update {table} set {changes} where studio_id = $1 and id = $2", row_id, *columns.values())
 
+    async def set_credits(self, member_id: UUID | str, remaining: int) -> None:
+        """Set the credits of a member's memberships, with the ledger lines that explain them."""
+        statement = "update memberships set credits_remaining = $3 where studio_id = $1 and member_id = $2"
+        await self.sql(statement, UUID(str(member_id)), remaining)
+        await self.settle_ledger()
+
+    async def settle_ledger(self) -> None:
+        """Write the ledger lines of credits that a test changed without one."""
+        await self.sql(
+            """
+            insert into credit_ledger (studio_id, id, membership_id, delta, reason)
+            select m.studio_id, gen_random_uuid(), m.id, m.credits_remaining - l.total, 'adjusted'
+            from memberships m cross join lateral (
+                select coalesce(sum(delta), 0) as total from credit_ledger o
+                where o.studio_id = m.studio_id and o.membership_id = m.id) l
+            where m.studio_id = $1 and m.credits_remaining <> l.total"""
+        )
+
     async def move(self, class_id: UUID, minutes: float) -> None:
         """Make the class begin in this many minutes (negative: ago), with the copied times on its bookings."""
         start = await self.now() + timedelta(minutes=minutes)

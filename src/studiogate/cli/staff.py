@@ -1,98 +1,23 @@
-"""studiogate class, booking, waitlist and purchase: staff actions whose effects partners see."""
+"""studiogate class, booking and waitlist: staff actions whose effects partners see."""
 
-from collections.abc import Awaitable, Callable
-from datetime import datetime
-from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import Annotated
 from uuid import UUID
 
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.context import (
-    AsJson,
-    CommandError,
-    DataFolder,
-    counted,
-    no_studio,
-    no_such,
-    on_database,
-    operator_of,
-    parse_row_id,
-    print_json,
-    screen,
-)
+from studiogate.cli.actions import RowId, StudioOption, Undo, act
+from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, parse_row_id, print_json, screen
 from studiogate.domain.access import Access
-from studiogate.domain.memberships import PurchaseStatus
-from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows import memberships, retry
+from studiogate.domain.refusals import Refusal
 from studiogate.flows.bookings import staff as flow
 from studiogate.flows.bookings import staff_bookings as by_hand
-from studiogate.storage import studio as studios
-from studiogate.storage.bookings import staff as storage
 from studiogate.storage.db.pool import Connection
 
-Result = TypeVar("Result")
 REASON_CHARACTERS = 500
 classes = typer.Typer(help="Cancel a class or change its capacity.", no_args_is_help=True)
 bookings = typer.Typer(help="Cancel, check in, or mark as no-show.", no_args_is_help=True)
 waitlist = typer.Typer(help="Promote a waiting member.", no_args_is_help=True)
-purchases = typer.Typer(help="Mark a purchase as completed or failed.", no_args_is_help=True)
-RowId = Annotated[UUID, typer.Argument(metavar="ID", parser=parse_row_id)]
-StudioOption = Annotated[str | None, typer.Option("--studio", help="The studio's slug; needed only where ids repeat.")]
-Undo = Annotated[bool, typer.Option("--undo", help="Take it back.")]
-
-
-class Paid(StrEnum):
-    COMPLETED = PurchaseStatus.COMPLETED.value
-    FAILED = PurchaseStatus.FAILED.value
-
-
-def _act(
-    data: DataFolder,
-    slug: str | None,
-    kind: str,
-    row_id: UUID,
-    action: Callable[[Connection, Access], Awaitable[Result | Refusal]],
-) -> Result:
-    async def work(connection: Connection) -> Result:
-        access = await _access(connection, slug, kind, row_id)
-        outcome = await retry.repeated_on(connection, lambda: action(connection, access))
-        if isinstance(outcome, Refusal):
-            raise no_such(kind, row_id) if outcome.code is Code.NOT_FOUND else CommandError(_explain(kind, outcome))
-        return outcome
-
-    return on_database(data, work)
-
-
-async def _access(connection: Connection, slug: str | None, kind: str, row_id: UUID) -> Access:
-    if slug is not None:
-        studio = await studios.find_studio(connection, slug)
-        if studio is None:
-            raise no_studio(slug)
-        return operator_of(studio["studio_id"])
-    owners = await storage.studios_of(connection, kind, row_id)
-    if len(owners) > 1:
-        raise CommandError(f"Several studios have a {kind} {row_id}: say which with --studio SLUG.")
-    if not owners:
-        raise no_such(kind, row_id)
-    return operator_of(owners[0])
-
-
-def _explain(kind: str, refusal: Refusal) -> str:
-    if "booked_count" in refusal.details:
-        booked = int(str(refusal.details["booked_count"]))
-        taken = f"{counted(booked, 'seat')} {'is' if booked == 1 else 'are'} taken"
-        return f"{taken}: cancel bookings first, or choose a capacity of {booked} or more."
-    if "undoes" in refusal.details:
-        return f"The {kind} is {refusal.details['is']}, not {refusal.details['undoes']}: there is nothing to take back."
-    if "possible_from" in refusal.details:
-        when = datetime.fromisoformat(str(refusal.details["possible_from"]))
-        what = "checked in" if refusal.details["to"] == "checked_in" else "marked as no-show"
-        return f"The {kind} can be {what} from {when:%Y-%m-%d %H:%M} UTC on."
-    if "from" in refusal.details:
-        return f"The {kind} is {refusal.details['from']} and cannot become {refusal.details['to']}."
-    return refusal.message
 
 
 @classes.command("cancel")
@@ -100,7 +25,7 @@ def cancel_class(
     class_id: RowId, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
     """Cancel a class: its bookings are cancelled free of charge, credits return, the waitlist expires."""
-    done = _act(data, studio, "class", class_id, lambda c, access: flow.cancel_class(c, access, class_id))
+    done = act(data, studio, "class", class_id, lambda c, access: flow.cancel_class(c, access, class_id))
     if as_json:
         cancelled = {"bookings_cancelled": done.bookings_cancelled, "credits_returned": done.credits_returned}
         print_json({"id": str(class_id), "status": "cancelled", **cancelled})
@@ -120,7 +45,7 @@ def change_capacity(
     data: DataFolder = None,
 ) -> None:
     """Set a class's capacity. New seats go to the waitlist; below the booked count it is refused."""
-    done = _act(data, studio, "class", class_id, lambda c, access: flow.change_capacity(c, access, class_id, capacity))
+    done = act(data, studio, "class", class_id, lambda c, access: flow.change_capacity(c, access, class_id, capacity))
     if as_json:
         print_json({"id": str(class_id), "capacity": done.capacity, "promoted": done.promoted})
         return
@@ -138,7 +63,7 @@ def cancel_booking(
     """Cancel a booking for the studio: no fee, the credit returns, and the seat goes to the waitlist."""
     if reason is not None and not 1 <= len(reason) <= REASON_CHARACTERS:
         raise CommandError(f"A reason has 1 to {REASON_CHARACTERS} characters.")
-    receipt = _act(
+    receipt = act(
         data, studio, "booking", booking_id, lambda c, access: by_hand.cancel_booking(c, access, booking_id, reason)
     )
     if as_json:
@@ -156,34 +81,11 @@ def promote_entry(
     data: DataFolder = None,
 ) -> None:
     """Give a free seat to a waiting member, whatever their position. The booking rules are checked again."""
-    done = _act(data, studio, "waitlist entry", entry_id, lambda c, access: by_hand.promote_entry(c, access, entry_id))
+    done = act(data, studio, "waitlist entry", entry_id, lambda c, access: by_hand.promote_entry(c, access, entry_id))
     if as_json:
         print_json({"id": str(entry_id), "status": "converted", "booking_id": str(done.booking_id)})
         return
     screen.print(f"Promoted: booking {done.booking_id} is confirmed now.")
-
-
-@purchases.command("mark")
-def mark_purchase(
-    purchase_id: RowId,
-    status: Annotated[Paid, typer.Argument(metavar="completed|failed")],
-    studio: StudioOption = None,
-    as_json: AsJson = False,
-    data: DataFolder = None,
-) -> None:
-    """Record what became of a payment. A membership is past_due while the purchase of a renewal is failed."""
-    marked = PurchaseStatus(status.value)
-    done = _act(
-        data,
-        studio,
-        "purchase",
-        purchase_id,
-        lambda c, access: memberships.mark_purchase(c, access, purchase_id, marked),
-    )
-    if as_json:
-        print_json({"id": str(purchase_id), "status": done.value})
-        return
-    screen.print(f"The purchase is {done.value} now.")
 
 
 @bookings.command("check-in")
@@ -219,7 +121,7 @@ def _mark(
     async def action(connection: Connection, access: Access) -> flow.Mark | Refusal:
         return await flow.mark(connection, access, booking_id, status, undoes=undoes)
 
-    done = _act(data, studio, "booking", booking_id, action)
+    done = act(data, studio, "booking", booking_id, action)
     if as_json:
         print_json({"id": str(booking_id), "status": done})
         return
@@ -229,4 +131,3 @@ def _mark(
 classes.command("list")(lists.list_classes)
 bookings.command("list")(lists.list_bookings)
 waitlist.command("list")(lists.list_waitlist)
-purchases.command("list")(lists.list_purchases)

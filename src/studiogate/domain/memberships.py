@@ -31,7 +31,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.bookings.states import MembershipStatus
-from studiogate.domain.refusals import Code, Refusal
 
 LIVE_STATUSES = (MembershipStatus.ACTIVE, MembershipStatus.PAUSED, MembershipStatus.PAST_DUE)
 
@@ -49,25 +48,6 @@ class Interval(StrEnum):
 
 
 DAYS: Mapping[Interval, int] = MappingProxyType({Interval.DAY: 1, Interval.WEEK: 7})
-
-
-class PurchaseStatus(StrEnum):
-    PENDING = "pending"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    PARTIALLY_REFUNDED = "partially_refunded"
-    REFUNDED = "refunded"
-
-
-# The statuses that staff may set, by current status. A returned payment turns a completed purchase into a failed one.
-PURCHASE_MARKS: Mapping[PurchaseStatus, frozenset[PurchaseStatus]] = MappingProxyType(
-    {
-        PurchaseStatus.PENDING: frozenset({PurchaseStatus.COMPLETED, PurchaseStatus.FAILED}),
-        PurchaseStatus.FAILED: frozenset({PurchaseStatus.COMPLETED}),
-        PurchaseStatus.COMPLETED: frozenset({PurchaseStatus.FAILED}),
-    }
-)
 
 
 class MembershipState(NamedTuple):
@@ -89,6 +69,7 @@ class MembershipState(NamedTuple):
     ended_at: datetime | None
     credits_granted: int | None
     credits_remaining: int | None
+    cancellation_reason: str | None = None
 
 
 class RecurringPrice(NamedTuple):
@@ -134,14 +115,6 @@ def choose_price(kept: UUID | None, prices: Iterable[RecurringPrice]) -> Recurri
         return own
     offered = [price for price in found if price.active]
     return min(offered, key=lambda price: (not price.default, price.created_at, price.id), default=None)
-
-
-def purchase_refusal(current: str | None, target: PurchaseStatus) -> Refusal | None:
-    """Return why a purchase cannot be given this status, or None. One without a status counts as pending."""
-    known = PurchaseStatus.PENDING if current is None else PurchaseStatus(current)
-    if target in PURCHASE_MARKS.get(known, frozenset()):
-        return None
-    return Refusal(Code.INVALID_TRANSITION, {"from": known.value, "to": target.value})
 
 
 def after_payment(state: MembershipState, *, unpaid: bool) -> MembershipState:

@@ -88,7 +88,7 @@ async def create_price(
     price, faults = rules.new_price(given, Setting(await studios.currency_of(connection, access)))
     if price is None:
         return refused(*faults)
-    faults = await _unknown(connection, access, "location_ids", price.location_ids)
+    faults = await _unknown_faults(connection, access, "location_ids", price.location_ids)
     if faults:
         return refused(*faults)
     if price.default:
@@ -107,7 +107,7 @@ async def replace_price(
     price, faults = rules.replacement(found.price, given)
     if price is None:
         return refused(*faults)
-    faults = await _unknown(connection, access, "location_ids", price.location_ids)
+    faults = await _unknown_faults(connection, access, "location_ids", price.location_ids)
     if faults:
         return refused(*faults)
     kept = await _retire(connection, access, found, "price.replace")
@@ -187,14 +187,14 @@ async def _clear_default(connection: Connection, access: Access, product_id: UUI
 
 
 async def _limit_faults(connection: Connection, access: Access, product: Product) -> list[Fault]:
-    faults = await _unknown(connection, access, "location_ids", product.location_ids)
-    faults += await _unknown(connection, access, "class_type_ids", product.class_type_ids)
+    faults = await _unknown_faults(connection, access, "location_ids", product.location_ids)
+    faults += await _unknown_faults(connection, access, "class_type_ids", product.class_type_ids)
     if not faults and not rules.changeable_at(access.location_ids, product.location_ids):
         faults.append(fault("location_ids", "must name one or more of your own locations, and only those"))
     return faults
 
 
-async def _unknown(connection: Connection, access: Access, name: str, given: tuple[UUID, ...]) -> list[Fault]:
+async def _unknown_faults(connection: Connection, access: Access, name: str, given: tuple[UUID, ...]) -> list[Fault]:
     missing = await catalog.unknown_ids(connection, access, name, given) if given else set()
     kind = name.removesuffix("_ids").replace("_", " ")
     return [

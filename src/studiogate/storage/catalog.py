@@ -158,11 +158,13 @@ async def update_product(connection: Connection, access: Access, product: Produc
 
 
 async def _replace_product_limits(connection: Connection, access: Access, product: Product) -> None:
-    await _replace(connection, access, "product_locations", product.id, product.location_ids)
-    await _replace(connection, access, "product_class_types", product.id, product.class_type_ids)
+    await _replace_limit(connection, access, "product_locations", product.id, product.location_ids)
+    await _replace_limit(connection, access, "product_class_types", product.id, product.class_type_ids)
 
 
-async def _replace(connection: Connection, access: Access, table: str, row_id: UUID, given: tuple[UUID, ...]) -> None:
+async def _replace_limit(
+    connection: Connection, access: Access, table: str, row_id: UUID, given: tuple[UUID, ...]
+) -> None:
     for statement in REPLACE_LIMITS[table]:
         await connection.execute(statement, access.studio_id, row_id, list(given))
 
@@ -172,7 +174,7 @@ async def insert_price(
 ) -> None:
     values = (price.amount, price.currency, price.interval, price.default)
     await connection.execute(INSERT_PRICE, access.studio_id, price_id, product_id, *values)
-    await _replace(connection, access, "price_locations", price_id, price.location_ids)
+    await _replace_limit(connection, access, "price_locations", price_id, price.location_ids)
 
 
 async def retire_price(connection: Connection, access: Access, price_id: UUID) -> None:

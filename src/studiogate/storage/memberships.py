@@ -20,16 +20,18 @@ from studiogate.storage.housekeeping import DUE
 STATE = ", ".join(f"s.{column}" for column in MembershipState._fields)
 
 # The prices at which a membership may renew: its own, and the recurring ones of its product.
-DUE_MEMBERSHIPS = f"""
+WITH_PRICES = f"""
     select s.id, s.member_id, s.product_id, s.price_id, {STATE}, studio.timezone, clock_timestamp() as now,
            (select coalesce(json_agg(p), '[]') from prices p
             where p.studio_id = $1 and p.product_id = s.product_id and p.price_type = 'recurring')::text as prices
-    from (select * from memberships where studio_id = $1 and member_id = any($2) and {DUE}) s
+    from (select * from memberships where studio_id = $1 and {{}}) s
     join studios studio on studio.studio_id = $1"""
+DUE_MEMBERSHIPS = WITH_PRICES.format(f"member_id = any($2) and {DUE}")
+ONE_MEMBERSHIP = WITH_PRICES.format("id = $2")
 
 MEMBERSHIP = f"select s.id, {STATE} from memberships s where s.studio_id = $1 and s.id = $2"
 
-CHANGED = tuple(each for each in MembershipState._fields if each not in ("auto_renew", "started_at", "cancel_at"))
+CHANGED = tuple(each for each in MembershipState._fields if each != "started_at")
 WRITE_STATE = f"""
     update memberships set {", ".join(f"{column} = ${number}" for number, column in enumerate(CHANGED, 3))}
     where studio_id = $1 and id = $2"""
@@ -54,18 +56,13 @@ RENEW = """
     select $1, $3, $4, $5, bought.id from bought
     returning purchase_id"""
 
-RESET_CREDITS = """
-    insert into credit_ledger (studio_id, id, membership_id, delta, reason) values ($1, $2, $3, $4, 'renewed')"""
+LEDGER_LINE = """
+    insert into credit_ledger (studio_id, id, membership_id, delta, reason) values ($1, $2, $3, $4, $5)"""
 
-# The purchase with its renewal, and whether the payment of another renewal of the membership has failed.
-PURCHASE = """
-    select u.member_id, u.status, r.membership_id, exists (
-               select from renewals other
-               join purchases unpaid on unpaid.studio_id = $1 and unpaid.id = other.purchase_id
-               where other.studio_id = $1 and other.membership_id = r.membership_id and other.purchase_id <> u.id
-                 and unpaid.status = 'failed') as others_failed
-    from purchases u left join renewals r on r.studio_id = $1 and r.purchase_id = u.id
-    where u.studio_id = $1 and u.id = $2"""
+LOCK_MEMBER = """
+    select m.id from members m where m.studio_id = $1 and m.id = (
+        select s.member_id from memberships s where s.studio_id = $1 and s.id = $2)
+    for no key update"""
 
 
 class DueMembership(NamedTuple):
@@ -75,15 +72,6 @@ class DueMembership(NamedTuple):
     state: MembershipState
     timezone: ZoneInfo
     now: datetime
-
-
-class PurchaseToMark(NamedTuple):
-    """``membership_id`` is the membership that the purchase renews, if it renews one."""
-
-    member_id: UUID
-    status: str | None
-    membership_id: UUID | None
-    others_failed: bool
 
 
 async def due_memberships(connection: Connection, access: Access, members: Sequence[UUID]) -> list[DueMembership]:
@@ -104,42 +92,35 @@ async def write_state(connection: Connection, access: Access, membership_id: UUI
 async def record_renewals(
     connection: Connection, access: Access, membership_id: UUID, price_id: UUID, renewals: Sequence[Renewal]
 ) -> list[UUID]:
-    """Insert the purchases and ledger entries of new periods; return the ids of the purchases."""
+    """Insert the purchases and ledger lines of new periods; return the ids of the purchases."""
     await connection.execute(KEEP_PRICE, access.studio_id, membership_id, price_id)
     purchases = []
     for renewal in renewals:
         purchase_id, period = new_id(), (renewal.period_start, renewal.period_end)
         bought = await connection.fetchval(RENEW, access.studio_id, purchase_id, membership_id, *period, price_id)
-        if bought is None:
-            continue
         if renewal.credits_change is not None:
-            await connection.execute(RESET_CREDITS, access.studio_id, new_id(), membership_id, renewal.credits_change)
-        purchases.append(purchase_id)
+            reason = "adjusted" if bought is None else "renewed"
+            await add_ledger_line(connection, access, membership_id, renewal.credits_change, reason)
+        if bought is not None:
+            purchases.append(purchase_id)
     return purchases
 
 
-async def lock_member_of_purchase(connection: Connection, access: Access, purchase_id: UUID) -> bool:
-    """Lock the purchase's member, which never changes; return False if there is no such purchase."""
-    locked = await connection.fetchval(
-        """
-        select m.id from members m where m.studio_id = $1 and m.id = (
-            select u.member_id from purchases u where u.studio_id = $1 and u.id = $2)
-        for no key update""",
-        access.studio_id,
-        purchase_id,
-    )
-    return locked is not None
+async def lock_member_of(connection: Connection, access: Access, membership_id: UUID) -> UUID | None:
+    """Lock the membership's member, who never changes, and return their id; None if there is no such membership."""
+    member_id: UUID | None = await connection.fetchval(LOCK_MEMBER, access.studio_id, membership_id)
+    return member_id
 
 
-async def find_purchase(connection: Connection, access: Access, purchase_id: UUID) -> PurchaseToMark:
-    (row,) = await connection.fetch(PURCHASE, access.studio_id, purchase_id)
-    return PurchaseToMark(*row)
+async def find_membership(connection: Connection, access: Access, membership_id: UUID) -> DueMembership:
+    """Return a membership with the prices at which it may renew. Its member must be locked."""
+    (row,) = await connection.fetch(ONE_MEMBERSHIP, access.studio_id, membership_id)
+    return _due(row)
 
 
-async def set_purchase_status(connection: Connection, access: Access, purchase_id: UUID, status: str) -> None:
-    await connection.execute(
-        "update purchases set status = $3 where studio_id = $1 and id = $2", access.studio_id, purchase_id, status
-    )
+async def add_ledger_line(connection: Connection, access: Access, membership_id: UUID, delta: int, reason: str) -> None:
+    """Record a change of credits that belongs to no booking."""
+    await connection.execute(LEDGER_LINE, access.studio_id, new_id(), membership_id, delta, reason)
 
 
 def _due(row: Record) -> DueMembership:

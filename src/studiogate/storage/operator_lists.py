@@ -122,6 +122,36 @@ LISTS = {
             {"member": OF_MEMBER},
         ),
         OperatorList(
+            "fee",
+            {
+                "id": "t.id",
+                "member": MEMBER,
+                "fee": "t.product_key",
+                "amount": "t.amount_total",
+                "currency": "t.currency",
+                "status": "t.status",
+                "created_at": "t.created_at",
+            },
+            "(select * from purchases where product_type = 'fee') t",
+            "t.created_at desc, t.id",
+            {"member": OF_MEMBER},
+        ),
+        OperatorList(
+            "price",
+            {
+                "id": "t.id",
+                "product": PRODUCT,
+                "amount": "t.amount",
+                "currency": "t.currency",
+                "interval": 't."interval"',
+                "default": 't."default"',
+                "active": "t.active",
+            },
+            "prices t",
+            't.active desc, t."default" desc, t.created_at, t.id',
+            {"product": "t.product_id = {}::uuid"},
+        ),
+        OperatorList(
             "lead",
             {
                 "id": "t.id",

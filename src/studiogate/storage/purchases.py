@@ -1,13 +1,58 @@
-"""Purchases: read-only history."""
+"""Purchases: the list that partners read, and what staff record."""
 
 from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
+from studiogate.domain.purchases import Paid, PurchaseLine
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.resources import PURCHASE
+
+INSERT = """
+    insert into purchases (studio_id, id, member_id, location_id, product_id, product_key, product_type, quantity,
+                           amount_total, currency, status)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"""
+
+# $3 is the permitted locations, null for unrestricted staff. The member of a purchase never changes.
+LOCK_MEMBER = """
+    select m.id from members m where m.studio_id = $1 and m.id = (
+        select u.member_id from purchases u
+        where u.studio_id = $1 and u.id = $2 and ($3::uuid[] is null or u.location_id = any($3)))
+    for no key update"""
+
+# The membership that a purchase pays for, by its sale or a renewal, and whether another payment for it has failed.
+FIND = """
+    select u.status, u.product_type, u.amount_total, u.currency, u.refunded_amount, paid.membership_id, exists (
+               select from (select r.purchase_id from renewals r
+                            where r.studio_id = $1 and r.membership_id = paid.membership_id
+                            union all
+                            select s.purchase_id from sales s
+                            where s.studio_id = $1 and s.membership_id = paid.membership_id) other
+               join purchases unpaid on unpaid.studio_id = $1 and unpaid.id = other.purchase_id
+               where other.purchase_id <> u.id and unpaid.status = 'failed') as others_failed
+    from purchases u left join lateral (
+        select r.membership_id from renewals r where r.studio_id = $1 and r.purchase_id = u.id
+        union all select s.membership_id from sales s where s.studio_id = $1 and s.purchase_id = u.id) paid on true
+    where u.studio_id = $1 and u.id = $2"""
+
+
+class NewPurchase(NamedTuple):
+    id: UUID
+    member_id: UUID
+    location_id: UUID | None
+    line: PurchaseLine
+
+
+class FoundPurchase(NamedTuple):
+    """``membership_id`` is the membership that the purchase pays for, if it pays for one."""
+
+    paid: Paid
+    membership_id: UUID | None
+    others_failed: bool
 
 
 async def list_purchases(
@@ -19,3 +64,30 @@ async def list_purchases(
 
 async def read_purchase(connection: Connection, access: Access, purchase_id: str) -> str | None:
     return await read_one(connection, access, PURCHASE, purchase_id)
+
+
+async def insert(connection: Connection, access: Access, purchase: NewPurchase) -> None:
+    await connection.execute(INSERT, access.studio_id, *purchase[:3], *purchase.line)
+
+
+async def lock_member_of(connection: Connection, access: Access, purchase_id: UUID) -> bool:
+    """Lock the purchase's member; return False if there is no such purchase at the permitted locations."""
+    locked = await connection.fetchval(LOCK_MEMBER, access.studio_id, purchase_id, access.location_ids)
+    return locked is not None
+
+
+async def find(connection: Connection, access: Access, purchase_id: UUID) -> FoundPurchase:
+    """Return a purchase whose member is locked."""
+    (row,) = await connection.fetch(FIND, access.studio_id, purchase_id)
+    return FoundPurchase(Paid(*row[:5]), row["membership_id"], row["others_failed"])
+
+
+async def write_paid(connection: Connection, access: Access, purchase_id: UUID, paid: Paid) -> None:
+    """Store what a payment, a refund or a waiver changed."""
+    await connection.execute(
+        "update purchases set status = $3, refunded_amount = $4 where studio_id = $1 and id = $2",
+        access.studio_id,
+        purchase_id,
+        paid.status,
+        paid.refunded_amount,
+    )

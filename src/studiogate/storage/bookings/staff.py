@@ -60,6 +60,9 @@ _STUDIOS_OF = {
     "booking": "select studio_id from bookings where id = $1",
     "waitlist entry": "select studio_id from waitlist_entries where id = $1",
     "purchase": "select studio_id from purchases where id = $1",
+    "membership": "select studio_id from memberships where id = $1",
+    "product": "select studio_id from products where id = $1",
+    "price": "select studio_id from prices where id = $1",
 }
 
 

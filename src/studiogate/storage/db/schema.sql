@@ -23,8 +23,7 @@ CREATE DOMAIN public.head_count AS integer
 CREATE DOMAIN public.idempotency_key AS text
 	CONSTRAINT of_length CHECK (((length(VALUE) >= 8) AND (length(VALUE) <= 120)));
 
-CREATE DOMAIN public.ledger_reason AS text
-	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text, 'renewed'::text])));
+CREATE DOMAIN public.ledger_reason AS text;
 
 CREATE DOMAIN public.membership_status AS text
 	CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['pending'::text, 'active'::text, 'paused'::text, 'past_due'::text, 'cancelled'::text, 'expired'::text])));
@@ -65,6 +64,17 @@ begin
     update form_upload_usage u set files = u.files - r.files, bytes = u.bytes - r.bytes
     from (select studio_id, form_id, count(*) as files, sum(size) as bytes from removed group by studio_id, form_id) r
     where u.studio_id = r.studio_id and u.form_id = r.form_id;
+    return null;
+end
+$$;
+
+CREATE FUNCTION public.grant_credits() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into credit_ledger (studio_id, id, membership_id, delta, reason)
+    select added.studio_id, gen_random_uuid(), added.id, added.credits_remaining, 'granted'
+    from added where added.credits_remaining > 0;
     return null;
 end
 $$;
@@ -276,10 +286,10 @@ CREATE TABLE public.credit_ledger (
     reason public.ledger_reason NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT credit_ledger_delta_of_reason CHECK (
-CASE reason
-    WHEN 'renewed'::text THEN (booking_id IS NULL)
-    WHEN 'returned'::text THEN ((delta = 1) AND (booking_id IS NOT NULL))
-    WHEN 'forfeited'::text THEN ((delta = 0) AND (booking_id IS NOT NULL))
+CASE
+    WHEN ((reason)::text = ANY (ARRAY['renewed'::text, 'granted'::text, 'opening'::text, 'adjusted'::text])) THEN (booking_id IS NULL)
+    WHEN ((reason)::text = 'returned'::text) THEN ((delta = 1) AND (booking_id IS NOT NULL))
+    WHEN ((reason)::text = 'forfeited'::text) THEN ((delta = 0) AND (booking_id IS NOT NULL))
     ELSE ((delta = '-1'::integer) AND (booking_id IS NOT NULL))
 END)
 );
@@ -619,6 +629,14 @@ CREATE TABLE public.rooms (
     CONSTRAINT rooms_capacity_check CHECK ((capacity >= 0))
 );
 
+CREATE TABLE public.sales (
+    studio_id uuid NOT NULL,
+    membership_id uuid NOT NULL,
+    purchase_id uuid NOT NULL,
+    price_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.schema_migrations (
     version text NOT NULL,
     checksum text NOT NULL,
@@ -803,6 +821,9 @@ ALTER TABLE ONLY public.instructors
 ALTER DOMAIN public.event_actor
     ADD CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['partner'::text, 'staff'::text, 'visitor'::text, 'system'::text]))) NOT VALID;
 
+ALTER DOMAIN public.ledger_reason
+    ADD CONSTRAINT known CHECK ((VALUE = ANY (ARRAY['booked'::text, 'promoted'::text, 'returned'::text, 'forfeited'::text, 'renewed'::text, 'granted'::text, 'opening'::text, 'adjusted'::text]))) NOT VALID;
+
 ALTER TABLE ONLY public.leads
     ADD CONSTRAINT leads_email_key UNIQUE (studio_id, email);
 
@@ -856,6 +877,12 @@ ALTER TABLE ONLY public.room_spots
 
 ALTER TABLE ONLY public.rooms
     ADD CONSTRAINT rooms_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.sales
+    ADD CONSTRAINT sales_pkey PRIMARY KEY (studio_id, membership_id);
+
+ALTER TABLE ONLY public.sales
+    ADD CONSTRAINT sales_purchase_key UNIQUE (studio_id, purchase_id);
 
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
@@ -1059,6 +1086,8 @@ CREATE TRIGGER add_secret AFTER INSERT ON public.studios FOR EACH ROW EXECUTE FU
 CREATE TRIGGER count_added AFTER INSERT ON public.form_uploads REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.count_added_uploads();
 
 CREATE TRIGGER count_removed AFTER DELETE ON public.form_uploads REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION public.count_removed_uploads();
+
+CREATE TRIGGER grant_credits AFTER INSERT ON public.memberships REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.grant_credits();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
@@ -1265,6 +1294,15 @@ ALTER TABLE ONLY public.room_spots
 
 ALTER TABLE ONLY public.rooms
     ADD CONSTRAINT rooms_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.sales
+    ADD CONSTRAINT sales_membership_fkey FOREIGN KEY (studio_id, membership_id) REFERENCES public.memberships(studio_id, id);
+
+ALTER TABLE ONLY public.sales
+    ADD CONSTRAINT sales_price_fkey FOREIGN KEY (studio_id, price_id) REFERENCES public.prices(studio_id, id);
+
+ALTER TABLE ONLY public.sales
+    ADD CONSTRAINT sales_purchase_fkey FOREIGN KEY (studio_id, purchase_id) REFERENCES public.purchases(studio_id, id);
 
 ALTER TABLE ONLY public.studio_logos
     ADD CONSTRAINT studio_logos_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id) ON DELETE CASCADE;

@@ -1,6 +1,6 @@
-"""Update what follows from changed bookings and classes: the waitlist, the counters, the copies.
+"""Update what follows from changed rows: the waitlist, the counters, the copies, the credit ledger.
 
-No credit is taken or returned, and no member is promoted: the sweep fills seats that an import frees.
+Imported bookings take and return no credit, and no member is promoted: the sweep fills seats that an import frees.
 """
 
 from studiogate.domain.access import Access
@@ -66,8 +66,17 @@ COUNT = """
     where k.studio_id = $1 and k.id = n.id
         and (k.booked_count, k.waitlist_count) is distinct from (n.booked, n.waiting)"""
 
+# A changed number of credits is an adjustment. New memberships have their line from the database.
+ADJUST_CREDITS = """
+    insert into credit_ledger (studio_id, id, membership_id, delta, reason)
+    select $1, gen_random_uuid(), s.id, s.credits_remaining - l.total, 'adjusted'
+    from change_memberships c join memberships s on s.studio_id = $1 and s.id = c.id
+    cross join lateral (select coalesce(sum(o.delta), 0) as total from credit_ledger o
+                        where o.studio_id = $1 and o.membership_id = s.id) l
+    where c.existing and s.credits_remaining <> l.total"""
+
 
 async def settle(connection: Connection, access: Access) -> None:
     """Run the updates, after classes and bookings are in their tables. The classes must be locked."""
-    for statement in (MOVE_BOOKINGS, MOVE_ENTRIES, END_WAITING, BEGIN_WAITING, CLOSE_GAPS, COUNT):
+    for statement in (MOVE_BOOKINGS, MOVE_ENTRIES, END_WAITING, BEGIN_WAITING, CLOSE_GAPS, COUNT, ADJUST_CREDITS):
         await connection.execute(statement, access.studio_id)

@@ -1,0 +1,139 @@
+"""Purchases record what the till or the billing system did. No payment is taken here.
+
+- A purchase is recorded as ``pending`` or ``completed``; staff then mark a pending one as completed or failed. A
+  returned payment turns a completed purchase into a failed one.
+- A refund is recorded on a completed purchase, in one or several parts, never above its total. It changes nothing about
+  a membership that was bought: staff cancel that themselves.
+- A fee that was not paid can be waived: it becomes ``cancelled``. A paid one is refunded.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.domain.catalog import Price, Product, ProductType
+from studiogate.domain.money import money_text
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.staff_input import Field, fault, missing, read_values, refused
+from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.values import Setting
+
+MAX_QUANTITY = 1_000
+
+
+class PurchaseStatus(StrEnum):
+    PENDING = "pending"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    PARTIALLY_REFUNDED = "partially_refunded"
+    REFUNDED = "refunded"
+
+
+# The statuses that staff may set, by current status. A returned payment turns a completed purchase into a failed one.
+PURCHASE_MARKS: Mapping[PurchaseStatus, frozenset[PurchaseStatus]] = MappingProxyType(
+    {
+        PurchaseStatus.PENDING: frozenset({PurchaseStatus.COMPLETED, PurchaseStatus.FAILED}),
+        PurchaseStatus.FAILED: frozenset({PurchaseStatus.COMPLETED}),
+        PurchaseStatus.COMPLETED: frozenset({PurchaseStatus.FAILED}),
+    }
+)
+REFUNDABLE = frozenset({PurchaseStatus.COMPLETED, PurchaseStatus.PARTIALLY_REFUNDED})
+WAIVABLE = frozenset({PurchaseStatus.PENDING, PurchaseStatus.FAILED})
+
+LINE: Mapping[str, Field] = {
+    "product_key": Field(v.name(v.MAX_INDEXED, 1)),
+    "product_type": Field(v.one_of(ProductType)),
+    "quantity": Field(v.whole(1, MAX_QUANTITY)),
+    "amount_total": Field(v.amount),
+    "currency": Field(v.currency),
+    "status": Field(v.one_of((PurchaseStatus.PENDING, PurchaseStatus.COMPLETED))),
+}
+
+
+class PurchaseLine(NamedTuple):
+    """What a new purchase records, besides its member and place."""
+
+    product_id: UUID | None
+    product_key: str
+    product_type: str
+    quantity: int
+    amount_total: Decimal
+    currency: str
+    status: str
+
+
+class Paid(NamedTuple):
+    """The part of a purchase that payments change."""
+
+    status: str | None
+    product_type: str
+    amount_total: Decimal | None
+    currency: str | None
+    refunded_amount: Decimal | None
+
+
+def line_of_product(product: Product, price: Price, quantity: int, status: PurchaseStatus) -> PurchaseLine:
+    """Return the line of so many pieces of a product. The total is the price times the quantity."""
+    total = price.amount * quantity
+    return PurchaseLine(product.id, product.key, product.product_type, quantity, total, price.currency, status.value)
+
+
+def free_line(given: Mapping[str, Any], setting: Setting) -> tuple[PurchaseLine | None, list[Fault]]:
+    """Return a line for something that is not in the catalog, or None and all faults."""
+    values, faults = read_values(LINE, given, setting)
+    faults += missing(("product_key", "amount_total"), given)
+    usual = {"product_type": ProductType.OTHER.value, "quantity": 1, "status": PurchaseStatus.COMPLETED.value}
+    line = {"currency": setting.currency, **usual, **values}
+    if "amount_total" in line:
+        wrong = v.decimals_fault(line["amount_total"], line["currency"])
+        faults += [fault("amount_total", wrong)] if wrong else []
+    return (None, faults) if faults else (PurchaseLine(product_id=None, **line), [])
+
+
+def purchase_refusal(current: str | None, target: PurchaseStatus) -> Refusal | None:
+    """Return why a purchase cannot be given this status, or None. One without a status counts as pending."""
+    known = _status(current)
+    if target in PURCHASE_MARKS.get(known, frozenset()):
+        return None
+    return Refusal(Code.INVALID_TRANSITION, {"from": known.value, "to": target.value})
+
+
+def refund(paid: Paid, amount: str | None, setting: Setting) -> Paid | Refusal:
+    """Return the purchase after a refund of this amount (None: of all that is left)."""
+    known = _status(paid.status)
+    if known not in REFUNDABLE:
+        return Refusal(Code.INVALID_TRANSITION, {"from": known.value, "to": PurchaseStatus.REFUNDED.value})
+    currency, before = paid.currency or setting.currency, paid.refunded_amount or Decimal(0)
+    left = Decimal(0) if paid.amount_total is None else paid.amount_total - before
+    if left <= 0:
+        return refused(fault("amount", "cannot be refunded: the purchase has no amount that is left"))
+    given, faults = read_values({"amount": Field(v.amount)}, {} if amount is None else {"amount": amount})
+    returned = given.get("amount", left)
+    wrong = v.decimals_fault(returned, currency) if "amount" in given else None
+    faults += [fault("amount", wrong)] if wrong else []
+    if not faults and not 0 < returned <= left:
+        faults.append(fault("amount", f"must be more than zero and at most {money_text(left, currency)} {currency}"))
+    if faults:
+        return refused(*faults)
+    status = PurchaseStatus.REFUNDED if returned == left else PurchaseStatus.PARTIALLY_REFUNDED
+    return paid._replace(status=status.value, refunded_amount=before + returned)
+
+
+def waive(paid: Paid) -> Paid | Refusal:
+    """Return a fee after it was waived."""
+    if paid.product_type != ProductType.FEE:
+        return refused(fault("purchase_id", "is not a fee: only fees are waived"))
+    known = _status(paid.status)
+    if known in REFUNDABLE:
+        return refused(fault("purchase_id", "is paid: record a refund instead (`studiogate purchase refund`)"))
+    if known not in WAIVABLE:
+        return Refusal(Code.INVALID_TRANSITION, {"from": known.value, "to": PurchaseStatus.CANCELLED.value})
+    return paid._replace(status=PurchaseStatus.CANCELLED.value)
+
+
+def _status(current: str | None) -> PurchaseStatus:
+    return PurchaseStatus.PENDING if current is None else PurchaseStatus(current)

@@ -1,0 +1,14 @@
+"""What an invariant is; the lists of them are in ``invariants`` and ``money_invariants``."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """An invariant. ``query`` selects one text per violation. Housekeeping fixes a warning within a minute."""
+
+    name: str
+    holds: str
+    query: str
+    level: Literal["fault", "warning"] = "fault"
