@@ -88,9 +88,10 @@ class BookingStudio:
         **columns: Any,
     ) -> UUID:
         start = (start or await self.now() + timedelta(minutes=minutes)).astimezone(UTC)
-        columns = {"class_type_id": self.class_type, "location_id": self.location, "room_id": self.room, **columns}
+        place = {"location_id": self.location, "room_id": self.room}
+        columns = {"title": "Class", "class_type_id": self.class_type, **place, **columns}
         end = start + timedelta(minutes=length)
-        return await self.add("classes", title="Class", start_time=start, end_time=end, capacity=capacity, **columns)
+        return await self.add("classes", start_time=start, end_time=end, capacity=capacity, **columns)
 
     async def new_member(self, remaining: int | None = 10, *, membership: bool = True, **columns: Any) -> UUID:
         member = await self.add("members", first_name="M", last_name=str(next(_numbers)), **columns)

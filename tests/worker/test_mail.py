@@ -6,17 +6,14 @@ import email
 import email.policy
 import json
 import re
-import socket
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from email.message import EmailMessage
 from typing import Any
 from uuid import uuid4
 
 import asyncpg
 import pytest
-from aiosmtpd.controller import Controller
 
 from studiogate import settings
 from studiogate.domain.access import operator_access, visitor_access
@@ -27,8 +24,10 @@ from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.runtime import Runtime
 from studiogate.worker.mail import mail_once
+from tests.support.postman import Postman, postman
 from tests.support.seed import Studio, insert, seed_studio
 
+__all__ = ["postman"]
 pytestmark = pytest.mark.anyio
 
 SETTINGS = {
@@ -48,37 +47,6 @@ FIELDS = [
     {"key": "first", "label": "First <i>", "type": "text", "order": 1},
     {"key": "agree", "label": "Agree", "type": "consent", "order": 3},
 ]
-
-
-@dataclass
-class Postman:
-    """Handler of an SMTP server that accepts mails, or refuses them with a configured reply."""
-
-    taken: list[EmailMessage] = field(default_factory=list)
-    recipients: list[str] = field(default_factory=list)
-    answers: list[str] = field(default_factory=list)
-
-    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:  # noqa: N802  aiosmtpd names it
-        answer = self.answers.pop(0) if self.answers else "250 OK"
-        if answer.startswith("250"):
-            parsed = email.message_from_bytes(envelope.content, policy=email.policy.default)
-            assert isinstance(parsed, EmailMessage)
-            self.taken.append(parsed)
-            self.recipients += envelope.rcpt_tos
-        return answer
-
-
-@pytest.fixture
-def postman() -> Iterator[Postman]:
-    postman = Postman()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    controller = Controller(postman, hostname="127.0.0.1", port=port, enable_SMTPUTF8=True)
-    controller.start()
-    postman.url = f"smtp://127.0.0.1:{port}"  # type: ignore[attr-defined]
-    yield postman
-    controller.stop()
 
 
 @dataclass

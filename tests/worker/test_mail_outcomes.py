@@ -5,12 +5,13 @@ import dataclasses
 import pytest
 
 from studiogate import clock
-from studiogate.flows.forms import mails
+from studiogate.flows import mails
 from studiogate.runtime import Runtime
 from studiogate.worker import mail
 from studiogate.worker.mail import mail_once
 from tests.support.postgres_proxy import Proxy, proxy_of
-from tests.worker.test_mail import Office, Postman, office, postman
+from tests.support.postman import Postman, postman
+from tests.worker.test_mail import Office, office
 
 __all__ = ["office", "postman"]
 pytestmark = pytest.mark.anyio

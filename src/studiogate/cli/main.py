@@ -50,6 +50,7 @@ COMMANDS = {
     "lead": "lists:leads",
     "secrets": "secrets:app",
     "audit": "audit:app",
+    "mail": "mails:app",
 }
 
 # Errors that the user can fix; anything else is a bug of ours and shows its traceback.

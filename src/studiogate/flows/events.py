@@ -7,7 +7,7 @@ import structlog
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EventType
-from studiogate.storage import event_numbering, events
+from studiogate.storage import event_numbering, events, mails
 from studiogate.storage.db.pool import Connection, Database
 
 # The pause between two rounds for a busy studio, so that many commits share one round.
@@ -36,6 +36,7 @@ async def number_all(database: Database) -> int:
 async def trigger(connection: Connection, access: Access, type_: EventType) -> UUID | None:
     """Emit a sample event about the newest resource of its kind and return that one's id; None if there is none."""
     async with connection.transaction():
+        await mails.silence(connection)
         row_id = await events.newest(connection, access, type_)
         if row_id is not None:
             await events.emit(connection, access, type_, events.Change(row_id))

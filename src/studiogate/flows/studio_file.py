@@ -32,6 +32,7 @@ from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.people import members_appeared
 from studiogate.flows.staged_rows import StagedRows
+from studiogate.storage import mails
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import apply, booking_checks, changes, checks, export, recount, stage
@@ -82,6 +83,7 @@ async def import_studio_file(
     """
     transaction = connection.transaction()
     await transaction.start()
+    await mails.silence(connection)
     try:
         with apply.conflicts():
             outcome = await _Import(connection, file, progress).run()

@@ -142,6 +142,14 @@ PROMISES = (
         from leads group by studio_id, lower(btrim(email)) having count(*) > 1""",
     ),
     Promise(
+        "mail cursors",
+        "no studio's mails are ahead of its events",
+        """
+        select format('studio %s: its mails are at event %s, its log ends at %s', k.studio_id, k.sequence, h.sequence)
+        from mail_cursors k left join event_heads h on h.studio_id = k.studio_id
+        where k.sequence > coalesce(h.sequence, 0)""",
+    ),
+    Promise(
         "first results",
         "every remembered key has its answer",
         """

@@ -31,6 +31,7 @@ CLAIM = """
     with due as (
         select m.studio_id, m.id from mails m
         where m.studio_id = $1 and m.status = 'queued' and m.due_at <= clock_timestamp()
+          and m.submission_id is not null
         order by m.due_at limit $2 for update skip locked
     ), claimed as (
         update mails m set attempts = m.attempts + 1, due_at = clock_timestamp() + $3::integer * interval '1 second'
@@ -86,7 +87,7 @@ async def studios_with_due_mails(connection: Connection) -> list[UUID]:
 
 
 async def claim(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[dict[str, Any]]:
-    """Claim due mails until the lease ends; return them with everything that their text needs."""
+    """Claim due mails about submissions until the lease ends; return them with everything that their text needs."""
     return [dict(row) for row in await connection.fetch(CLAIM, access.studio_id, at_most, lease_seconds)]
 
 
@@ -98,6 +99,11 @@ async def mark_failed(
     connection: Connection, access: Access, mail_id: UUID, retry_after: int | None, problem: str
 ) -> None:
     await connection.execute(FAILED, access.studio_id, mail_id, retry_after, problem)
+
+
+async def silence(connection: Connection) -> None:
+    """Let no member get a mail about the events of this transaction: it loads data, nothing has happened."""
+    await connection.execute("select set_config('studiogate.silent', 'on', true)")
 
 
 async def forget(connection: Connection, access: Access, at_most: int) -> int:

@@ -8,8 +8,10 @@ import aiosmtplib
 import structlog
 
 from studiogate import clock, telemetry
-from studiogate.flows.forms import mails
-from studiogate.flows.forms.mails import ClaimedMail
+from studiogate.flows import mails
+from studiogate.flows.bookings import mails as member_mails
+from studiogate.flows.forms import mails as form_mails
+from studiogate.flows.mails import ClaimedMail
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
 from studiogate.web.public_address import known_address
@@ -39,10 +41,21 @@ async def mail_once(runtime: Runtime) -> int:
     url = runtime.settings.smtp_url
     if url is None:
         return 0
+    await _queue_member_mails(runtime)
     tried = 0
     for studio_id in await mails.studios_with_due_mails(runtime.database):
         tried += await _send_claimed(runtime, url, studio_id)
     return tried
+
+
+async def _queue_member_mails(runtime: Runtime) -> None:
+    """Turn new events into mails, studio by studio. A studio that fails does not stop the others, nor the sending."""
+    for studio_id in await member_mails.studios_with_news(runtime.database):
+        try:
+            while await member_mails.queue_news(runtime.database, studio_id):
+                pass
+        except Exception as error:
+            log.error("mails to members not queued", studio_id=str(studio_id), problem=telemetry.problem_of(error))
 
 
 async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
@@ -51,8 +64,9 @@ async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
     Stops when the lease no longer covers another attempt: after it, another worker may be sending the same mails.
     """
     until = clock.monotonic() + mails.LEASE_SECONDS - TIMEOUT_SECONDS
-    links = mails.Links(known_address(runtime.settings), runtime.sealer)
-    claimed = await mails.claim(runtime.database, studio_id, AT_ONCE, links)
+    links = form_mails.Links(known_address(runtime.settings), runtime.sealer)
+    claimed = await form_mails.claim(runtime.database, studio_id, AT_ONCE, links)
+    claimed += await member_mails.claim(runtime.database, studio_id, AT_ONCE)
     for tried, mail in enumerate(claimed):
         if clock.monotonic() > until:
             return tried
@@ -87,8 +101,10 @@ async def _note_sent(runtime: Runtime, mail: ClaimedMail) -> None:
 
 
 def _is_final(error: Exception) -> bool:
-    """Return whether a retry is pointless: after a 5xx about this mail or its recipient. One about us (greeting, login)
-    can be fixed."""
+    """Return whether a retry is pointless: after a 5xx about this mail or its recipient, or without an address. One
+    about us (greeting, login) can be fixed."""
+    if isinstance(error, member_mails.NoAddressError):
+        return True
     if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
         return all(each.code >= 500 for each in error.recipients)
     about_the_mail = isinstance(error, aiosmtplib.SMTPDataError)
@@ -105,7 +121,7 @@ async def _deliver(url: str, sender: str, mail: ClaimedMail) -> None:
     """
     parts = urlsplit(url)
     await aiosmtplib.send(
-        mails.message(mail, sender, clock.now()),
+        mail.message(sender, clock.now()),
         hostname=parts.hostname or "localhost",
         port=parts.port or (465 if parts.scheme == "smtps" else 25),
         username=unquote(parts.username) if parts.username else None,

@@ -1,13 +1,9 @@
-"""The texts of mails: a plain part and an HTML part; every value is escaped, every header is a single line."""
+"""The texts of mails: a plain part and an HTML part; every value is escaped."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from email.headerregistry import Address
 from email.message import EmailMessage
-from email.policy import SMTP, SMTPUTF8
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -16,6 +12,8 @@ from zoneinfo import ZoneInfo
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from studiogate.domain.forms.definition import FieldType
+from studiogate.flows import mail_message
+from studiogate.flows.mail_message import Body, Envelope, Mailbox
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "mail_templates"),
@@ -31,10 +29,6 @@ def warm() -> None:
     """Compile every template now: a process that drops root privileges may not be able to read them later."""
     for name in _TEMPLATES.list_templates():
         _TEMPLATES.get_template(name)
-
-
-_UNFIT_IN_A_HEADER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-MAX_SUBJECT = 150
 
 
 class Answer(NamedTuple):
@@ -81,36 +75,24 @@ def _shown(field: Mapping[str, Any], value: Any) -> str:
 
 
 def message(content: MailContent, mail_id: UUID, sender: str, now: datetime) -> EmailMessage:
-    """Return a mail that is ready to be sent; its id is the same in every attempt, so duplicates can be recognized."""
-    ascii_only = (content.recipient + content.submitter_email + sender).isascii()
-    mail = EmailMessage(policy=SMTP if ascii_only else SMTPUTF8)
-    mail["Subject"] = _line(_subject(content))[:MAX_SUBJECT]
-    mail["From"] = _address(sender, content.studio)
-    mail["To"] = _address(content.recipient)
-    if content.kind == "notification":
-        mail["Reply-To"] = _address(content.submitter_email, content.submitter_name or "")
-    mail["Date"] = format_datetime(now)
-    mail["Message-ID"] = f"<{mail_id}@{sender.rpartition('@')[2]}>"
-    mail["Auto-Submitted"] = "auto-generated"
+    """Return a mail that is ready to be sent."""
     values = {"mail": content, "submitted_at": _local(content)}
-    mail.set_content(_TEMPLATES.get_template(f"{content.kind}.txt").render(values))
-    mail.add_alternative(_TEMPLATES.get_template(f"{content.kind}.html").render(values), subtype="html")
-    return mail
-
-
-def _address(email: str, name: str = "") -> Address:
-    local_part, _, domain = email.rpartition("@")
-    return Address(_line(name), local_part, domain)
+    text, html = (_TEMPLATES.get_template(f"{content.kind}.{part}").render(values) for part in ("txt", "html"))
+    is_notification = content.kind == "notification"
+    envelope = Envelope(
+        mail_id,
+        Mailbox(sender, content.studio),
+        Mailbox(content.recipient),
+        _subject(content),
+        Mailbox(content.submitter_email, content.submitter_name or "") if is_notification else None,
+    )
+    return mail_message.write(envelope, Body(text, html), now)
 
 
 def _subject(content: MailContent) -> str:
     if content.kind == "notification":
         return f"{content.form_title}: {content.submitter_name or content.submitter_email}"
     return f"{content.studio}: {content.form_title}"
-
-
-def _line(text: str) -> str:
-    return _UNFIT_IN_A_HEADER.sub(" ", text).strip()
 
 
 def _local(content: MailContent) -> str:

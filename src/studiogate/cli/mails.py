@@ -1,0 +1,91 @@
+"""studiogate mail: which mails a studio's members get."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from studiogate import settings as configuration
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    no_studio,
+    on_database,
+    operator_of,
+    print_json,
+    screen,
+)
+from studiogate.cli.lists import Slug, cell
+from studiogate.domain.access import Access
+from studiogate.domain.mails import SENT_WHEN, MailKind, is_switched_on
+from studiogate.domain.refusals import Refusal
+from studiogate.flows import retry
+from studiogate.flows.bookings import mail_switches
+from studiogate.storage import studio as studios
+from studiogate.storage.bookings import mails
+from studiogate.storage.db.pool import Connection
+
+app = typer.Typer(help="Mails to members: list the kinds, switch them on or off.", no_args_is_help=True)
+Kind = Annotated[MailKind, typer.Argument(metavar="KIND", help=", ".join(MailKind))]
+NO_SERVER = "No mail is sent: set STUDIOGATE_SMTP_URL, then restart the worker."
+
+
+async def _access(connection: Connection, slug: str) -> Access:
+    studio = await studios.find_studio(connection, slug)
+    if studio is None:
+        raise no_studio(slug)
+    return operator_of(studio["studio_id"])
+
+
+@app.command("list")
+def list_kinds(studio: Slug, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """List the kinds of mails to members, and whether the studio sends them."""
+
+    async def work(connection: Connection) -> list[dict[str, Any]]:
+        place = await mails.read_place(connection, await _access(connection, studio))
+        return [
+            {"kind": kind.value, "on": is_switched_on(kind, place.switches, test=place.test), "sent_when": when}
+            for kind, when in SENT_WHEN.items()
+        ]
+
+    rows = on_database(data, work)
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("kind", "on", "sent when", box=None)
+    for row in rows:
+        table.add_row(*(cell(value) for value in row.values()))
+    screen.print(table)
+    if configuration.load(data_dir=data).smtp_url is None:
+        screen.print(NO_SERVER)
+
+
+@app.command("on")
+def switch_on(kind: Kind, studio: Slug, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Send this kind of mail from now on. What happened before stays unsent."""
+    _switch(data, studio, kind, on=True, as_json=as_json)
+
+
+@app.command("off")
+def switch_off(kind: Kind, studio: Slug, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Queue no more mails of this kind. Mails that are already queued are still sent."""
+    _switch(data, studio, kind, on=False, as_json=as_json)
+
+
+def _switch(data: DataFolder, studio: str, kind: MailKind, *, on: bool, as_json: bool) -> None:
+    async def work(connection: Connection) -> bool:
+        access = await _access(connection, studio)
+        switched = lambda: mail_switches.switch_mails(connection, access, kind, on)  # noqa: E731
+        outcome = await retry.repeated_on(connection, switched)
+        if isinstance(outcome, Refusal):
+            raise CommandError(outcome.message)
+        return outcome
+
+    state = on_database(data, work)
+    if as_json:
+        print_json({"kind": kind.value, "on": state})
+        return
+    screen.print(f"Mails of the kind {kind.value} are {'on' if state else 'off'} now.")
+    if state and configuration.load(data_dir=data).smtp_url is None:
+        screen.print(NO_SERVER)

@@ -1,0 +1,120 @@
+"""Which events are worth a mail to the member, of which kind, and whether the studio wants it.
+
+- A mail repeats what is still true: if the booking has changed since the event, only the later event is worth a mail.
+  Somebody who books and cancels while the worker is down gets one mail, about the cancellation.
+- Events older than a day are no news, for example after a long downtime.
+- Nothing is sent about a class that has started, except receipts of cancellations.
+- Studios that are marked as test studios send only the kinds that were switched on for them.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.domain.bookings.cancellation import CancellationType
+from studiogate.domain.bookings.states import SEAT_HOLDING, BookingStatus, ClassStatus
+from studiogate.domain.events import EventType
+
+NEWS_LASTS = timedelta(days=1)
+# Per member: a partner's runaway program must not flood a mailbox.
+MAILS_PER_HOUR = 30
+# Changes of a class that its members need to know.
+CLASS_FIELDS = ("start_time", "end_time", "location_id", "room_id", "instructor_id")
+
+
+class MailKind(StrEnum):
+    BOOKED = "booked"
+    WAITLISTED = "waitlisted"
+    PROMOTED = "promoted"
+    CLASS_CHANGED = "class_changed"
+    CLASS_CANCELLED = "class_cancelled"
+    BOOKING_CANCELLED = "booking_cancelled"
+
+
+SENT_WHEN: Mapping[MailKind, str] = MappingProxyType(
+    {
+        MailKind.BOOKED: "a booking is confirmed",
+        MailKind.WAITLISTED: "a member joins a waitlist",
+        MailKind.PROMOTED: "a waiting member gets a place",
+        MailKind.CLASS_CHANGED: "the time, place or instructor of a class changes",
+        MailKind.CLASS_CANCELLED: "a class is cancelled",
+        MailKind.BOOKING_CANCELLED: "a booking is cancelled, with its receipt",
+    }
+)
+MAILED_TYPES = (
+    EventType.BOOKING_CREATED,
+    EventType.BOOKING_UPDATED,
+    EventType.BOOKING_CANCELLED,
+    EventType.CLASS_UPDATED,
+)
+_RECEIPTS = frozenset({MailKind.CLASS_CANCELLED, MailKind.BOOKING_CANCELLED})
+
+
+class News(NamedTuple):
+    """An event with what has become of its booking and class since. An event about a class has no booking."""
+
+    event_id: UUID
+    type: EventType
+    status: str
+    previous_attributes: Mapping[str, Any]
+    created_at: datetime
+    class_id: UUID
+    class_status: ClassStatus
+    class_start: datetime
+    booking_status: BookingStatus | None = None
+    was_promoted: bool = False
+    cancellation_type: CancellationType | None = None
+
+
+def kind_of(news: News, now: datetime) -> MailKind | None:
+    """Return the kind of mail that the event is worth now, or None."""
+    if now - news.created_at > NEWS_LASTS:
+        return None
+    kind = _KINDS[news.type](news)
+    if kind is None or kind in _RECEIPTS:
+        return kind
+    is_ahead = news.class_status != ClassStatus.CANCELLED and now < news.class_start
+    return kind if is_ahead else None
+
+
+def is_switched_on(kind: MailKind, switches: Mapping[str, bool], *, test: bool) -> bool:
+    """Return whether the studio sends this kind: by its own switch, else everywhere but in a test studio."""
+    return switches.get(kind.value, not test)
+
+
+def _of_new_booking(news: News) -> MailKind | None:
+    if news.booking_status is None or news.booking_status == BookingStatus.CANCELLED:
+        return None
+    if news.status == BookingStatus.WAITLISTED:
+        return MailKind.WAITLISTED if news.booking_status == BookingStatus.WAITLISTED else None
+    return MailKind.BOOKED
+
+
+def _of_changed_booking(news: News) -> MailKind | None:
+    """A member who takes an open seat by a request of their own was not promoted, but booked."""
+    left_waitlist = news.previous_attributes.get("status") == BookingStatus.WAITLISTED
+    if not left_waitlist or news.status != BookingStatus.CONFIRMED or news.booking_status not in SEAT_HOLDING:
+        return None
+    return MailKind.PROMOTED if news.was_promoted else MailKind.BOOKED
+
+
+def _of_cancelled_booking(news: News) -> MailKind | None:
+    if news.cancellation_type is None:
+        return None
+    by_class = news.cancellation_type == CancellationType.CLASS_CANCELLED
+    return MailKind.CLASS_CANCELLED if by_class else MailKind.BOOKING_CANCELLED
+
+
+def _of_changed_class(news: News) -> MailKind | None:
+    return MailKind.CLASS_CHANGED if any(name in news.previous_attributes for name in CLASS_FIELDS) else None
+
+
+_KINDS = {
+    EventType.BOOKING_CREATED: _of_new_booking,
+    EventType.BOOKING_UPDATED: _of_changed_booking,
+    EventType.BOOKING_CANCELLED: _of_cancelled_booking,
+    EventType.CLASS_UPDATED: _of_changed_class,
+}

@@ -1,0 +1,125 @@
+"""Turn committed events into queued mails to members, exactly once; claim these mails for the worker.
+
+Bookings do not queue mails themselves: their event, which is written in their transaction anyway, is the outbox. This
+keeps the time for which a class is locked as it is. The mails and the studio's cursor are written in one transaction,
+so a worker that dies leaves both or neither, and the next one continues after the cursor.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from email.message import EmailMessage
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access, system_access
+from studiogate.domain.mails import MAILS_PER_HOUR, MailKind, is_switched_on, kind_of
+from studiogate.flows import mail_message
+from studiogate.flows.bookings import mail_texts
+from studiogate.flows.mail_message import Envelope, Mailbox
+from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
+from studiogate.storage.bookings import mails
+from studiogate.storage.bookings.mails import MailedEvent, MemberMail, Place, Recipient
+from studiogate.storage.db.pool import Connection, Database
+
+EVENTS_AT_ONCE = 500
+
+
+class NoAddressError(Exception):
+    """The member's address was removed after the mail was queued."""
+
+
+async def studios_with_news(database: Database) -> list[UUID]:
+    async with database.connection() as connection:
+        return await mails.studios_with_news(connection)
+
+
+async def queue_news(database: Database, studio_id: UUID) -> bool:
+    """Queue the mails of a studio's next events; return whether there are more events."""
+    access = system_access(studio_id)
+    async with database.transaction() as connection:
+        seen = await mails.lock_cursor(connection, access)
+        place = await mails.read_place(connection, access)
+        until = min(place.head, seen + EVENTS_AT_ONCE)
+        if until <= seen:
+            return False
+        events = await mails.read_news(connection, access, seen, until)
+        wanted = await _within_limits(connection, access, await _wanted(connection, access, place, events))
+        await mails.queue(connection, access, wanted)
+        await mails.advance(connection, access, until)
+    return until < place.head
+
+
+async def _wanted(
+    connection: Connection, access: Access, place: Place, events: Iterable[MailedEvent]
+) -> list[MemberMail]:
+    wanted = []
+    for event in events:
+        kind = kind_of(event.news, place.now)
+        if kind is None or not is_switched_on(kind, place.switches, test=place.test):
+            continue
+        recipients = await _recipients(connection, access, kind, event)
+        wanted += [MemberMail(kind, event.news.event_id, recipient) for recipient in recipients]
+    return wanted
+
+
+async def _recipients(connection: Connection, access: Access, kind: MailKind, event: MailedEvent) -> list[Recipient]:
+    if kind is MailKind.CLASS_CHANGED:
+        return await mails.members_of_class(connection, access, event.news.class_id, event.news.created_at)
+    return [] if event.recipient is None else [event.recipient]
+
+
+async def _within_limits(connection: Connection, access: Access, wanted: list[MemberMail]) -> list[MemberMail]:
+    """Return the mails that do not exceed the limit per member and hour. The cursor is locked, so the count holds."""
+    members = list({mail.recipient.member_id for mail in wanted})
+    counts = Counter(await mails.mails_within_the_hour(connection, access, members) if members else {})
+    kept = []
+    for mail in wanted:
+        counts[mail.recipient.member_id] += 1
+        if counts[mail.recipient.member_id] <= MAILS_PER_HOUR:
+            kept.append(mail)
+    return kept
+
+
+async def claim(database: Database, studio_id: UUID, at_most: int) -> list[ClaimedMail]:
+    """Claim mails to members that are due."""
+    async with database.transaction() as connection:
+        rows = await mails.claim(connection, system_access(studio_id), at_most, LEASE_SECONDS)
+    return [ClaimedMail(studio_id, row["id"], row["attempts"], partial(_message, row)) for row in rows]
+
+
+def _message(row: Mapping[str, Any], sender: str, now: datetime) -> EmailMessage:
+    if row["email"] is None:
+        raise NoAddressError
+    content = _content(row)
+    envelope = Envelope(row["id"], Mailbox(sender, row["studio"]), Mailbox(row["email"]), mail_texts.subject(content))
+    return mail_message.write(envelope, mail_texts.body(content), now)
+
+
+def _content(row: Mapping[str, Any]) -> mail_texts.MemberMailContent:
+    previous: Mapping[str, Any] = json.loads(row["previous"])
+    times = [previous.get(name) for name in ("start_time", "end_time")]
+    start, end = (None if text is None else datetime.fromisoformat(text) for text in times)
+    return mail_texts.MemberMailContent(
+        kind=MailKind(row["kind"]),
+        studio=row["studio"],
+        timezone=row["timezone"],
+        first_name=row["first_name"],
+        class_=mail_texts.ClassText(
+            row["title"], row["start_time"], row["end_time"], row["location"], row["room"], row["instructor"]
+        ),
+        changed=frozenset(previous),
+        before=mail_texts.ClassText(
+            row["title"],
+            start or row["start_time"],
+            end or row["end_time"],
+            row["old_location"],
+            row["old_room"],
+            row["old_instructor"],
+        ),
+        spot=row["spot"],
+        waitlist_position=row["waitlist_position"],
+        receipt=json.loads(row["receipt"]) if row["receipt"] else {},
+    )

@@ -1,0 +1,79 @@
+"""A studio with a worker that sends mails to a real SMTP server.
+
+A test file imports the fixtures ``postman`` and ``room``, and assigns ``hall`` and ``studio`` of ``booking_studio``.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from email.message import EmailMessage
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from studiogate import settings
+from studiogate.domain.events import EventType
+from studiogate.flows import events
+from studiogate.flows.announce import changing
+from studiogate.flows.bookings import mails as member_mails
+from studiogate.runtime import Runtime
+from studiogate.worker.mail import mail_once
+from tests.support.booking_studio import BookingStudio
+from tests.support.postman import Postman
+
+
+@dataclass
+class Mailroom:
+    """A studio, a worker with an SMTP server, and the mails that arrived."""
+
+    studio: BookingStudio
+    runtime: Runtime
+    postman: Postman
+
+    async def member(self, **columns: Any) -> tuple[UUID, str]:
+        address = f"{uuid4().hex}@example.com"
+        return await self.studio.new_member(**{"email": address, **columns}), address
+
+    async def work(self) -> None:
+        """Number the events and send mails until there is nothing left to send."""
+        await events.number_all(self.runtime.database)
+        while await mail_once(self.runtime):
+            pass
+
+    async def queue(self) -> None:
+        """Number the events and queue the mails of this studio, without sending them."""
+        await events.number_all(self.runtime.database)
+        while await member_mails.queue_news(self.runtime.database, self.studio.id):
+            pass
+
+    def arrived(self, address: str) -> list[EmailMessage]:
+        return [mail for mail in self.postman.taken if mail["To"] == address]
+
+    async def kinds(self) -> list[str]:
+        rows = await self.studio.rows("mails", "booking_id is not null order by created_at, id")
+        return [row["kind"] for row in rows]
+
+    async def change_class(self, class_id: UUID, **columns: Any) -> None:
+        connection = self.studio.door.connection
+        async with (
+            connection.transaction(),
+            changing(connection, self.studio.access, EventType.CLASS_UPDATED, class_id),
+        ):
+            await self.studio.change("classes", class_id, **columns)
+
+
+@pytest.fixture
+async def room(studio: BookingStudio, postman: Postman) -> AsyncIterator[Mailroom]:
+    database_url = studio.door.app._runtime.settings.database_url
+    url = postman.url  # type: ignore[attr-defined]
+    runtime = Runtime.open(settings.load(database_url=database_url, smtp_url=url, mail_from="desk@studio.example"))
+    yield Mailroom(studio, runtime, postman)
+    await runtime.close()
+
+
+def text_of(mail: EmailMessage) -> str:
+    return str(mail.get_body(("plain",)).get_content())  # type: ignore[union-attr]
+
+
+def html_of(mail: EmailMessage) -> str:
+    return str(mail.get_body(("html",)).get_content())  # type: ignore[union-attr]

@@ -1,0 +1,60 @@
+"""A worker that is killed with SIGKILL between any two steps loses no mail and queues none twice."""
+
+import asyncio
+import sys
+
+import pytest
+
+from studiogate.flows import events
+from tests.support import booking_studio
+from tests.support.killed_mailer import STEPS
+from tests.support.mailroom import Mailroom, room
+from tests.support.postman import postman
+
+__all__ = ["postman", "room"]
+pytestmark = pytest.mark.anyio
+hall, studio = booking_studio.hall, booking_studio.studio
+
+
+async def kill_after(room: Mailroom, step: str) -> None:
+    """Let a process queue the studio's mails, and kill it after this step."""
+    url = str(room.runtime.settings.database_url)
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.support.killed_mailer", url, str(room.studio.id), step),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert worker.stdout is not None
+    assert await worker.stdout.readline() == b"reached\n"
+    worker.kill()
+    await worker.wait()
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_killed_worker_neither_loses_nor_repeats_a_mail(room: Mailroom, step: str) -> None:
+    member, address = await room.member()
+    class_id = await room.studio.new_class()
+    booking = await room.studio.booked(class_id, member)
+    await room.queue()
+    await room.studio.cancelled(booking["id"])
+    await events.number_all(room.runtime.database)
+    await kill_after(room, step)
+    await room.studio.booked(class_id, member)
+    await room.work()
+    assert await room.kinds() == ["booked", "booking_cancelled", "booked"]
+    subjects = [mail["Subject"].partition(":")[0] for mail in room.arrived(address)]
+    assert sorted(subjects) == ["You are booked", "You are booked", "Your booking is cancelled"]
+
+
+async def test_no_mail_is_queued_twice_even_without_the_cursor(room: Mailroom) -> None:
+    """The index stands behind the cursor: a cursor that was set back by hand cannot repeat mails."""
+    member, _ = await room.member()
+    await room.studio.booked(await room.studio.new_class(), member)
+    await room.queue()
+    await room.studio.sql("update mail_cursors set sequence = 0 where studio_id = $1")
+    with pytest.raises(Exception, match="mails_once_per_event"):
+        await room.queue()
+    assert await room.kinds() == ["booked"]
+    await room.studio.sql(
+        "update mail_cursors k set sequence = h.sequence from event_heads h"
+        " where k.studio_id = $1 and h.studio_id = k.studio_id"
+    )
