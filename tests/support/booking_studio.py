@@ -94,7 +94,7 @@ class BookingStudio:
         return await self.add("classes", start_time=start, end_time=end, capacity=capacity, **columns)
 
     async def new_member(self, remaining: int | None = 10, *, membership: bool = True, **columns: Any) -> UUID:
-        member = await self.add("members", first_name="M", last_name=str(next(_numbers)), **columns)
+        member = await self.add("members", **{"first_name": "M", "last_name": str(next(_numbers)), **columns})
         if membership:
             await self.new_membership(member, remaining)
         return member

@@ -93,14 +93,17 @@ async def test_an_import_is_silent(room: Mailroom, monkeypatch: pytest.MonkeyPat
     booking = await room.studio.imported_booking(await room.studio.new_class(), member)
     appeared = studio_file.members_appeared
 
-    async def and_tell(connection: Any, *given: Any) -> Any:
+    async def and_tell(connection: Any, *given: Any, **more: Any) -> Any:
         await tell(connection, room.studio.access, EventType.BOOKING_CREATED, booking)
-        return await appeared(connection, *given)
+        return await appeared(connection, *given, **more)
 
     monkeypatch.setattr(studio_file, "members_appeared", and_tell)
     row = await room.studio.door.connection.fetchrow("select * from studios where studio_id = $1", room.studio.id)
     own = {name: row[name] for name in ("name", "slug", "timezone", "currency", "country")}
-    document = {"studio": {"id": str(room.studio.id), **own}, "members": [{"id": str(uuid4()), "first_name": "A"}]}
+    document = {
+        "studio": {"id": str(room.studio.id), **own},
+        "members": [{"id": str(uuid4()), "first_name": "A", "last_name": "B"}],
+    }
     outcome = await studio_file.import_document(room.studio.door.connection, document)
     assert outcome.faults == []
     assert len(await room.studio.rows("events", "subject = $2 and silent", booking)) == 1

@@ -162,4 +162,5 @@ def _notes(content: MemberMailContent) -> list[str]:
         return ["The class began and no place became free. You paid nothing."]
     if left_waitlist:
         return ["You are no longer on the waitlist. You paid nothing."]
-    return [] if content.receipt.get("late_fee") else ["There is no fee."]
+    costs = content.receipt.get("late_fee") or content.receipt.get("credits_forfeited")
+    return [] if costs else ["This cancellation costs nothing."]

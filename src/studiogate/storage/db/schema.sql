@@ -319,6 +319,7 @@ CREATE TABLE public.events (
     previous_attributes json NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     actor public.event_actor DEFAULT 'partner'::text NOT NULL,
+    silent boolean DEFAULT (COALESCE(current_setting('studiogate.silent'::text, true), ''::text) = 'on'::text) NOT NULL,
     CONSTRAINT events_scopes_check CHECK ((cardinality(scopes) > 0))
 );
 
@@ -453,22 +454,32 @@ CREATE TABLE public.locations (
     CONSTRAINT locations_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
 );
 
+CREATE TABLE public.mail_cursors (
+    studio_id uuid NOT NULL,
+    sequence bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT mail_cursors_sequence_check CHECK ((sequence >= 0))
+);
+
 CREATE TABLE public.mails (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
-    submission_id uuid NOT NULL,
+    submission_id uuid,
     kind text NOT NULL,
-    recipient text NOT NULL,
+    recipient text,
     status text DEFAULT 'queued'::text NOT NULL,
     attempts integer DEFAULT 0 NOT NULL,
     due_at timestamp with time zone DEFAULT now() NOT NULL,
     problem text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     sent_at timestamp with time zone,
+    event_id uuid,
+    booking_id uuid,
+    member_id uuid,
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
-    CONSTRAINT mails_kind_check CHECK ((kind = ANY (ARRAY['notification'::text, 'confirmation'::text]))),
+    CONSTRAINT mails_kind_check CHECK ((kind = ANY (ARRAY['notification'::text, 'confirmation'::text, 'staff_invitation'::text, 'staff_password_reset'::text, 'staff_sign_in'::text, 'booked'::text, 'waitlisted'::text, 'promoted'::text, 'class_changed'::text, 'class_cancelled'::text, 'booking_cancelled'::text]))),
     CONSTRAINT mails_recipient_check CHECK ((recipient <> ''::text)),
-    CONSTRAINT mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'failed'::text])))
+    CONSTRAINT mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'failed'::text]))),
+    CONSTRAINT mails_to_somebody CHECK (((num_nonnulls(event_id, booking_id, member_id) = ANY (ARRAY[0, 3])) AND ((booking_id IS NULL) = (recipient IS NOT NULL))))
 );
 
 CREATE TABLE public.members (
@@ -677,8 +688,10 @@ CREATE TABLE public.studios (
     policy jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    mail_switches jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT studios_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
     CONSTRAINT studios_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+    CONSTRAINT studios_mail_switches_check CHECK ((jsonb_typeof(mail_switches) = 'object'::text)),
     CONSTRAINT studios_name_check CHECK ((name <> ''::text)),
     CONSTRAINT studios_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text)),
     CONSTRAINT studios_slug_check CHECK ((slug ~ '^[a-z0-9](-?[a-z0-9])*$'::text))
@@ -832,6 +845,9 @@ ALTER TABLE ONLY public.leads
 
 ALTER TABLE ONLY public.locations
     ADD CONSTRAINT locations_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.mail_cursors
+    ADD CONSTRAINT mail_cursors_pkey PRIMARY KEY (studio_id);
 
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_pkey PRIMARY KEY (studio_id, id);
@@ -1014,6 +1030,12 @@ CREATE INDEX mails_confirmations ON public.mails USING btree (studio_id, recipie
 CREATE INDEX mails_done ON public.mails USING btree (studio_id, created_at) WHERE (status <> 'queued'::text);
 
 CREATE INDEX mails_due ON public.mails USING btree (studio_id, due_at) WHERE (status = 'queued'::text);
+
+CREATE INDEX mails_of_booking ON public.mails USING btree (studio_id, booking_id) WHERE (booking_id IS NOT NULL);
+
+CREATE INDEX mails_of_member ON public.mails USING btree (studio_id, member_id, created_at) WHERE (member_id IS NOT NULL);
+
+CREATE UNIQUE INDEX mails_once_per_event ON public.mails USING btree (studio_id, event_id, booking_id) WHERE (event_id IS NOT NULL);
 
 CREATE INDEX members_changed ON public.members USING btree (studio_id, updated_at, created_at, id);
 
@@ -1231,6 +1253,18 @@ ALTER TABLE ONLY public.leads
 
 ALTER TABLE ONLY public.locations
     ADD CONSTRAINT locations_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.mail_cursors
+    ADD CONSTRAINT mail_cursors_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_event_fkey FOREIGN KEY (studio_id, event_id) REFERENCES public.events(studio_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_submission_fkey FOREIGN KEY (studio_id, submission_id) REFERENCES public.form_submissions(studio_id, id);
