@@ -173,6 +173,7 @@ WITHOUT_ACCESS = {
     ("forms/hosted.py", "published_test_forms"),
     ("forms/hosted.py", "studios_of_form"),
     ("forms/submit.py", "studios_of_submission"),
+    ("bookings/mails.py", "studios_with_news"),
     ("bookings/staff.py", "studios_of"),
     ("bookings/staff.py", "classes_with_expired_waitlist"),
     ("bookings/staff.py", "classes_with_seat_and_waitlist"),
