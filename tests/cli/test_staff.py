@@ -252,7 +252,8 @@ def test_cancel_a_booking_and_promote_by_hand(keyboard: Keyboard) -> None:
     again = keyboard.type("booking", "cancel", first["id"])
     assert (again.status, "already cancelled" in again.err) == (1, True)
     promoted = keyboard.type("waitlist", "promote", entry["id"], "--json")
-    assert promoted.json == {"id": entry["id"], "status": "converted", "booking_id": entry["booking_id"]}
+    booked = {"booking_id": entry["booking_id"], "overridden_rules": []}
+    assert promoted.json == {"id": entry["id"], "status": "converted", **booked}
     twice = keyboard.type("waitlist", "promote", entry["id"])
     assert (twice.status, "waitlist entry is converted" in twice.err) == (1, True)
     assert keyboard.type("waitlist", "promote", uuid4()).status == 1

@@ -7,6 +7,7 @@ import pytest
 
 from studiogate.domain.access import operator_access
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.bookings import attendance as flow
 from studiogate.flows.bookings import staff
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio, Hall
@@ -155,7 +156,7 @@ async def booking_that_is(studio: BookingStudio, status: str) -> Any:
 
 @pytest.mark.parametrize("mark", ["checked_in", "no_show", "confirmed"])
 @pytest.mark.parametrize("status", TRANSITIONS)
-async def test_marks(studio: BookingStudio, status: str, mark: staff.Mark) -> None:
+async def test_marks(studio: BookingStudio, status: str, mark: flow.Mark) -> None:
     booking = await booking_that_is(studio, status)
     counts = await studio.counts(UUID(booking["class_id"]))
     done = await attendance.mark(studio.door.connection, studio.access, id_of(booking), mark)
@@ -194,9 +195,9 @@ async def test_attendance_is_not_marked_days_ahead(
 ) -> None:
     booking = await booking_that_is(studio, "confirmed")
     await studio.move(UUID(booking["class_id"]), minutes)
-    marks: tuple[staff.Mark, ...] = ("checked_in", "no_show")
+    marks: tuple[flow.Mark, ...] = ("checked_in", "no_show")
     for mark in marks:
-        done = await staff.mark(studio.door.connection, studio.access, id_of(booking), mark)
+        done = await flow.mark(studio.door.connection, studio.access, id_of(booking), mark)
         if mark in allowed:
             assert done == mark
             await studio.change("bookings", booking["id"], status="confirmed")
@@ -208,4 +209,4 @@ async def test_attendance_is_not_marked_days_ahead(
 
 async def test_a_check_in_is_taken_back_at_any_time(studio: BookingStudio) -> None:
     booking = await booking_that_is(studio, "checked_in")
-    assert await staff.mark(studio.door.connection, studio.access, id_of(booking), "confirmed") == "confirmed"
+    assert await flow.mark(studio.door.connection, studio.access, id_of(booking), "confirmed") == "confirmed"

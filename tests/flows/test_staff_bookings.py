@@ -6,9 +6,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from studiogate.domain.bookings import Override
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import housekeeping
-from studiogate.flows.bookings import staff_bookings
+from studiogate.flows.bookings import desk, staff_bookings
+from studiogate.flows.bookings.desk import StaffBooking
 from tests.support import booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio
 
@@ -129,3 +131,53 @@ async def test_staff_cancel_after_the_start_and_a_waiting_member(studio: Booking
     await studio.move(class_id, -1)
     done = await studio.staff(staff_bookings.cancel_booking, UUID(first["id"]))
     assert (done["late_fee"], done["credits_returned"]) == (None, 1)
+
+
+async def test_a_cancellation_is_in_the_audit_log(studio: BookingStudio) -> None:
+    booking = await studio.booked(await studio.new_class(), await studio.new_member())
+    await studio.staff(staff_bookings.cancel_booking, UUID(booking["id"]), "The instructor is ill")
+    (entry,) = await studio.rows("audit_log")
+    assert (entry["action"], entry["subject_id"]) == ("booking.cancel", UUID(booking["id"]))
+    assert entry["reason"] == "The instructor is ill"
+    assert json.loads(entry["changes"])["status"] == ["confirmed", "cancelled"]
+    for reason in ("", " ", "x" * 501):
+        other = await studio.booked(await studio.new_class(), await studio.new_member())
+        done = await staff_bookings.cancel_booking(studio.door.connection, studio.access, UUID(other["id"]), reason)
+        assert isinstance(done, Refusal)
+        assert (done.code, [fault.loc for fault in done.faults]) == ("validation_error", [("reason",)])
+
+
+async def test_rules_of_a_promotion_are_overridden_with_a_reason(studio: BookingStudio) -> None:
+    class_id, (first,) = await studio.full_class(policy=MANUAL)
+    (one,) = await waiters(studio, class_id, 1)
+    entry, member = await entry_id(studio, one), UUID(one["member_id"])
+    await studio.change("members", member, suspended=True)
+    override = Override(wanted=True, reason="Paid the arrears")
+    full = await staff_bookings.promote_entry(studio.door.connection, studio.access, entry, override)
+    assert isinstance(full, Refusal)
+    assert full.code == "class_full", "seats cannot be overridden"
+    await studio.cancelled(first["id"])
+    assert (await refused(studio, one)).details["reasons"] == ["member_suspended"]
+    nameless = await staff_bookings.promote_entry(studio.door.connection, studio.access, entry, Override(wanted=True))
+    assert isinstance(nameless, Refusal)
+    assert nameless.code == "validation_error"
+    done = await studio.staff(staff_bookings.promote_entry, entry, override)
+    assert done.overridden == ("member_suspended",)
+    assert (await studio.status(one), await studio.credits(member)) == ("confirmed", 9)
+    (kept,) = await studio.rows("audit_log", "action = 'waitlist.promote'")
+    changes = json.loads(kept["changes"])
+    assert (kept["subject_id"], kept["reason"]) == (entry, "Paid the arrears")
+    assert changes["status"] == ["waiting", "converted"]
+    assert changes["overridden_rules"] == [None, ["member_suspended"]]
+
+
+async def test_promoting_without_a_credit(studio: BookingStudio) -> None:
+    """A promotion whose entitlement was overridden takes no credit."""
+    class_id, (first,) = await studio.full_class(policy=MANUAL)
+    gift = Override(wanted=True, reason="A gift")
+    wanted = StaffBooking(class_id, await studio.new_member(0), join_waitlist=True, override=gift)
+    waiting = (await studio.staff(desk.book_for_member, wanted)).booking
+    await studio.staff(staff_bookings.cancel_booking, UUID(first["id"]))
+    done = await studio.staff(staff_bookings.promote_entry, await entry_id(studio, waiting), gift)
+    assert done.overridden == ("insufficient_credits",)
+    assert (await studio.row("bookings", waiting["id"]))["credits_taken"] == 0

@@ -22,6 +22,12 @@ pytestmark = pytest.mark.anyio
 STUDIO = UUID(int=1)
 
 FLOWS = {
+    "bookings.attendance.mark": Permission.ATTENDANCE,
+    "bookings.desk.book_for_member": Permission.BOOKINGS,
+    "bookings.mail_switches.switch_mails": Permission.STUDIO,
+    "bookings.move.move_booking": Permission.BOOKINGS,
+    "bookings.staff_bookings.cancel_booking": Permission.BOOKINGS,
+    "bookings.staff_bookings.promote_entry": Permission.BOOKINGS,
     "catalog.change_product": Permission.CATALOG,
     "catalog.create_price": Permission.CATALOG,
     "catalog.create_product": Permission.CATALOG,

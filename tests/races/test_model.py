@@ -35,8 +35,8 @@ from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings import eligibility, entitlement
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import doctor, housekeeping
+from studiogate.flows.bookings import attendance, promote, staff, staff_bookings
 from studiogate.flows.bookings import cancel as cancellation_flow
-from studiogate.flows.bookings import promote, staff, staff_bookings
 from studiogate.runtime import Runtime
 from studiogate.storage.bookings import facts
 from studiogate.storage.bookings import promote as promote_entry
@@ -369,7 +369,7 @@ class Walk(RuleBasedStateMachine):
     def mark(self, booking: int, status: Any) -> None:
         chosen = pick(self.model.bookings, booking)
         allowed = self.model.mark(chosen, status, datetime.now(UTC))
-        done = self.stage.call(staff.mark(self.stage.connection, self.access, UUID(chosen.id), status))
+        done = self.stage.call(attendance.mark(self.stage.connection, self.access, UUID(chosen.id), status))
         assert isinstance(done, Refusal) is not allowed, done
 
     @precondition(lambda self: self.model.memberships)

@@ -4,7 +4,8 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
-from studiogate.flows.bookings import staff
+from studiogate.flows.bookings import attendance as flow
+from studiogate.flows.bookings.attendance import Mark
 from studiogate.storage.db.pool import Connection
 
 BEGUN = """
@@ -18,12 +19,12 @@ BACK = "update classes set start_time = $3, end_time = $4 where studio_id = $1 a
 
 
 async def mark(
-    connection: Connection, access: Access, booking_id: UUID, status: staff.Mark, *, undoes: staff.Mark | None = None
-) -> staff.Mark | Refusal:
-    """Call ``staff.mark`` as if the class had just begun, then restore its start time."""
+    connection: Connection, access: Access, booking_id: UUID, status: Mark, *, undoes: Mark | None = None
+) -> Mark | Refusal:
+    """Call ``attendance.mark`` as if the class had just begun, then restore its start time."""
     async with connection.transaction():
         begun = await connection.fetchrow(BEGUN, access.studio_id, booking_id)
-        done = await staff.mark(connection, access, booking_id, status, undoes=undoes)
+        done = await flow.mark(connection, access, booking_id, status, undoes=undoes)
         if begun is not None:
             await connection.execute(BACK, access.studio_id, begun["id"], begun["start_time"], begun["end_time"])
         return done

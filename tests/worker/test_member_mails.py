@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from studiogate.flows import housekeeping
-from studiogate.flows.bookings import staff, staff_bookings
+from studiogate.flows.bookings import attendance, staff, staff_bookings
 from tests.support import booking_studio
 from tests.support.mailroom import Mailroom, html_of, room, text_of
 from tests.support.postman import postman
@@ -139,7 +139,7 @@ async def test_changes_that_members_need_not_know_send_nothing(room: Mailroom) -
     await room.change_class(class_id, description="x")
     await room.studio.staff(staff.change_capacity, class_id, 20)
     await room.studio.move(class_id, 30)
-    await room.studio.staff(staff.mark, UUID(booking["id"]), "checked_in")
+    await room.studio.staff(attendance.mark, UUID(booking["id"]), "checked_in")
     await room.queue()
     assert await room.kinds() == ["booked"]
 
@@ -209,4 +209,6 @@ async def test_a_promotion_by_hand_and_a_cancellation_by_the_studio(room: Mailro
     await room.studio.staff(staff_bookings.cancel_booking, UUID(waiting["id"]), "The instructor is ill")
     await room.work()
     assert await room.kinds() == ["booking_cancelled"]
-    assert "Credits returned: 1" in text_of(room.arrived(address)[-1])
+    text = text_of(room.arrived(address)[-1])
+    assert "Credits returned: 1" in text
+    assert "Reason: The instructor is ill" in text

@@ -89,6 +89,14 @@ class Access:
             return None
         return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value})
 
+    def may_act_on_class_of(self, instructor_id: UUID | None) -> bool:
+        """Return whether staff may act on the class of this instructor. Instructors, who have no permission for
+        bookings, act on their own classes only."""
+        staff = self.staff
+        if staff is None or (staff.instructor_id is None and Permission.BOOKINGS in staff.permissions):
+            return staff is not None
+        return staff.instructor_id is not None and staff.instructor_id == instructor_id
+
 
 def operator_access(studio_id: UUID, name: str = "operator", channel: Channel = Channel.COMMAND) -> Access:
     """Return the access of whoever runs commands on the server: everything in one studio. ``name`` is their account on

@@ -4,7 +4,7 @@ The log must outlive the data that it is about, so nothing that identifies a per
 says that there was one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from studiogate.domain.json_values import same_json
@@ -43,6 +43,12 @@ def changed_fields(kind: str, before: Mapping[str, Any] | None, after: Mapping[s
         for name in sorted({*old, *new} - IGNORED - SECRET)
         if not same_json(old.get(name), new.get(name))
     }
+
+
+def overridden_rules(codes: Iterable[str]) -> dict[str, Any]:
+    """Return the rules that staff overrode, as an addition to the fields that changed."""
+    named = [str(code) for code in codes]
+    return {"overridden_rules": [None, named]} if named else {}
 
 
 def _shown(kind: str, name: str, value: Any) -> Any:

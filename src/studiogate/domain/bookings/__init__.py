@@ -34,6 +34,8 @@ Cancellation (``decide_cancellation``), by the frozen policy:
     by the studio         studio, class_cancelled: as standard, at any time
     after the start       refused to partners
 
+Staff (``decide_staff_booking``, ``decide_staff_promotion``) may override most rules with a reason: ``overrides``.
+
 Attendance (``attendance_refusal``): check-in from 12 hours before the start, no-show from the start; undo at any time.
 
 The docstring of each file records the decisions behind its rules.
@@ -69,6 +71,13 @@ from studiogate.domain.bookings.facts import (
     SpotFacts,
     SpotSelectionMode,
     WaitingEntry,
+)
+from studiogate.domain.bookings.overrides import (
+    NO_OVERRIDE,
+    OVERRIDABLE,
+    REASON_CHARACTERS,
+    Override,
+    decide_staff_booking,
 )
 from studiogate.domain.bookings.policy import (
     POLICY_MEMBERS,
@@ -116,8 +125,11 @@ __all__ = [
     "BOOKING_TRANSITIONS",
     "CANCELLED_BY",
     "LIVE",
+    "NO_OVERRIDE",
     "OCCUPYING",
+    "OVERRIDABLE",
     "POLICY_MEMBERS",
+    "REASON_CHARACTERS",
     "SEAT_HOLDING",
     "WAITLIST_TRANSITIONS",
     "Attempt",
@@ -138,6 +150,7 @@ __all__ = [
     "MembershipFacts",
     "MembershipStatus",
     "Outcome",
+    "Override",
     "Policy",
     "Promote",
     "PromotionStep",
@@ -158,6 +171,7 @@ __all__ = [
     "currency_decimals",
     "decide_booking",
     "decide_cancellation",
+    "decide_staff_booking",
     "decide_staff_promotion",
     "eligible_waiting",
     "failing_rules",

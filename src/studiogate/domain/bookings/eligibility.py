@@ -66,9 +66,17 @@ class Judgement(NamedTuple):
 
 
 def decide_booking(attempt: Attempt) -> BookingDecision:
-    reasons, membership = _judge(attempt, LIMIT_AND_SEAT_RULES)
-    if reasons:
-        return BookingDecision(Outcome.REFUSED, reasons)
+    reasons, membership = judge_booking(attempt)
+    return BookingDecision(Outcome.REFUSED, reasons) if reasons else accept_booking(attempt, membership)
+
+
+def judge_booking(attempt: Attempt) -> Judgement:
+    """Judge a booking by all rules."""
+    return _judge(attempt, LIMIT_AND_SEAT_RULES)
+
+
+def accept_booking(attempt: Attempt, membership: MembershipFacts | None) -> BookingDecision:
+    """Return the decision for a member who may book: a seat, or a place on the waitlist."""
     if attempt.would_wait:
         return BookingDecision(Outcome.WAITLISTED, membership=membership)
     spot_id = assigned_spot(attempt.class_.spot_selection_mode, attempt.spots, attempt.request.class_spot_id)
@@ -79,7 +87,7 @@ def decide_booking(attempt: Attempt) -> BookingDecision:
 
 
 def failing_rules(attempt: Attempt) -> tuple[Refusal, ...]:
-    return _judge(attempt, LIMIT_AND_SEAT_RULES).reasons
+    return judge_booking(attempt).reasons
 
 
 def judge_promotion(attempt: Attempt) -> Judgement:

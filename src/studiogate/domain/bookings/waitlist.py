@@ -33,6 +33,7 @@ from studiogate.domain.bookings.facts import (
     SpotSelectionMode,
     WaitingEntry,
 )
+from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, binding_reasons
 from studiogate.domain.bookings.policy import Policy, WaitlistMode
 from studiogate.domain.bookings.spots import free_spots, spot_fault
 from studiogate.domain.refusals import Code, Refusal
@@ -40,9 +41,12 @@ from studiogate.domain.refusals import Code, Refusal
 
 @dataclass(frozen=True, slots=True)
 class Promote:
+    """``overridden`` are the rules that staff overrode for it."""
+
     membership: MembershipFacts | None
     class_spot_id: UUID | None
     credits_taken: int
+    overridden: tuple[Code, ...] = ()
 
     @property
     def membership_id(self) -> UUID | None:
@@ -111,15 +115,22 @@ def try_promotion(class_: ClassFacts, entry: WaitingEntry, free: Sequence[SpotFa
 
 
 def decide_staff_promotion(
-    class_: ClassFacts, entry: WaitingEntry, spots: Iterable[SpotFacts], now: datetime
+    class_: ClassFacts, entry: WaitingEntry, spots: Iterable[SpotFacts], now: datetime, override: Override = NO_OVERRIDE
 ) -> Promote | Refusal:
-    """Return the promotion of an entry that staff chose, or a refusal with every reason against it."""
+    """Return the promotion of an entry that staff chose, or a refusal with every reason that binds them."""
     if class_.available_count == 0:
         return Refusal(Code.CLASS_FULL, {"available_count": 0, "reasons": [str(Code.CLASS_FULL)]})
-    verdict = try_promotion(class_, entry, free_spots(spots), now)
+    free = free_spots(spots)
+    verdict = try_promotion(class_, entry, free, now)
     if isinstance(verdict, Promote):
         return verdict
-    return first_refusal(verdict.reasons) or Refusal(verdict.skip_reason)
+    refusal = first_refusal(binding_reasons(verdict.reasons, override))
+    if refusal is not None:
+        return refusal
+    membership = judge_promotion(_attempt(class_, entry, now)).membership
+    spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
+    overridden = tuple(reason.code for reason in verdict.reasons)
+    return Promote(membership, spot_id, credits_of(membership), overridden)
 
 
 def renumber(positions: Mapping[UUID, int], leaving: Collection[UUID] = ()) -> dict[UUID, int]:

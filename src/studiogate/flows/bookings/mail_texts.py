@@ -141,6 +141,8 @@ def _receipt_facts(content: MemberMailContent) -> list[Fact]:
     if receipt.get("cancelled_at"):
         at = datetime.fromisoformat(receipt["cancelled_at"]).astimezone(ZoneInfo(content.timezone))
         found.append(Fact("Cancelled", f"{at:%A, %d %B %Y, %H:%M} ({content.timezone})"))
+    if receipt.get("cancelled_by") == "studio" and receipt.get("reason"):
+        found.append(Fact("Reason", str(receipt["reason"])))
     if fee:
         found.append(Fact("Fee for the late cancellation", f"{fee['amount']} {fee['currency']}"))
     if receipt["credits_forfeited"]:

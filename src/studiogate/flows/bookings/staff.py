@@ -1,34 +1,28 @@
-"""Actions of staff whose effects partners see: cancel a class, change its capacity, check in, mark a no-show."""
+"""Actions of staff whose effects partners see: cancel a class, change its capacity."""
 
 from dataclasses import dataclass
-from typing import Literal
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import (
-    SEAT_HOLDING,
-    BookingStatus,
     Cancellation,
     CancellationAttempt,
     CancellationCause,
     ClassStatus,
     WaitlistStatus,
-    attendance_refusal,
-    booking_transition_refusal,
     decide_cancellation,
 )
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import class_clock
 from studiogate.flows.announce import changing
-from studiogate.flows.bookings import announce, promote
+from studiogate.flows.bookings import promote
 from studiogate.flows.bookings.cancel import record_cancellation
 from studiogate.storage.bookings import facts, lock, staff
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.db.pool import Connection
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
-Mark = Literal["checked_in", "no_show", "confirmed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,32 +110,3 @@ async def fill_free_seats(connection: Connection, access: Access, class_id: UUID
     people = await promote.look_at_people(connection, access, situation, [], seats=seats)
     after, _ = await promote.promote(connection, access, situation, people)
     return after.class_.booked_count - situation.class_.booked_count
-
-
-async def mark(
-    connection: Connection, access: Access, booking_id: UUID, status: Mark, *, undoes: Mark | None = None
-) -> Mark | Refusal:
-    """Check in, mark as no-show, or undo that; ``undoes`` is the status that is undone."""
-    async with connection.transaction():
-        found = await lock.lock_class_of_booking(connection, access, booking_id)
-        if found is None:
-            return NOT_FOUND
-        situation, _ = found
-        held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
-        refusal = _mark_refusal(held.booking.status, status, undoes) or attendance_refusal(
-            held.booking.status, BookingStatus(status), situation.class_.start_time, held.now
-        )
-        if refusal is not None:
-            return refusal
-        await staff.set_booking_status(connection, access, booking_id, status)
-        await announce.marked(connection, access, booking_id, held.booking.status)
-        return status
-
-
-def _mark_refusal(current: BookingStatus, target: Mark, undoes: Mark | None) -> Refusal | None:
-    """Refuse to mark a booking without a seat: only promotion, which takes seat and credit, confirms a waiting one."""
-    if current not in SEAT_HOLDING:
-        return Refusal(Code.INVALID_TRANSITION, {"from": str(current), "to": target})
-    if undoes is not None and current != undoes:
-        return Refusal(Code.INVALID_TRANSITION, {"is": str(current), "undoes": undoes})
-    return booking_transition_refusal(current, BookingStatus(target))

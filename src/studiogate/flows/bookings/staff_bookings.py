@@ -5,15 +5,23 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.audit import changed_fields, overridden_rules
 from studiogate.domain.bookings import (
+    NO_OVERRIDE,
     CancellationCause,
+    Override,
     PromotionStep,
     WaitingEntry,
     WaitlistStatus,
     decide_staff_promotion,
 )
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.flows.audit import audited
 from studiogate.flows.bookings import cancel, promote
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import audit
+from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.bookings import facts, lock
 from studiogate.storage.bookings.facts import PeopleSituation
 from studiogate.storage.db.pool import Connection
@@ -25,43 +33,66 @@ NOT_FOUND = Refusal(Code.NOT_FOUND)
 class PromotedEntry(NamedTuple):
     booking_id: UUID
     member_id: UUID
+    overridden: tuple[Code, ...] = ()
 
 
-async def promote_entry(connection: Connection, access: Access, entry_id: UUID) -> PromotedEntry | Refusal:
+@staff_flow(Permission.BOOKINGS)
+async def promote_entry(
+    connection: Connection, access: Access, entry_id: UUID, override: Override = NO_OVERRIDE
+) -> PromotedEntry | Refusal:
     """Give a free seat to a waiting member whom staff chose, regardless of position and waitlist mode.
 
     Every rule but the booking window is checked again, as for any promotion; on a refusal nothing changes.
     """
-    async with connection.transaction():
-        found = await lock.lock_class_of_entry(connection, access, entry_id)
-        if found is None:
-            return NOT_FOUND
-        situation, member_id = found
-        class_ = situation.class_
-        await lock.lock_members(connection, access, class_.id, [member_id])
-        entry = await facts.look_at_entry(connection, access, entry_id)
-        if entry.position is None:
-            return Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
-        people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
-        chosen = _entry_of(people, entry_id)
-        decided = decide_staff_promotion(class_, chosen, people.spots, people.now)
-        if isinstance(decided, Refusal):
-            return decided
-        await promote.record_steps(connection, access, class_, [PromotionStep(chosen, decided)], people.now)
-        return PromotedEntry(chosen.booking_id, member_id)
+    if override.faults:
+        return Refusal(Code.VALIDATION_ERROR, faults=override.faults)
+    found = await lock.lock_class_of_entry(connection, access, entry_id)
+    if found is None:
+        return NOT_FOUND
+    situation, member_id = found
+    class_ = situation.class_
+    await lock.lock_members(connection, access, class_.id, [member_id])
+    entry = await facts.look_at_entry(connection, access, entry_id)
+    if entry.position is None:
+        return Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
+    people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
+    chosen = _entry_of(people, entry_id)
+    decided = decide_staff_promotion(class_, chosen, people.spots, people.now, override)
+    if isinstance(decided, Refusal):
+        return decided
+    subject = Subject("waitlist_entry", entry_id)
+    before = await audit.snapshot(connection, access, subject)
+    await promote.record_steps(connection, access, class_, [PromotionStep(chosen, decided)], people.now)
+    changes = changed_fields(subject.kind, before, await audit.snapshot(connection, access, subject))
+    changes |= overridden_rules(decided.overridden)
+    await audit.add(connection, access, Entry("waitlist.promote", subject, changes, override.reason))
+    return PromotedEntry(chosen.booking_id, member_id, decided.overridden)
 
 
 def _entry_of(people: PeopleSituation, entry_id: UUID) -> WaitingEntry:
     return next(entry for entry in people.waiting if entry.id == entry_id)
 
 
+@staff_flow(Permission.BOOKINGS)
 async def cancel_booking(
     connection: Connection, access: Access, booking_id: UUID, reason: str | None = None
 ) -> dict[str, Any] | Refusal:
     """Cancel a booking for the studio, even after the start: no fee, the credit is returned. Returns the receipt."""
-    async with connection.transaction():
-        done = await cancel.cancel(connection, access, str(booking_id), reason, cause=CancellationCause.STUDIO)
-        if isinstance(done, Refusal | FirstResult):
-            return done if isinstance(done, Refusal) else NOT_FOUND
-        receipt: dict[str, Any] = json.loads(done)
-        return receipt
+    faults = Override(reason=reason).faults
+    if faults:
+        return Refusal(Code.VALIDATION_ERROR, faults=faults)
+    if await lock.lock_class_of_booking(connection, access, booking_id) is None:
+        return NOT_FOUND
+    async with audited(connection, access, "booking.cancel", Subject("booking", booking_id), reason):
+        return await cancel_for_studio(connection, access, booking_id, reason)
+
+
+async def cancel_for_studio(
+    connection: Connection, access: Access, booking_id: UUID, reason: str | None
+) -> dict[str, Any] | Refusal:
+    """Cancel a booking and promote into its seat; return the receipt. Must run inside a transaction."""
+    done = await cancel.cancel(connection, access, str(booking_id), reason, cause=CancellationCause.STUDIO)
+    if isinstance(done, Refusal | FirstResult):
+        return done if isinstance(done, Refusal) else NOT_FOUND
+    receipt: dict[str, Any] = json.loads(done)
+    return receipt

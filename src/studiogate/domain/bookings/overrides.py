@@ -1,0 +1,97 @@
+"""Bookings that staff make: which rules they may override with a reason.
+
+- Everything that protects the studio's own policy can be overridden: visibility, the booking window and the start, a
+  suspension, a missing waiver, the entitlement, the daily limit, an overlap, the choice of a spot.
+- What protects others or the facts cannot: seats and the waitlist's capacity, one place per class and member, seats
+  that waiting members were promised, a spot that is taken or unknown, a cancelled class. Nobody joins the waitlist of a
+  class that has started: it has ended.
+- A booking whose entitlement was overridden takes no credit, unless it replaces a booking that had taken one (a move):
+  then it takes the credit that this one returned.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.bookings.eligibility import (
+    BookingDecision,
+    Outcome,
+    accept_booking,
+    judge_booking,
+)
+from studiogate.domain.bookings.entitlement import is_spent
+from studiogate.domain.bookings.facts import Attempt, MembershipFacts
+from studiogate.domain.refusals import Code, Fault, Refusal
+
+REASON_CHARACTERS = 500
+_ENTITLEMENT = frozenset(
+    {
+        Code.NO_ACTIVE_MEMBERSHIP,
+        Code.MEMBERSHIP_PAUSED,
+        Code.MEMBERSHIP_NOT_VALID_FOR_CLASS,
+        Code.INSUFFICIENT_CREDITS,
+    }
+)
+OVERRIDABLE = _ENTITLEMENT | {
+    Code.CLASS_NOT_BOOKABLE,
+    Code.CLASS_STARTED,
+    Code.BOOKING_WINDOW_NOT_OPEN,
+    Code.BOOKING_WINDOW_CLOSED,
+    Code.MEMBER_SUSPENDED,
+    Code.WAIVER_REQUIRED,
+    Code.BOOKING_LIMIT_REACHED,
+    Code.OVERLAPPING_BOOKING,
+    Code.SPOT_REQUIRED,
+}
+
+
+class StaffDecision(NamedTuple):
+    """The decision, and the rules that were overridden for it."""
+
+    decision: BookingDecision
+    overridden: tuple[Code, ...] = ()
+
+
+class Override(NamedTuple):
+    """Whether staff override rules. A reason is kept in the audit log; an override needs one."""
+
+    wanted: bool = False
+    reason: str | None = None
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """Return what is wrong with the reason."""
+        if self.reason is None:
+            return (Fault(("reason",), "missing", "An override needs a reason."),) if self.wanted else ()
+        if self.reason.strip() and len(self.reason) <= REASON_CHARACTERS:
+            return ()
+        return (Fault(("reason",), "length", f"A reason has 1 to {REASON_CHARACTERS} characters."),)
+
+
+NO_OVERRIDE = Override()
+
+
+def decide_staff_booking(attempt: Attempt, override: Override, returned_to: UUID | None = None) -> StaffDecision:
+    """Return the decision on a booking by staff. ``returned_to`` is the membership to which the booking that this one
+    replaces has returned its credit."""
+    judgement = judge_booking(attempt)
+    binding = binding_reasons(judgement.reasons, override, waits=attempt.would_wait)
+    if binding:
+        return StaffDecision(BookingDecision(Outcome.REFUSED, binding))
+    codes = tuple(reason.code for reason in judgement.reasons)
+    membership = judgement.membership
+    if membership is None and not _ENTITLEMENT.isdisjoint(codes):
+        membership = _with_credit(attempt.member.memberships, returned_to)
+    return StaffDecision(accept_booking(attempt, membership), codes)
+
+
+def binding_reasons(reasons: Sequence[Refusal], override: Override, *, waits: bool = False) -> tuple[Refusal, ...]:
+    """Return the reasons that still refuse: without an override all of them. ``waits``: to join the waitlist."""
+    if not override.wanted:
+        return tuple(reasons)
+    allowed = OVERRIDABLE - {Code.CLASS_STARTED} if waits else OVERRIDABLE
+    return tuple(reason for reason in reasons if reason.code not in allowed)
+
+
+def _with_credit(memberships: Sequence[MembershipFacts], returned_to: UUID | None) -> MembershipFacts | None:
+    return next((each for each in memberships if each.id == returned_to and not is_spent(each)), None)

@@ -1,0 +1,118 @@
+"""Book for a member at the front desk. Staff may override most rules with a reason (``domain.bookings.overrides``)."""
+
+import json
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.audit import changed_fields, overridden_rules
+from studiogate.domain.bookings import (
+    NO_OVERRIDE,
+    Attempt,
+    BookingDecision,
+    BookingRequest,
+    Override,
+    decide_staff_booking,
+)
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.flows.bookings import promote
+from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import audit
+from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.bookings import create, lock
+from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
+from studiogate.storage.db.pool import Connection
+
+SOURCE = "staff"
+
+
+class StaffBooking(NamedTuple):
+    class_id: UUID
+    member_id: UUID
+    join_waitlist: bool = False
+    class_spot_id: UUID | None = None
+    override: Override = NO_OVERRIDE
+
+
+class Booked(NamedTuple):
+    """The booking in wire form, and the rules that were overridden for it."""
+
+    booking: dict[str, Any]
+    overridden: tuple[Code, ...]
+
+
+@staff_flow(Permission.BOOKINGS)
+async def book_for_member(connection: Connection, access: Access, wanted: StaffBooking) -> Booked | Refusal:
+    """Take a seat for a member or put them on the waitlist, by the rules or by overriding them with a reason."""
+    if wanted.override.faults:
+        return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
+    situation = await lock.lock_class(connection, access, wanted.class_id)
+    if situation is None:
+        return NO_CLASS
+    booked = await take_place(connection, access, situation, wanted)
+    if isinstance(booked, Booked):
+        await record_new(connection, access, booked, wanted.override.reason)
+    return booked
+
+
+async def take_place(
+    connection: Connection,
+    access: Access,
+    situation: ClassSituation,
+    wanted: StaffBooking,
+    returned_to: UUID | None = None,
+) -> Booked | Refusal:
+    """Book a place in a locked class. ``returned_to`` is the membership to which the booking that this one replaces has
+    returned its credit."""
+    seats = situation.class_.available_count
+    people = await promote.look_at_people(connection, access, situation, [wanted.member_id], seats=seats)
+    if wanted.member_id not in people.members:
+        return NO_MEMBER
+    if people.waiting:
+        # Waiting members come first, also before somebody whom staff book.
+        situation, people = await promote.promote(connection, access, situation, people)
+    decision, overridden = decide_staff_booking(_attempt(situation, people, wanted), wanted.override, returned_to)
+    if decision.refusal is not None:
+        return decision.refusal
+    wire = await _record(connection, access, situation, wanted.member_id, (decision, people.now))
+    return Booked(json.loads(wire), overridden)
+
+
+def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: StaffBooking) -> Attempt:
+    return Attempt(
+        situation.class_,
+        situation.policy,
+        people.members[wanted.member_id],
+        BookingRequest(wanted.join_waitlist, wanted.class_spot_id),
+        people.spots,
+        promote.open_seats(situation, people),
+        people.now,
+    )
+
+
+async def _record(
+    connection: Connection,
+    access: Access,
+    situation: ClassSituation,
+    member_id: UUID,
+    decided: tuple[BookingDecision, datetime],
+) -> str:
+    decision, now = decided
+    if decision.converts is not None:
+        return await promote.convert(connection, access, situation, decision, now)
+    return await create.record_booking(connection, access, situation, member_id, decision, now, SOURCE, None, None)
+
+
+async def record_new(
+    connection: Connection, access: Access, booked: Booked, reason: str | None, moved_from: UUID | None = None
+) -> None:
+    """Write the audit entry of a new booking, with the rules that were overridden for it."""
+    subject = Subject("booking", UUID(booked.booking["id"]))
+    changes = changed_fields(subject.kind, None, await audit.snapshot(connection, access, subject))
+    changes |= overridden_rules(booked.overridden)
+    if moved_from is not None:
+        changes["moved_from"] = [None, str(moved_from)]
+    await audit.add(connection, access, Entry("booking.create", subject, changes, reason))
