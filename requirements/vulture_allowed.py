@@ -98,3 +98,7 @@ _.show_version
 _.total_requests
 _.waiting_for_100_continue
 _.worker
+
+# Members of an enum that stand for values which people choose.
+_.GIFT_CARD
+_.RETAIL
