@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import typer
@@ -39,6 +39,16 @@ def parse_instant(text: str) -> datetime:
         return instant(text, NO_SETTING)
     except WrongValueError:
         raise typer.BadParameter(f"{text!r} is not a time with an offset, such as 2026-03-01T09:30:00+01:00.") from None
+
+
+def option_id(text: str) -> Any:
+    """Return the declaration of an option that takes an id."""
+    return typer.Option(metavar="ID", parser=parse_row_id, help=text)
+
+
+def option_time(text: str, *names: str) -> Any:
+    """Return the declaration of an option that takes a time."""
+    return typer.Option(*names, metavar="TIME", parser=parse_instant, help=text)
 
 
 def act(data: DataFolder, slug: str | None, kind: str, row_id: UUID, action: Action[Result]) -> Result:

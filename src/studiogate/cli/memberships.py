@@ -8,8 +8,8 @@ from uuid import UUID
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import Action, RowId, StudioOption, Undo, act, act_in_studio, parse_instant
-from studiogate.cli.context import AsJson, DataFolder, counted, parse_row_id, print_json, screen
+from studiogate.cli.actions import Action, RowId, StudioOption, Undo, act, act_in_studio, option_id, option_time
+from studiogate.cli.context import AsJson, DataFolder, counted, print_json, screen
 from studiogate.domain.access import Access
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.memberships import MembershipState
@@ -38,22 +38,20 @@ class Switch(StrEnum):
     OFF = "off"
 
 
-Id = typer.Option(metavar="ID", parser=parse_row_id)
-Time = typer.Option(metavar="TIME", parser=parse_instant)
 WhyOptional = Annotated[str | None, typer.Option("--reason", help="Why; partners see it.")]
 
 
 @app.command("sell")
 def sell_membership(
     studio: lists.Slug,
-    member: Annotated[UUID, Id],
-    product: Annotated[UUID, Id],
-    price: Annotated[UUID | None, Id] = None,
-    location: Annotated[UUID | None, Id] = None,
+    member: Annotated[UUID, option_id("Who buys.")],
+    product: Annotated[UUID, option_id("What is sold.")],
+    price: Annotated[UUID | None, option_id("At which price; the default one if none is named.")] = None,
+    location: Annotated[UUID | None, option_id("Where it is sold.")] = None,
     quantity: Annotated[int, typer.Option(help="How many; credits and total are multiplied.")] = 1,
     pending: Annotated[bool, typer.Option("--pending", help="The payment has not arrived yet.")] = False,
-    starts: Annotated[datetime | None, Time] = None,
-    ends: Annotated[datetime | None, Time] = None,
+    starts: Annotated[datetime | None, option_time("From when it can be used; by default now.")] = None,
+    ends: Annotated[datetime | None, option_time("When a one-time purchase ends.")] = None,
     renew: Annotated[
         bool | None, typer.Option("--renew/--no-renew", help="By default a recurring price renews.")
     ] = None,
@@ -107,8 +105,8 @@ def _when(moment: datetime | None) -> str:
 @app.command("pause")
 def pause(
     membership_id: RowId,
-    starts: Annotated[datetime | None, typer.Option("--from", metavar="TIME", parser=parse_instant)] = None,
-    ends: Annotated[datetime | None, typer.Option("--until", metavar="TIME", parser=parse_instant)] = None,
+    starts: Annotated[datetime | None, option_time("When it begins; by default now.", "--from")] = None,
+    ends: Annotated[datetime | None, option_time("When it ends.", "--until")] = None,
     reason: WhyOptional = None,
     studio: StudioOption = None,
     as_json: AsJson = False,
@@ -126,7 +124,7 @@ def pause(
 @app.command("resume")
 def resume(
     membership_id: RowId,
-    at: Annotated[datetime | None, Time] = None,
+    at: Annotated[datetime | None, option_time("When the pause ends; by default now.")] = None,
     studio: StudioOption = None,
     as_json: AsJson = False,
     data: DataFolder = None,

@@ -7,8 +7,8 @@ from uuid import UUID
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import RowId, StudioOption, act, act_in_studio
-from studiogate.cli.context import AsJson, CommandError, DataFolder, parse_row_id, print_json, screen
+from studiogate.cli.actions import RowId, StudioOption, act, act_in_studio, option_id
+from studiogate.cli.context import AsJson, CommandError, DataFolder, print_json, screen
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import ProductType
 from studiogate.domain.purchases import PurchaseStatus
@@ -19,7 +19,6 @@ from studiogate.storage.db.pool import Connection
 
 purchases = typer.Typer(help="Record purchases, payments and refunds.", no_args_is_help=True)
 fees = typer.Typer(help="Fees, such as those for late cancellations.", no_args_is_help=True)
-Id = typer.Option(metavar="ID", parser=parse_row_id)
 Why = Annotated[str, typer.Option("--reason", help="Why; kept in the audit log.")]
 
 
@@ -31,15 +30,15 @@ class Paid(StrEnum):
 @purchases.command("record")
 def record(
     studio: lists.Slug,
-    member: Annotated[UUID, Id],
-    product: Annotated[UUID | None, Id] = None,
-    price: Annotated[UUID | None, Id] = None,
+    member: Annotated[UUID, option_id("Who buys.")],
+    product: Annotated[UUID | None, option_id("What is sold.")] = None,
+    price: Annotated[UUID | None, option_id("At which price; the default one if none is named.")] = None,
     item: Annotated[str | None, typer.Option(help="What was bought, if it is not in the catalog.")] = None,
     kind: Annotated[ProductType | None, typer.Option("--type", help="Its kind; by default other.")] = None,
     amount: Annotated[str | None, typer.Option(metavar="AMOUNT", help="The total, such as 15.00.")] = None,
     currency: Annotated[str | None, typer.Option(help="By default the studio's.")] = None,
     quantity: Annotated[int, typer.Option(help="How many.")] = 1,
-    location: Annotated[UUID | None, Id] = None,
+    location: Annotated[UUID | None, option_id("Where it is sold.")] = None,
     pending: Annotated[bool, typer.Option("--pending", help="The payment has not arrived yet.")] = False,
     as_json: AsJson = False,
     data: DataFolder = None,
