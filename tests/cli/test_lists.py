@@ -9,12 +9,15 @@ from studiogate.storage.operator_lists import LISTS
 from tests.cli import test_staff
 from tests.cli.test_staff import Keyboard
 from tests.support.databases import run
-from tests.support.seed import Studio, seed_studio
+from tests.support.seed import Studio, seed_series, seed_studio
 
 url = test_staff.url
 TABLES = {
     "location": "locations",
     "room": "rooms",
+    "class_type": "class_types",
+    "series": "class_series",
+    "closure": "closures",
     "instructor": "instructors",
     "class": "classes",
     "member": "members",
@@ -44,11 +47,12 @@ async def _seed(url: str) -> None:
     connection = await asyncpg.connect(url)
     for slug in ("north", "south"):
         made[slug] = await seed_studio(connection, slug)
+        await seed_series(connection, made[slug])
     await connection.close()
 
 
 def words_of(kind: str) -> list[str]:
-    return [kind, "find", ""] if kind == "member" else [kind, "list"]
+    return [kind, "find", ""] if kind == "member" else [kind.replace("_", "-"), "list"]
 
 
 def listed(keyboard: Keyboard, kind: str, *options: object) -> Any:

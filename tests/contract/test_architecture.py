@@ -177,6 +177,7 @@ WITHOUT_ACCESS = {
     ("bookings/staff.py", "studios_of"),
     ("bookings/staff.py", "classes_with_expired_waitlist"),
     ("bookings/staff.py", "classes_with_seat_and_waitlist"),
+    ("schedule/series.py", "studios_with_due_series"),
 }
 
 

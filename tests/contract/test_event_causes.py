@@ -17,7 +17,7 @@ hall, stage = event_causes.hall, event_causes.stage
 
 # Only an import makes these changes, and it does not emit events for its own changes yet (of their consequences, it
 # announces converted leads). ``test_an_import`` fails once it does: then these types need a test.
-WITHOUT_A_CAUSE = {EventType.CLASS_CREATED, EventType.MEMBER_UPDATED}
+WITHOUT_A_CAUSE = {EventType.MEMBER_UPDATED}
 
 
 def test_every_type_has_a_cause() -> None:

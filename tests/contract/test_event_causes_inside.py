@@ -42,6 +42,46 @@ async def test_class_capacity(stage: Stage) -> None:
     assert await stage.news("staff") == [], "it is 3 already"
 
 
+@causing("class.created", "class.updated", "booking.created", "booking.updated", "waitlist.updated")
+async def test_class_create_and_change(stage: Stage) -> None:
+    studio, slug = stage.studio, ("--studio", stage.studio.studio.slug)
+    start = (await studio.now() + WEEK).isoformat()
+    times = ("--start", start, "--minutes", 60, "--capacity", 1)
+    await stage.command("class", "create", "--title", "Yoga", "--location", studio.location, *times, *slug)
+    assert await stage.news("staff") == [("class.created", {})]
+    class_id, _, _ = await stage.full_class()
+    before = await studio.get(f"/classes/{class_id}")
+    await stage.command("class", "change", class_id, "--title", "Flow", "--capacity", 2, "--start", start, *slug)
+    changed = difference(before, await studio.get(f"/classes/{class_id}"))
+    assert {"title", "start_time", "end_time", "capacity", "booked_count", "waitlist_count"} <= set(changed)
+    assert in_any_order(await stage.news("staff")) == in_any_order([("class.updated", changed), *promoted()])
+    await stage.command("class", "change", class_id, "--title", "Flow", *slug)
+    assert await stage.news("staff") == [], "nothing differs"
+
+
+@causing("class.created", "class.updated", "class.cancelled")
+async def test_series(stage: Stage) -> None:
+    studio, slug = stage.studio, ("--studio", stage.studio.studio.slug)
+    first = await studio.now() + timedelta(days=2)
+    options = ("--location", studio.location, "--minutes", 60, "--capacity", 5, "--from", f"{first:%Y-%m-%d}")
+    days = ("--on", f"{first:%A}".lower(), "--until", f"{first + WEEK:%Y-%m-%d}")
+    await stage.command("series", "create", "--title", "Yoga", *options, *days, "--at", "18:00", *slug)
+    assert await stage.news("staff") == [("class.created", {})] * 2
+    (series,) = await studio.rows("class_series")
+    await stage.command("series", "change", series["id"], "--title", "Flow", *slug)
+    assert await stage.news("staff") == [("class.updated", {"title": "Yoga"})] * 2
+    await stage.command(
+        "closure", "create", "--from", f"{first:%Y-%m-%d}", "--until", f"{first:%Y-%m-%d}", "--mode", "cancel", *slug
+    )
+    assert await stage.news("staff") == [("class.cancelled", {"status": "scheduled"})]
+    await stage.command("series", "end", series["id"], "--after", f"{first:%Y-%m-%d}", *slug)
+    assert await stage.news("staff") == [("class.cancelled", {"status": "scheduled"})]
+    await studio.sql("update class_series set last_date = null, generated_until = null where studio_id = $1")
+    await stage.sweep()
+    created = await stage.news("system")
+    assert set(map(repr, created)) == {repr(("class.created", {}))}
+
+
 @causing("class.cancelled", "booking.created", "booking.cancelled", "waitlist.updated")
 async def test_class_cancel(stage: Stage) -> None:
     class_id, _, _ = await stage.full_class()

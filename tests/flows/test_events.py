@@ -21,7 +21,7 @@ from studiogate.storage.bookings.read import read_booking, read_waitlist_entry
 from studiogate.storage.db.pool import Database
 from studiogate.storage.events import Change, emit
 from studiogate.storage.purchases import read_purchase
-from studiogate.storage.schedule import read_class
+from studiogate.storage.schedule.read import read_class
 from tests.support import attendance
 from tests.support.seed import NOON, Studio, insert, seed_studio
 

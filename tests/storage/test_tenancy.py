@@ -9,7 +9,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.support.seed import NOON, Studio, insert, issue_key, seed_studio
+from tests.support.seed import NOON, Studio, insert, issue_key, seed_series, seed_studio
 
 pytestmark = pytest.mark.anyio
 
@@ -70,6 +70,7 @@ async def two(anyio_backend: str, new_database: Callable[[], str]) -> AsyncItera
 async def _fill_the_rest(connection: Any, studio: Studio) -> None:
     own = {"studio_id": studio.studio_id}
     await issue_key(connection, studio)
+    await seed_series(connection, studio)
     credential = await connection.fetchval("select id from credentials where studio_id = $1", studio.studio_id)
     await connection.execute(
         "insert into idempotency_keys (studio_id, credential_id, key, fingerprint) values ($1, $2, 'a-key-of-12', '')",

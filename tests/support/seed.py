@@ -5,7 +5,7 @@ Every text contains the studio's canary, so that data of another studio in a res
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -90,6 +90,26 @@ async def _add(connection: Any, studio: Studio, kind: str, table: str, **columns
     row_id = await insert(connection, table, studio_id=studio.studio_id, **columns)
     studio.ids.setdefault(kind, []).append(row_id)
     return row_id
+
+
+async def seed_series(connection: Any, studio: Studio) -> None:
+    """Add a series that has ended and a closure in the past: housekeeping has nothing to do with them."""
+    c = studio.canary
+    first, last = date(2020, 1, 6), date(2020, 1, 20)
+    ended = {"weekdays": [1], "local_start": time(9), "minutes": 60, "first_date": first, "last_date": last}
+    await _add(
+        connection,
+        studio,
+        "series",
+        "class_series",
+        title=f"{c} series",
+        location_id=studio.first("location"),
+        capacity=10,
+        generated_until=last,
+        **ended,
+    )
+    closed = {"location_id": studio.first("location"), "first_date": first, "last_date": last, "mode": "skip"}
+    await _add(connection, studio, "closure", "closures", reason=c, **closed)
 
 
 async def _seed_schedule(connection: Any, studio: Studio) -> None:

@@ -18,7 +18,7 @@ does so in ``api/framework/errors.py``, which holds the only mapping from codes 
     │                          overlapping_booking · spot_required · spot_not_found · spot_taken · class_full ·
     │                          waitlist_not_allowed · waitlist_full · booking_already_cancelled
     ├── conflict_error         member_exists · slug_taken · form_not_accepting_submissions · invalid_transition ·
-    │                          limit_reached
+    │                          limit_reached · schedule_conflict
     ├── rate_limit_error       rate_limited
     └── api_error              internal_error · overloaded · database_unavailable · storage_unavailable
 """
@@ -94,6 +94,7 @@ class Code(StrEnum):
     FORM_NOT_ACCEPTING_SUBMISSIONS = "form_not_accepting_submissions"
     INVALID_TRANSITION = "invalid_transition"
     LIMIT_REACHED = "limit_reached"
+    SCHEDULE_CONFLICT = "schedule_conflict"
 
     RATE_LIMITED = "rate_limited"
 
@@ -150,6 +151,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.FORM_NOT_ACCEPTING_SUBMISSIONS: "This form does not take submissions now.",
         Code.INVALID_TRANSITION: "This change of state is not possible.",
         Code.LIMIT_REACHED: "A limit has been reached; details names it.",
+        Code.SCHEDULE_CONFLICT: "The change has warnings; details lists them.",
         Code.RATE_LIMITED: "Too many requests. Wait as long as Retry-After says.",
         Code.INTERNAL_ERROR: "Something went wrong on our side.",
         Code.OVERLOADED: "The service is overloaded. Retry after a moment.",

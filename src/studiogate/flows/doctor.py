@@ -12,6 +12,7 @@ from studiogate.storage import event_numbering, housekeeping, invariants
 from studiogate.storage.db import health, migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
+from studiogate.storage.schedule import invariants as series_invariants
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.storage.webhooks import claims
 
@@ -102,7 +103,7 @@ async def _queue(connection: Connection) -> Finding:
 async def _promises(connection: Connection) -> list[Finding]:
     """Check every invariant that SQL can express; return one finding per violating row, or one that it holds."""
     findings = []
-    for promise in invariants.PROMISES:
+    for promise in (*invariants.PROMISES, *series_invariants.PROMISES):
         violations = await invariants.violations(connection, promise)
         findings += [Finding(promise.level, promise.name, violation) for violation in violations]
         if not violations:

@@ -9,31 +9,33 @@ from studiogate.domain.bookings import CancellationCause
 from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
+from studiogate.flows.schedule import series_classes
 from studiogate.storage import audit, events, housekeeping, idempotency, mails
 from studiogate.storage import class_clock as due_classes
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError
 from studiogate.storage.forms import uploads
+from studiogate.storage.schedule import series
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.storage.webhooks import deliveries, endpoints
 
 BATCH = 200
-Due = tuple[UUID, UUID]  # a studio and its class
+Due = tuple[UUID, UUID]  # a studio and its class or series
 
 
 async def _for_each(due: Iterable[Due], step: Callable[[UUID, UUID], Awaitable[int]]) -> int:
-    """Run the step for each class and return the sum; a class that fails is reported after the others are done."""
+    """Run the step for each class or series and return the sum; one that fails is reported after the others."""
     done, failed = 0, []
-    for studio_id, class_id in due:
+    for studio_id, row_id in due:
         try:
-            done += await step(studio_id, class_id)
+            done += await step(studio_id, row_id)
         except DatabaseUnavailableError:
             raise
         except Exception as error:
-            error.add_note(f"class {class_id} of studio {studio_id}")
+            error.add_note(f"class or series {row_id} of studio {studio_id}")
             failed.append(error)
     if failed:
-        raise ExceptionGroup(f"{len(failed)} classes could not be done, {done} changes made", failed)
+        raise ExceptionGroup(f"{len(failed)} classes or series could not be done, {done} changes made", failed)
     return done
 
 
@@ -98,6 +100,22 @@ async def announce_class_statuses(database: Database) -> int:
     async with database.connection() as connection:
         due = await due_classes.studios_with_due_classes(connection)
     return sum([await _in_batches(database, studio_id, class_clock.announce_due) for studio_id in due])
+
+
+async def extend_series(database: Database) -> int:
+    """Create the classes of series that the studios' horizons have come to include, each series by itself."""
+    async with database.connection() as connection:
+        studios = await series.studios_with_due_series(connection)
+    due: list[Due] = []
+    for studio_id in studios:
+        async with database.connection() as connection:
+            due += [(studio_id, each) for each in await series.due_series(connection, system_access(studio_id))]
+    return await _for_each(due, lambda studio_id, series_id: _extend_series(database, studio_id, series_id))
+
+
+async def _extend_series(database: Database, studio_id: UUID, series_id: UUID) -> int:
+    async with database.transaction() as connection:
+        return await series_classes.extend(connection, system_access(studio_id), series_id)
 
 
 async def forget_expired_keys(database: Database) -> int:
@@ -188,6 +206,7 @@ STEPS = {
     "memberships advanced": advance_memberships,
     "free seats filled": fill_free_seats,
     "class statuses announced": announce_class_statuses,
+    "classes of series created": extend_series,
     "idempotency keys forgotten": forget_expired_keys,
     "events forgotten": forget_old_events,
     "deliveries forgotten": forget_old_deliveries,

@@ -18,6 +18,8 @@ TABLES: Mapping[str, str] = {
     "class_type": "class_types",
     "instructor": "instructors",
     "class": "classes",
+    "series": "class_series",
+    "closure": "closures",
     "product": "products",
     "price": "prices",
     "member": "members",

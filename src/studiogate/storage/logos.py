@@ -30,3 +30,9 @@ async def find_logo(connection: Connection, studio_slug: str, name: str) -> Logo
     """Return the logo at an address. A logo is public, so the address is all that a visitor needs."""
     row = await connection.fetchrow(NAMED, studio_slug, name)
     return None if row is None else Logo(**dict(row))
+
+
+async def logo_name(connection: Connection, access: Access) -> str | None:
+    """Return the name of the stored logo."""
+    name: str | None = await connection.fetchval("select name from studio_logos where studio_id = $1", access.studio_id)
+    return name

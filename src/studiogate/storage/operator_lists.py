@@ -47,6 +47,7 @@ LISTS = {
             "rooms t",
             "t.name, t.id",
         ),
+        OperatorList("class_type", {**NAME, "active": "t.active"}, "class_types t", "t.name, t.id"),
         OperatorList("instructor", {**NAME, "active": "t.active"}, "instructors t", "t.name, t.id"),
         OperatorList(
             "class",
@@ -63,6 +64,35 @@ LISTS = {
             "classes t",
             "t.start_time, t.id",
             {"date": ON_DATE, "start": "t.start_time >= {}::timestamptz"},
+        ),
+        OperatorList(
+            "series",
+            {
+                "id": "t.id",
+                "title": "t.title",
+                "location": LOCATION,
+                "weekdays": "array_to_string(t.weekdays, ',')",
+                "at": "to_char(t.local_start, 'HH24:MI')",
+                "minutes": "t.minutes",
+                "every_weeks": "t.every_weeks",
+                "from": "t.first_date",
+                "until": "t.last_date",
+            },
+            "class_series t",
+            "t.last_date is not null, t.title, t.id",
+        ),
+        OperatorList(
+            "closure",
+            {
+                "id": "t.id",
+                "location": LOCATION,
+                "from": "t.first_date",
+                "until": "t.last_date",
+                "mode": "t.mode",
+                "reason": "t.reason",
+            },
+            "closures t",
+            "t.first_date desc, t.id",
         ),
         OperatorList(
             "member",

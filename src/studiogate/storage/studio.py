@@ -1,12 +1,17 @@
 """Studios and locations."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
+
+import asyncpg
 
 from studiogate.domain.access import Access
 from studiogate.domain.logos import PREFIX
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
 from studiogate.storage.paging import Resource, read_one, read_page
 
 STUDIO = """
@@ -26,6 +31,31 @@ LOCATION = Resource(
 # The row that a location_id filter names must exist, and for a restricted key ($2) be permitted.
 LOCATION_EXISTS = "select from locations l where l.studio_id = $1 and l.id = {}"
 PERMITTED_LOCATION_EXISTS = LOCATION_EXISTS + " and l.id = any($2)"
+
+COLUMNS = "name, slug, timezone, primary_color, currency, country, policy, schedule_weeks_ahead"
+CREATE = f"""
+    insert into studios (studio_id, test, {COLUMNS})
+    select $1::uuid, test, {COLUMNS} from jsonb_populate_record(null::studios, $2::jsonb)
+    on conflict (slug) do nothing returning true"""
+CHANGE = f"""
+    update studios s set ({COLUMNS}) = (select {COLUMNS} from jsonb_populate_record(s, $2::jsonb))
+    where s.studio_id = $1"""
+# Slugs are unique among all studios: hosted pages and commands name a studio by it.
+SLUG_TAKEN = "select true from studios where slug = $2 and studio_id <> $1"
+POLICIES_WITH_FEE = """
+    select p.owner, p.policy::text as policy from (
+        select 'location ' || id as owner, policy from locations where studio_id = $1
+        union all select 'class type ' || id, policy from class_types where studio_id = $1
+        union all select 'class ' || id, policy from classes
+        where studio_id = $1 and status = 'scheduled' and start_time > now()) p
+    where p.policy ? 'late_fee_amount' order by p.owner limit 50"""
+
+
+def as_json(values: Mapping[str, Any]) -> str:
+    """Return values as JSON for ``jsonb_populate_record``; a policy is stored as JSON text already."""
+    return json.dumps(
+        {name: json.loads(value) if name == "policy" else value for name, value in values.items()}, default=str
+    )
 
 
 async def read_studio(connection: Connection, access: Access, origin: str) -> str | None:
@@ -74,3 +104,45 @@ async def currency_of(connection: Connection, access: Access) -> str:
     """Return the currency of amounts that name none."""
     currency: str = await connection.fetchval("select currency from studios where studio_id = $1", access.studio_id)
     return currency
+
+
+async def create_studio(connection: Connection, access: Access, values: Mapping[str, Any]) -> bool:
+    """Insert the studio of the access; return False if another studio has the slug."""
+    return bool(await connection.fetchval(CREATE, access.studio_id, as_json(values)))
+
+
+async def lock_studio(connection: Connection, access: Access) -> Record | None:
+    return await connection.fetchrow("select * from studios where studio_id = $1 for no key update", access.studio_id)
+
+
+async def update_studio(connection: Connection, access: Access, values: Mapping[str, Any]) -> bool:
+    """Replace the given columns; return False if another studio has the slug.
+
+    Raise TransactionConflictError if one takes it at this moment: the transaction is then repeated.
+    """
+    if await connection.fetchval(SLUG_TAKEN, access.studio_id, values.get("slug")):
+        return False
+    try:
+        await connection.execute(CHANGE, access.studio_id, as_json(values))
+    except asyncpg.UniqueViolationError as error:
+        raise TransactionConflictError(str(error)) from error
+    return True
+
+
+async def policies(connection: Connection, access: Access) -> dict[str, dict[str, Any]]:
+    """Return the policies with a late fee of locations, class types and classes, by what they belong to."""
+    rows = await connection.fetch(POLICIES_WITH_FEE, access.studio_id)
+    return {row["owner"]: json.loads(row["policy"]) for row in rows}
+
+
+async def primary_location(connection: Connection, access: Access) -> UUID | None:
+    found: UUID | None = await connection.fetchval(
+        "select id from locations where studio_id = $1 and is_primary for no key update", access.studio_id
+    )
+    return found
+
+
+async def end_primary(connection: Connection, access: Access, location_id: UUID) -> None:
+    await connection.execute(
+        "update locations set is_primary = false where studio_id = $1 and id = $2", access.studio_id, location_id
+    )

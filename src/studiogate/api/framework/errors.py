@@ -54,6 +54,7 @@ STATUS: Mapping[Code, tuple[RefusalType, int]] = {
     Code.FORM_NOT_ACCEPTING_SUBMISSIONS: (RefusalType.CONFLICT, 409),
     Code.INVALID_TRANSITION: (RefusalType.CONFLICT, 409),
     Code.LIMIT_REACHED: (RefusalType.CONFLICT, 409),
+    Code.SCHEDULE_CONFLICT: (RefusalType.CONFLICT, 409),
     Code.RATE_LIMITED: (RefusalType.RATE_LIMIT, 429),
     Code.INTERNAL_ERROR: (RefusalType.API, 500),
     Code.OVERLOADED: (RefusalType.API, 503),

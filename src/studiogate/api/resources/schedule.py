@@ -22,7 +22,7 @@ from studiogate.api.framework.route import Caller, LeanRoute, faults_between, ne
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Fault
-from studiogate.storage import schedule as storage
+from studiogate.storage.schedule import read as storage
 from studiogate.web.response import Answer
 
 Reader = Annotated[Caller, needs(Scope.SCHEDULE_READ)]

@@ -14,10 +14,14 @@ from studiogate.domain.bookings import (
 )
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
 from studiogate.flows import class_clock
 from studiogate.flows.announce import changing
+from studiogate.flows.audit import audited
 from studiogate.flows.bookings import promote
 from studiogate.flows.bookings.cancel import record_cancellation
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import facts, lock, staff
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.db.pool import Connection
@@ -37,26 +41,35 @@ class ChangedCapacity:
     promoted: int
 
 
-async def cancel_class(connection: Connection, access: Access, class_id: UUID) -> CancelledClass | Refusal:
+@staff_flow(Permission.SCHEDULE)
+async def cancel_class(
+    connection: Connection, access: Access, class_id: UUID, reason: str | None = None
+) -> CancelledClass | Refusal:
     """Cancel a class and all its bookings, free of charge; credits are returned, the waitlist expires."""
-    async with connection.transaction():
-        situation = await lock.lock_class(connection, access, class_id)
-        if situation is None:
-            return NOT_FOUND
-        if situation.class_.status == ClassStatus.CANCELLED:
-            return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
-        await class_clock.announce_first(connection, access, class_id)
-        bookings = await staff.live_bookings(connection, access, class_id)
-        members = [member_id for _, member_id in bookings]
-        await lock.lock_members(connection, access, class_id, members)
-        returned = 0
-        async with changing(connection, access, EventType.CLASS_CANCELLED, class_id):
-            for booking_id, _ in bookings:
-                returned += await cancel_with_class(
-                    connection, access, situation, booking_id, CancellationCause.CLASS_CANCELLED
-                )
-            await staff.mark_class_cancelled(connection, access, class_id)
-        return CancelledClass(len(bookings), returned)
+    situation = await lock.lock_class(connection, access, class_id)
+    if situation is None:
+        return NOT_FOUND
+    if situation.class_.status == ClassStatus.CANCELLED:
+        return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
+    async with audited(connection, access, "class.cancel", Subject("class", class_id), reason):
+        return await cancel_locked_class(connection, access, situation)
+
+
+async def cancel_locked_class(connection: Connection, access: Access, situation: ClassSituation) -> CancelledClass:
+    """Cancel a scheduled class with its bookings. Must run inside a transaction that has locked the class."""
+    class_id = situation.class_.id
+    await class_clock.announce_first(connection, access, class_id)
+    bookings = await staff.live_bookings(connection, access, class_id)
+    members = [member_id for _, member_id in bookings]
+    await lock.lock_members(connection, access, class_id, members)
+    returned = 0
+    async with changing(connection, access, EventType.CLASS_CANCELLED, class_id):
+        for booking_id, _ in bookings:
+            returned += await cancel_with_class(
+                connection, access, situation, booking_id, CancellationCause.CLASS_CANCELLED
+            )
+        await staff.mark_class_cancelled(connection, access, class_id)
+    return CancelledClass(len(bookings), returned)
 
 
 async def cancel_with_class(
@@ -81,24 +94,27 @@ def _cancellation(situation: ClassSituation, held: BookingSituation, cause: Canc
     return decided
 
 
+@staff_flow(Permission.SCHEDULE)
 async def change_capacity(
     connection: Connection, access: Access, class_id: UUID, capacity: int
 ) -> ChangedCapacity | Refusal:
     """Raise or lower the capacity, but not below the seats taken. New seats go to waiting members."""
-    async with connection.transaction():
-        situation = await lock.lock_class(connection, access, class_id)
-        if situation is None:
-            return NOT_FOUND
-        if capacity < situation.class_.booked_count:
-            return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
-        if capacity == situation.class_.capacity:
-            # The class changes only by promotions, which have events of their own.
-            return ChangedCapacity(capacity, await fill_free_seats(connection, access, class_id))
-        await class_clock.announce_first(connection, access, class_id)
-        async with changing(connection, access, EventType.CLASS_UPDATED, class_id):
-            await staff.set_capacity(connection, access, class_id, capacity)
-            promoted = await fill_free_seats(connection, access, class_id)
-        return ChangedCapacity(capacity, promoted)
+    situation = await lock.lock_class(connection, access, class_id)
+    if situation is None:
+        return NOT_FOUND
+    if capacity < situation.class_.booked_count:
+        return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
+    if capacity == situation.class_.capacity:
+        # The class changes only by promotions, which have events of their own.
+        return ChangedCapacity(capacity, await fill_free_seats(connection, access, class_id))
+    await class_clock.announce_first(connection, access, class_id)
+    async with (
+        audited(connection, access, "class.capacity", Subject("class", class_id)),
+        changing(connection, access, EventType.CLASS_UPDATED, class_id),
+    ):
+        await staff.set_capacity(connection, access, class_id, capacity)
+        promoted = await fill_free_seats(connection, access, class_id)
+    return ChangedCapacity(capacity, promoted)
 
 
 async def fill_free_seats(connection: Connection, access: Access, class_id: UUID) -> int:

@@ -68,6 +68,15 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.detach_from_series() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.detached := true;
+    return new;
+end
+$$;
+
 CREATE FUNCTION public.grant_credits() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -207,6 +216,35 @@ CREATE TABLE public.bookings (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE public.class_series (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    title text NOT NULL,
+    description text,
+    class_type_id uuid,
+    location_id uuid NOT NULL,
+    room_id uuid,
+    instructor_id uuid,
+    capacity public.head_count NOT NULL,
+    allow_waitlist boolean DEFAULT true NOT NULL,
+    spot_selection_mode public.spot_selection_mode,
+    visible boolean DEFAULT true NOT NULL,
+    policy public.booking_policy DEFAULT '{}'::jsonb NOT NULL,
+    weekdays integer[] NOT NULL,
+    local_start time without time zone NOT NULL,
+    minutes integer NOT NULL,
+    every_weeks integer DEFAULT 1 NOT NULL,
+    first_date date NOT NULL,
+    last_date date,
+    generated_until date,
+    revision integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT class_series_every_weeks_check CHECK (((every_weeks >= 1) AND (every_weeks <= 52))),
+    CONSTRAINT class_series_minutes_check CHECK (((minutes >= 1) AND (minutes <= 10080))),
+    CONSTRAINT class_series_weekdays_check CHECK (((cardinality(weekdays) >= 1) AND (cardinality(weekdays) <= 7)))
+);
+
 CREATE TABLE public.class_types (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -217,6 +255,7 @@ CREATE TABLE public.class_types (
     policy jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    active boolean DEFAULT true NOT NULL,
     CONSTRAINT class_types_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
 );
 
@@ -242,10 +281,28 @@ CREATE TABLE public.classes (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     announced_status text DEFAULT 'scheduled'::text NOT NULL,
+    series_id uuid,
+    series_date date,
+    detached boolean DEFAULT false NOT NULL,
+    series_revision integer DEFAULT 0 NOT NULL,
     CONSTRAINT classes_announced_status CHECK ((announced_status = ANY (ARRAY['scheduled'::text, 'in_progress'::text, 'completed'::text]))),
     CONSTRAINT classes_calendar CHECK (((start_time >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (start_time < '2200-01-01 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT classes_duration CHECK (((end_time > start_time) AND (end_time <= (start_time + '7 days'::interval)))),
     CONSTRAINT classes_never_oversold CHECK ((((booked_count)::integer >= 0) AND ((booked_count)::integer <= (capacity)::integer)))
+);
+
+CREATE TABLE public.closures (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    location_id uuid,
+    first_date date NOT NULL,
+    last_date date NOT NULL,
+    mode text NOT NULL,
+    reason text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT closures_dates CHECK ((last_date >= first_date)),
+    CONSTRAINT closures_mode_check CHECK ((mode = ANY (ARRAY['cancel'::text, 'skip'::text])))
 );
 
 CREATE TABLE public.credential_secrets (
@@ -688,6 +745,7 @@ CREATE TABLE public.studios (
     policy jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    schedule_weeks_ahead integer DEFAULT 8 NOT NULL,
     mail_switches jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT studios_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
     CONSTRAINT studios_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -777,11 +835,17 @@ ALTER TABLE ONLY public.booking_cancellations
 ALTER TABLE ONLY public.bookings
     ADD CONSTRAINT bookings_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.class_series
+    ADD CONSTRAINT class_series_pkey PRIMARY KEY (studio_id, id);
+
 ALTER TABLE ONLY public.class_types
     ADD CONSTRAINT class_types_pkey PRIMARY KEY (studio_id, id);
 
 ALTER TABLE ONLY public.classes
     ADD CONSTRAINT classes_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.closures
+    ADD CONSTRAINT closures_pkey PRIMARY KEY (studio_id, id);
 
 ALTER TABLE ONLY public.credential_secrets
     ADD CONSTRAINT credential_secrets_pkey PRIMARY KEY (studio_id, credential_id, secret_hash);
@@ -957,6 +1021,8 @@ CREATE UNIQUE INDEX bookings_one_live ON public.bookings USING btree (studio_id,
 
 CREATE UNIQUE INDEX bookings_spot_held_once ON public.bookings USING btree (studio_id, class_id, class_spot_id) WHERE (((status)::text <> 'cancelled'::text) AND (class_spot_id IS NOT NULL));
 
+CREATE INDEX class_series_of_location ON public.class_series USING btree (studio_id, location_id, id);
+
 CREATE INDEX class_types_list ON public.class_types USING btree (studio_id, created_at DESC, id DESC);
 
 CREATE INDEX classes_ahead ON public.classes USING btree (studio_id, start_time, id) WHERE (((status)::text = 'scheduled'::text) AND (announced_status <> 'completed'::text));
@@ -973,9 +1039,13 @@ CREATE INDEX classes_list ON public.classes USING btree (studio_id, start_time, 
 
 CREATE INDEX classes_of_instructor ON public.classes USING btree (studio_id, instructor_id, start_time, id);
 
+CREATE UNIQUE INDEX classes_of_series ON public.classes USING btree (studio_id, series_id, series_date) WHERE (series_id IS NOT NULL);
+
 CREATE INDEX classes_of_type ON public.classes USING btree (studio_id, class_type_id, start_time, id);
 
 CREATE INDEX classes_with_waitlist ON public.classes USING btree (studio_id, start_time, id) WHERE ((waitlist_count)::integer > 0);
+
+CREATE INDEX closures_by_date ON public.closures USING btree (studio_id, last_date, id);
 
 CREATE INDEX credit_ledger_of_membership ON public.credit_ledger USING btree (studio_id, membership_id, created_at);
 
@@ -1109,9 +1179,13 @@ CREATE TRIGGER count_added AFTER INSERT ON public.form_uploads REFERENCING NEW T
 
 CREATE TRIGGER count_removed AFTER DELETE ON public.form_uploads REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION public.count_removed_uploads();
 
+CREATE TRIGGER detach BEFORE UPDATE OF title, description, class_type_id, location_id, room_id, instructor_id, start_time, end_time, capacity, allow_waitlist, spot_selection_mode, visible, policy ON public.classes FOR EACH ROW WHEN (((old.series_id IS NOT NULL) AND (NOT new.detached) AND (new.series_revision = old.series_revision) AND ((old.title IS DISTINCT FROM new.title) OR (old.description IS DISTINCT FROM new.description) OR (old.class_type_id IS DISTINCT FROM new.class_type_id) OR (old.location_id IS DISTINCT FROM new.location_id) OR (old.room_id IS DISTINCT FROM new.room_id) OR (old.instructor_id IS DISTINCT FROM new.instructor_id) OR (old.start_time IS DISTINCT FROM new.start_time) OR (old.end_time IS DISTINCT FROM new.end_time) OR ((old.capacity)::integer IS DISTINCT FROM (new.capacity)::integer) OR (old.allow_waitlist IS DISTINCT FROM new.allow_waitlist) OR ((old.spot_selection_mode)::text IS DISTINCT FROM (new.spot_selection_mode)::text) OR (old.visible IS DISTINCT FROM new.visible) OR ((old.policy)::jsonb IS DISTINCT FROM (new.policy)::jsonb)))) EXECUTE FUNCTION public.detach_from_series();
+
 CREATE TRIGGER grant_credits AFTER INSERT ON public.memberships REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.grant_credits();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.class_series FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.class_types FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
@@ -1182,6 +1256,21 @@ ALTER TABLE ONLY public.bookings
 ALTER TABLE ONLY public.bookings
     ADD CONSTRAINT bookings_spot_fkey FOREIGN KEY (studio_id, class_spot_id) REFERENCES public.room_spots(studio_id, id);
 
+ALTER TABLE ONLY public.class_series
+    ADD CONSTRAINT class_series_class_type_fkey FOREIGN KEY (studio_id, class_type_id) REFERENCES public.class_types(studio_id, id);
+
+ALTER TABLE ONLY public.class_series
+    ADD CONSTRAINT class_series_instructor_fkey FOREIGN KEY (studio_id, instructor_id) REFERENCES public.instructors(studio_id, id);
+
+ALTER TABLE ONLY public.class_series
+    ADD CONSTRAINT class_series_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.class_series
+    ADD CONSTRAINT class_series_room_fkey FOREIGN KEY (studio_id, room_id) REFERENCES public.rooms(studio_id, id);
+
+ALTER TABLE ONLY public.class_series
+    ADD CONSTRAINT class_series_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
 ALTER TABLE ONLY public.class_types
     ADD CONSTRAINT class_types_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
@@ -1198,7 +1287,16 @@ ALTER TABLE ONLY public.classes
     ADD CONSTRAINT classes_room_fkey FOREIGN KEY (studio_id, room_id) REFERENCES public.rooms(studio_id, id);
 
 ALTER TABLE ONLY public.classes
+    ADD CONSTRAINT classes_series_fkey FOREIGN KEY (studio_id, series_id) REFERENCES public.class_series(studio_id, id);
+
+ALTER TABLE ONLY public.classes
     ADD CONSTRAINT classes_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.closures
+    ADD CONSTRAINT closures_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
+
+ALTER TABLE ONLY public.closures
+    ADD CONSTRAINT closures_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.credential_secrets
     ADD CONSTRAINT credential_secrets_credential_fkey FOREIGN KEY (studio_id, credential_id) REFERENCES public.credentials(studio_id, id);

@@ -1,0 +1,1 @@
+"""Rules of the schedule: the fields of its rows, changes of classes, weekly series, closures and warnings."""

@@ -1,0 +1,98 @@
+"""Warnings about the schedule: what is probably a mistake, but may be meant. Strict callers get a refusal instead."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import date, datetime
+from enum import StrEnum
+from itertools import islice
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.domain.instants import instant_text, overlaps
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.schedule.references import References
+from studiogate.domain.schedule.series import Days
+
+SHOWN = 20
+
+
+class WarningCode(StrEnum):
+    ROOM_DOUBLE_BOOKED = "room_double_booked"
+    INSTRUCTOR_DOUBLE_BOOKED = "instructor_double_booked"
+    LARGER_THAN_ROOM = "larger_than_room"
+    ROOM_AT_OTHER_LOCATION = "room_at_other_location"
+    CLOSED = "closed"
+    CLASSES_SCHEDULED = "classes_scheduled"
+    SPOTS_EXCEED_CAPACITY = "spots_exceed_capacity"
+    ADDRESSES_CHANGE = "addresses_change"
+
+
+class ScheduleWarning(NamedTuple):
+    """A warning: a stable code, a sentence for people, and the class or row that it is about."""
+
+    code: WarningCode
+    message: str
+    details: Mapping[str, Any] = {}
+
+    def as_json(self) -> dict[str, Any]:
+        return {"code": self.code.value, "message": self.message, **self.details}
+
+
+Warnings = tuple[ScheduleWarning, ...]
+
+
+class Slot(NamedTuple):
+    """When, where and with whom a class takes place."""
+
+    id: UUID
+    title: str
+    start_time: datetime
+    end_time: datetime
+    room_id: UUID | None
+    instructor_id: UUID | None
+
+    def __str__(self) -> str:
+        return f"{self.title!r} at {self.start_time:%Y-%m-%d %H:%M} UTC"
+
+
+def conflict_warnings(slots: Iterable[Slot], others: Collection[Slot]) -> list[ScheduleWarning]:
+    """Return warnings for pairs of classes that overlap in the same room or with the same instructor, at most 20."""
+    return list(islice(_conflicts(slots, others), SHOWN))
+
+
+def _conflicts(slots: Iterable[Slot], others: Collection[Slot]) -> Iterator[ScheduleWarning]:
+    for slot in slots:
+        for other in others:
+            if other.id == slot.id or not overlaps(slot.start_time, slot.end_time, other.start_time, other.end_time):
+                continue
+            details = {"class_id": str(other.id), "start_time": instant_text(other.start_time)}
+            if slot.room_id is not None and slot.room_id == other.room_id:
+                text = f"The room is also used by {other}."
+                yield ScheduleWarning(WarningCode.ROOM_DOUBLE_BOOKED, text, details)
+            if slot.instructor_id is not None and slot.instructor_id == other.instructor_id:
+                text = f"The instructor also teaches {other}."
+                yield ScheduleWarning(WarningCode.INSTRUCTOR_DOUBLE_BOOKED, text, details)
+
+
+def room_warnings(capacity: int, location_id: UUID | None, found: References) -> Iterator[ScheduleWarning]:
+    """Yield a warning if a class is larger than its room, and if the room is at another location."""
+    room = found.get("room_id")
+    if room is None:
+        return
+    if room.capacity is not None and capacity > room.capacity:
+        text = f"The class has {capacity} seats and the room {room.name!r} only {room.capacity}."
+        yield ScheduleWarning(WarningCode.LARGER_THAN_ROOM, text, {"room_capacity": room.capacity})
+    if location_id is not None and room.location_id != location_id:
+        text = f"The room {room.name!r} is at another location than the class."
+        yield ScheduleWarning(WarningCode.ROOM_AT_OTHER_LOCATION, text, {"location_id": str(room.location_id)})
+
+
+def closed_warnings(day: date, closed: Collection[Days]) -> Iterator[ScheduleWarning]:
+    """Yield a warning if a class takes place on a closed day."""
+    if any(day in days for days in closed):
+        yield ScheduleWarning(WarningCode.CLOSED, f"The studio is closed on {day}.", {"date": str(day)})
+
+
+def strict_refusal(warnings: Iterable[ScheduleWarning], strict: bool) -> Refusal | None:
+    """Return the refusal of a strict change that has warnings."""
+    listed = [warning.as_json() for warning in warnings]
+    return Refusal(Code.SCHEDULE_CONFLICT, {"warnings": listed}) if strict and listed else None

@@ -1,0 +1,100 @@
+"""Closures: days without classes, at one location or at all.
+
+Series create no classes on closed days. With mode ``cancel`` the classes that exist are cancelled, free of charge for
+their members; with mode ``skip`` they take place. The series are locked first: a series that is being extended at the
+same moment sees the closure, or its classes are seen by the closure.
+"""
+
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.schedule.fields import invalid
+from studiogate.domain.schedule.series import Days
+from studiogate.domain.schedule.series_fields import CLOSURE, ClosureMode, closure_faults
+from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.studio_file.rows import Values
+from studiogate.flows.audit import audited
+from studiogate.flows.schedule import rows, series_classes
+from studiogate.flows.schedule.rows import NOT_FOUND, Given
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage.audit import Subject
+from studiogate.storage.db.ids import read_id
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.schedule import closures as storage
+from studiogate.storage.schedule import rows as row_storage
+from studiogate.storage.schedule import series as series_storage
+
+KIND = "closure"
+
+
+class SavedClosure(NamedTuple):
+    """A closure that was created or removed, and what became of classes."""
+
+    id: UUID
+    warnings: Warnings = ()
+    cancelled: int = 0
+    bookings_cancelled: int = 0
+    created: int = 0
+
+
+@staff_flow(Permission.SCHEDULE)
+async def create(connection: Connection, access: Access, given: Given) -> SavedClosure | Refusal:
+    """Close a location, or all, for some days; cancel the classes of these days if the mode says so."""
+    values = await _values(connection, access, given)
+    if isinstance(values, Refusal):
+        return values
+    location_id = None if values["location_id"] is None else read_id(values["location_id"])
+    days = Days(values["first_date"], values["last_date"])
+    await series_storage.lock_all(connection, access, location_id)
+    about = await storage.classes_about(connection, access, location_id, days)
+    affected = await storage.lock_classes(connection, access, [each.id for each in about if each.day in days])
+    cancels = values["mode"] == ClosureMode.CANCEL
+    warnings = () if cancels else _kept(len(affected))
+    refusal = strict_refusal(warnings, given.strict)
+    if refusal is not None:
+        return refusal
+    closure_id = await rows.create_row(connection, access, KIND, values)
+    if not cancels:
+        return SavedClosure(closure_id, warnings)
+    await series_classes.lock_people(connection, access, affected)
+    bookings = await series_classes.cancel_classes(connection, access, affected, values["reason"] or "closed")
+    return SavedClosure(closure_id, (), len(affected), bookings)
+
+
+@staff_flow(Permission.SCHEDULE)
+async def remove(connection: Connection, access: Access, closure_id: UUID) -> SavedClosure | Refusal:
+    """Remove a closure: series create their classes on these days again. Cancelled classes stay cancelled."""
+    found = await row_storage.lock_row(connection, access, KIND, closure_id)
+    if found is None:
+        return NOT_FOUND
+    affected = await series_storage.lock_all(connection, access, found["location_id"])
+    async with audited(connection, access, "closure.remove", Subject(KIND, closure_id)):
+        await storage.remove_row(connection, access, closure_id)
+    created = 0
+    for series_id in affected:
+        series = await series_storage.lock_series(connection, access, series_id)
+        if series is not None:
+            created += await series_classes.create_missing(connection, access, series)
+    return SavedClosure(closure_id, created=created)
+
+
+async def _values(connection: Connection, access: Access, given: Given) -> Values | Refusal:
+    values = await rows.read_values(connection, access, CLOSURE, given, new=True)
+    if isinstance(values, Refusal):
+        return values
+    if values["location_id"] is None:
+        refusal = rows.whole_studio_refusal(access, Permission.SCHEDULE)
+        if refusal is not None:
+            return refusal
+    today = await storage.today(connection, access, values["location_id"])
+    return invalid(closure_faults(Days(values["first_date"], values["last_date"]), today)) or values
+
+
+def _kept(classes: int) -> Warnings:
+    if not classes:
+        return ()
+    text = f"{classes} scheduled {'class takes' if classes == 1 else 'classes take'} place on these days."
+    return (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": classes}),)

@@ -1,0 +1,101 @@
+"""Rooms with their spots: create, change, deactivate.
+
+Classes that let members choose a spot offer the spots of their room. A spot that a booking refers to can be moved, but
+not removed.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.schedule.fields import ROOM
+from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, strict_refusal
+from studiogate.domain.staff import Permission
+from studiogate.flows.schedule import rows
+from studiogate.flows.schedule.rows import NOT_FOUND, Given, Saved
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import audit
+from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.schedule import rows as storage
+from studiogate.storage.schedule import spots as spot_rows
+from studiogate.storage.schedule import uses
+
+KIND = "room"
+
+
+@staff_flow(Permission.SCHEDULE)
+async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
+    """Create a room with its spots."""
+    values = await rows.read_values(connection, access, ROOM, given, new=True)
+    if isinstance(values, Refusal):
+        return values
+    spots = values.pop("spots")
+    warnings = tuple(_spot_warnings(values["capacity"], len(spots)))
+    refusal = strict_refusal(warnings, given.strict)
+    if refusal is not None:
+        return refusal
+    room_id = await rows.create_row(connection, access, KIND, values)
+    async with _recorded_spots(connection, access, room_id):
+        await spot_rows.replace_spots(connection, access, room_id, spots)
+    return Saved(room_id, warnings)
+
+
+@staff_flow(Permission.SCHEDULE)
+async def change(connection: Connection, access: Access, room_id: UUID, given: Given) -> Saved | Refusal:
+    """Change the given fields; ``spots`` is the whole list. Spots with known labels stay the same spots."""
+    stored = await storage.lock_row(connection, access, KIND, room_id)
+    if stored is None:
+        return NOT_FOUND
+    values = await rows.read_values(connection, access, ROOM, given)
+    if isinstance(values, Refusal):
+        return values
+    spots = values.pop("spots", None)
+    warnings = await rows.deactivation(connection, access, Subject(KIND, room_id), values, given.strict)
+    if isinstance(warnings, Refusal):
+        return warnings
+    if spots is not None:
+        refusal = await _change_spots(connection, access, room_id, spots)
+        warnings += tuple(_spot_warnings(values.get("capacity", stored["capacity"]), len(spots)))
+        if refusal := refusal or strict_refusal(warnings, given.strict):
+            return refusal
+    await rows.change_row(connection, access, Subject(KIND, room_id), values, "change")
+    return Saved(room_id, warnings)
+
+
+@staff_flow(Permission.SCHEDULE)
+async def deactivate(connection: Connection, access: Access, room_id: UUID, strict: bool = False) -> Saved | Refusal:
+    """Take a room out of use; classes that are scheduled there are a warning."""
+    given = Given({"active": False}, strict)
+    return await rows.save(connection, access, Subject(KIND, room_id), ROOM, given, "deactivate")
+
+
+async def _change_spots(connection: Connection, access: Access, room_id: UUID, spots: Sequence[Any]) -> Refusal | None:
+    """Replace the spots. The room's classes are locked first: a booking that chooses a spot holds its class."""
+    await uses.lock_classes(connection, access, KIND, room_id)
+    kept = await spot_rows.kept_labels(connection, access, room_id, [spot["label"] for spot in spots])
+    if kept:
+        return Refusal(Code.INVALID_TRANSITION, {"spots_with_bookings": kept})
+    async with _recorded_spots(connection, access, room_id):
+        await spot_rows.replace_spots(connection, access, room_id, spots)
+    return None
+
+
+@asynccontextmanager
+async def _recorded_spots(connection: Connection, access: Access, room_id: UUID) -> AsyncIterator[None]:
+    """Record in the audit log how the block changes the labels of the room's spots."""
+    before = await spot_rows.labels_of(connection, access, room_id)
+    yield
+    after = await spot_rows.labels_of(connection, access, room_id)
+    if before != after:
+        entry = Entry("room.spots", Subject(KIND, room_id), {"spots": [before, after]})
+        await audit.add(connection, access, entry)
+
+
+def _spot_warnings(capacity: int, spots: int) -> Iterator[ScheduleWarning]:
+    if spots > capacity:
+        text = f"The room has {spots} spots and a capacity of only {capacity}."
+        yield ScheduleWarning(WarningCode.SPOTS_EXCEED_CAPACITY, text, {"spots": spots})

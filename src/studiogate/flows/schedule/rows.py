@@ -1,0 +1,138 @@
+"""What the flows for rows of the schedule share: read values, check references, write, and record the change."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.schedule.fields import Fields, invalid, read_fields
+from studiogate.domain.schedule.references import reference_faults
+from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.studio_file.rows import Values
+from studiogate.flows.announce import changing
+from studiogate.flows.audit import audited
+from studiogate.storage.audit import Subject
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.schedule import rows, uses
+
+NOT_FOUND = Refusal(Code.NOT_FOUND)
+
+
+class Saved(NamedTuple):
+    """A row that was created or changed, with what should be checked by a person.
+
+    ``promoted`` is the number of members who got a seat from the waitlist by it.
+    """
+
+    id: UUID
+    warnings: Warnings = ()
+    promoted: int = 0
+
+
+class Given(NamedTuple):
+    """The values for a row by field, and whether warnings refuse the change."""
+
+    values: Mapping[str, Any]
+    strict: bool = False
+
+
+def whole_studio_refusal(access: Access, permission: Permission) -> Refusal | None:
+    """Refuse what concerns all locations to staff who are limited to some."""
+    if not access.restricted:
+        return None
+    return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value})
+
+
+async def read_values(
+    connection: Connection, access: Access, fields: Fields, given: Given, *, new: bool = False
+) -> Values | Refusal:
+    """Return the values to store; refuse them with all faults, references to missing rows included."""
+    setting = await rows.setting(connection, access)
+    if setting is None:
+        return NOT_FOUND
+    values, faults = read_fields(fields, given.values, setting, new=new)
+    return invalid(faults or await missing_references(connection, access, values)) or values
+
+
+async def missing_references(connection: Connection, access: Access, values: Mapping[str, Any]) -> list[Fault]:
+    """Return a fault for each row that the values refer to and that is missing, not permitted or deactivated."""
+    found = await rows.referenced(connection, access, values)
+    return list(reference_faults(values, found, await rows.forms_of(connection, access, values)))
+
+
+async def create_row(connection: Connection, access: Access, kind: str, values: Mapping[str, Any]) -> UUID:
+    """Insert a row and record it. Must run inside a transaction."""
+    row_id = new_id()
+    async with audited(connection, access, f"{kind}.create", Subject(kind, row_id)):
+        await rows.insert_row(connection, access, kind, row_id, values)
+    return row_id
+
+
+@asynccontextmanager
+async def inherited_policy(
+    connection: Connection, access: Access, kind: str, row_id: UUID, values: Mapping[str, Any]
+) -> AsyncIterator[None]:
+    """Announce the classes to come whose times change because the block changes a policy that they inherit.
+
+    Locks these classes, by id. Must run inside a transaction that has locked the row itself.
+    """
+    if "policy" not in values:
+        yield
+        return
+    affected = await uses.lock_classes(connection, access, kind, row_id)
+    async with changing(connection, access, EventType.CLASS_UPDATED, *affected):
+        yield
+        await uses.touch_classes(connection, access, affected)
+
+
+async def change_row(
+    connection: Connection, access: Access, subject: Subject, values: Mapping[str, Any], action: str
+) -> None:
+    """Change a locked row and record what differs. Must run inside a transaction."""
+    kind, row_id = subject
+    async with (
+        audited(connection, access, f"{kind}.{action}", subject),
+        inherited_policy(connection, access, kind, row_id, values),
+    ):
+        await rows.update_row(connection, access, kind, row_id, values)
+
+
+async def deactivation(
+    connection: Connection, access: Access, subject: Subject, values: Mapping[str, Any], strict: bool
+) -> Warnings | Refusal:
+    """Return the warnings of a change that deactivates the row: classes to come that still use it.
+
+    A series that would go on creating classes with it must be ended or changed first.
+    """
+    if values.get("active") is not False:
+        return ()
+    series = await uses.count_series(connection, access, *subject)
+    if series:
+        return Refusal(Code.INVALID_TRANSITION, {"series": series})
+    used = await uses.count_classes(connection, access, *subject)
+    if not used:
+        return ()
+    text = f"{used} scheduled {'class uses' if used == 1 else 'classes use'} it. Change or cancel them."
+    warnings = (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": used}),)
+    return strict_refusal(warnings, strict) or warnings
+
+
+async def save(
+    connection: Connection, access: Access, subject: Subject, fields: Fields, given: Given, action: str = "change"
+) -> Saved | Refusal:
+    """Lock a row and change the given fields. Must run inside a transaction."""
+    if await rows.lock_row(connection, access, *subject) is None:
+        return NOT_FOUND
+    values = await read_values(connection, access, fields, given)
+    if isinstance(values, Refusal):
+        return values
+    warnings = await deactivation(connection, access, subject, values, given.strict)
+    if isinstance(warnings, Refusal):
+        return warnings
+    await change_row(connection, access, subject, values, action)
+    return Saved(subject.id, warnings)

@@ -1,0 +1,86 @@
+"""The studio itself: create it, change it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from studiogate.domain.access import Access
+from studiogate.domain.money import is_currency
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO, invalid, read_fields
+from studiogate.domain.schedule.references import currency_faults, reference_faults
+from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.studio_file.rows import Values
+from studiogate.domain.studio_file.values import Setting
+from studiogate.flows.audit import audited
+from studiogate.flows.schedule import rows
+from studiogate.flows.schedule.rows import NOT_FOUND, Given, Saved
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import studio as storage
+from studiogate.storage.audit import Subject
+from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.schedule import rows as rows_of_schedule
+
+SLUG_TAKEN = Refusal(Code.SLUG_TAKEN, param="slug")
+
+
+@staff_flow(Permission.STUDIO)
+async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
+    """Create the studio of the access, which names an id that no studio has yet."""
+    values, faults = read_fields(NEW_STUDIO, given.values, _setting(given.values, Setting()), new=True)
+    faults += reference_faults({} if faults else values, {}, ())
+    refusal = invalid(faults)
+    if refusal is not None:
+        return refusal
+    async with audited(connection, access, "studio.create", Subject("studio", access.studio_id)):
+        created = await storage.create_studio(connection, access, values)
+    return Saved(access.studio_id) if created else SLUG_TAKEN
+
+
+@staff_flow(Permission.STUDIO)
+async def change(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
+    """Change the given fields. A new policy also applies to the classes to come, which are announced."""
+    refusal = rows.whole_studio_refusal(access, Permission.STUDIO)
+    stored = await storage.lock_studio(connection, access)
+    if refusal is not None or stored is None:
+        return refusal or NOT_FOUND
+    values = await _values(connection, access, given, stored)
+    if isinstance(values, Refusal):
+        return values
+    warnings = _warnings(values, stored)
+    refusal = strict_refusal(warnings, given.strict)
+    if refusal is not None:
+        return refusal
+    studio_id = access.studio_id
+    async with (
+        audited(connection, access, "studio.change", Subject("studio", studio_id)),
+        rows.inherited_policy(connection, access, "studio", studio_id, values),
+    ):
+        changed = await storage.update_studio(connection, access, values)
+    return Saved(studio_id, warnings) if changed else SLUG_TAKEN
+
+
+def _setting(values: Mapping[str, Any], stored: Setting) -> Setting:
+    """Return the setting in which given values are read: a given currency decides the decimals of a policy's fee."""
+    currency = values.get("currency")
+    return replace(stored, currency=str(currency)) if is_currency(currency) else stored
+
+
+async def _values(connection: Connection, access: Access, given: Given, stored: Record) -> Values | Refusal:
+    setting = _setting(given.values, Setting(stored["currency"], stored["country"], stored["timezone"]))
+    values, faults = read_fields(STUDIO, given.values, setting)
+    known = {} if faults else values
+    faults += reference_faults(known, {}, await rows_of_schedule.forms_of(connection, access, known))
+    if values.get("currency", stored["currency"]) != stored["currency"]:
+        inherited = {} if "policy" in values else {"the studio": json.loads(stored["policy"])}
+        faults += currency_faults(values["currency"], {**inherited, **await storage.policies(connection, access)})
+    return invalid(faults) or values
+
+
+def _warnings(values: Values, stored: Record) -> Warnings:
+    if values.get("slug") in (None, stored["slug"]):
+        return ()
+    text = "The addresses of the studio's forms and of its logo change with its slug. Links that were given out end."
+    return (ScheduleWarning(WarningCode.ADDRESSES_CHANGE, text, {"slug": stored["slug"]}),)

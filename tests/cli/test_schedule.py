@@ -1,0 +1,187 @@
+"""A studio and its schedule set up by commands alone: studio, location, room, class type, instructor, class, series."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.cli import test_staff
+from tests.cli.test_staff import Keyboard, Said
+
+url, keyboard = test_staff.url, test_staff.keyboard
+BERLIN = ZoneInfo("Europe/Berlin")
+STUDIO = ("--timezone", "Europe/Berlin", "--currency", "EUR", "--country", "DE")
+
+
+def done(said: Said) -> Any:
+    assert said.status == 0, said.err
+    return said.json
+
+
+class Desk:
+    """A new studio, and commands in it."""
+
+    def __init__(self, keyboard: Keyboard) -> None:
+        self.keyboard, self.slug = keyboard, f"studio-{uuid4().hex[:12]}"
+        self.id = done(keyboard.type("studio", "create", "--name", "S", "--slug", self.slug, *STUDIO, "--json"))["id"]
+
+    def type(self, *words: object) -> Said:
+        return self.keyboard.type(*words, "--studio", self.slug)
+
+    def json(self, *words: object) -> Any:
+        return done(self.type(*words, "--json"))
+
+    def look(self, query: str) -> Any:
+        return self.keyboard.look(query, self.id)
+
+    def location(self) -> Any:
+        return self.json("location", "create", "--name", "Mitte", "--city", "Berlin")["id"]
+
+
+@pytest.fixture
+def desk(keyboard: Keyboard) -> Desk:
+    return Desk(keyboard)
+
+
+def local(days: int, at: str = "18:00") -> str:
+    return f"{datetime.now(BERLIN).date() + timedelta(days=days)} {at}"
+
+
+def day(days: int) -> str:
+    return local(days)[:10]
+
+
+def test_a_studio_is_set_up(desk: Desk) -> None:
+    location = desk.location()
+    room = desk.json(
+        *("room", "create", "--name", "Hall", "--location", location, "--capacity", 2, "--spot", "A1@0,0"),
+        *("--spot", "A2@1.5,0"),
+    )["id"]
+    kind = desk.json(
+        "class-type", "create", "--name", "Yoga", "--beginner-safe", "--policy", '{"late_action": "none"}'
+    )["id"]
+    teacher = desk.json("instructor", "create", "--name", "Ida", "--tag", "calm", "--tag", "slow")["id"]
+    options = ("--location", location, "--room", room, "--class-type", kind, "--instructor", teacher, "--capacity", 2)
+    made = desk.json(
+        *("class", "create", "--title", "Yoga", *options, "--start", local(2), "--minutes", 60, "--spots", "optional")
+    )
+    assert made["warnings"] == []
+    found = "select to_char(start_time at time zone 'Europe/Berlin', 'YYYY-MM-DD HH24:MI') from classes where id = $1"
+    assert desk.keyboard.look(found, made["id"]) == local(2)
+    series = desk.json(
+        *("series", "create", "--title", "Flow", *options, "--on", "mon,thursday", "--at", "09:30"),
+        *("--minutes", 45, "--from", day(1)),
+    )
+    assert (series["created"], series["warnings"]) == (16, [])
+    assert [row["id"] for row in desk.json("series", "list")] == [series["id"]]
+    for kind_of_row, row_id in (("location", location), ("room", room), ("class-type", kind), ("instructor", teacher)):
+        assert row_id in [row["id"] for row in desk.json(kind_of_row, "list")]
+    assert desk.look("select count(*) from audit_log where studio_id = $1 and channel = 'command'") == 8
+
+
+def test_what_commands_say(desk: Desk) -> None:
+    said = desk.type("location", "create", "--name", "Mitte")
+    assert (said.status, said.out.startswith("The location is created: ")) == (0, True)
+    location = desk.location()
+    said = desk.type(
+        "class", "create", "--title", "A", "--location", location, "--start", "soon", "--minutes", 5, "--capacity", 1
+    )
+    assert (said.status, said.out) == (1, "")
+    assert "'soon' is not a time" in said.err
+    said = desk.type("room", "create", "--name", "", "--location", uuid4(), "--capacity", -1)
+    assert said.status == 1
+    assert "name must be a string of 1 to 2000 characters; capacity must be a whole number" in said.err
+    said = desk.type("room", "create", "--name", "R", "--location", location, "--capacity", 1, "--spot", "A@left")
+    assert "write A1, or A1@0,1" in said.err
+    said = desk.type("class-type", "create", "--name", "Y", "--policy", "{")
+    assert "--policy is not JSON" in said.err
+    said = desk.type("location", "change", location, "--city", "X", "--clear", "city")
+    assert "city is given and cleared" in said.err
+    for word in ("location", "room", "class-type", "instructor", "class", "series"):
+        said = desk.type(word, "change", uuid4(), "--clear", "nothing")
+        assert (said.status, f"studiogate {word} list" in said.err) == (1, True)
+    assert (
+        "There is no studio 'nowhere'"
+        in desk.keyboard.type("location", "create", "--name", "A", "--studio", "nowhere").err
+    )
+
+
+def test_rows_are_changed_and_deactivated(desk: Desk) -> None:
+    location = desk.location()
+    desk.json("location", "change", location, "--name", "Nord", "--clear", "city", "--primary")
+    assert desk.look("select (name, city, is_primary)::text from locations where studio_id = $1") == '(Nord,"",t)'
+    room = desk.json("room", "create", "--name", "R", "--location", location, "--capacity", 5)["id"]
+    desk.json("room", "change", room, "--capacity", 7, "--spot", "A1", "--spot", "A2")
+    assert desk.look("select count(*) from room_spots where studio_id = $1") == 2
+    desk.json("room", "change", room, "--clear", "spots")
+    assert desk.look("select count(*) from room_spots where studio_id = $1") == 0
+    kind = desk.json("class-type", "create", "--name", "Y")["id"]
+    desk.json("class-type", "change", kind, "--description", "Slow")
+    teacher = desk.json("instructor", "create", "--name", "Ida")["id"]
+    desk.json("instructor", "change", teacher, "--tagline", "Calm")
+    for word, row_id in (("room", room), ("class-type", kind), ("instructor", teacher), ("location", location)):
+        desk.json(word, "deactivate", row_id)
+        said = desk.type(word, "change", row_id, "--active")
+        assert (said.status, said.out.strip().endswith(row_id)) == (0, True)
+
+
+def test_a_studio_is_changed(desk: Desk, keyboard: Keyboard) -> None:
+    desk.json("studio", "change", "--name", "Renamed", "--weeks-ahead", 4, "--colour", "#102030")
+    row = "select (name, schedule_weeks_ahead, primary_color)::text from studios where studio_id = $1"
+    assert desk.look(row) == "(Renamed,4,#102030)"
+    said = keyboard.type("studio", "create", "--name", "S", "--slug", desk.slug, *STUDIO)
+    assert (said.status, "Another studio has this slug" in said.err) == (1, True)
+    said = desk.type("studio", "change", "--slug", f"{desk.slug}-new", "--strict")
+    assert (said.status, "Repeat the command without --strict" in said.err) == (1, True)
+    said = desk.type("studio", "change", "--slug", f"{desk.slug}-new")
+    assert (said.status, "warning:" in said.err) == (0, True)
+
+
+def test_a_class_is_changed_and_cancelled(desk: Desk) -> None:
+    location = desk.location()
+    options = ("--location", location, "--start", local(3), "--minutes", 60, "--capacity", 2)
+    class_id = desk.json("class", "create", "--title", "Yoga", *options)["id"]
+    changed = desk.json("class", "change", class_id, "--start", local(4, "10:15"), "--title", "Flow", "--hidden")
+    assert changed == {"id": class_id, "promoted": 0, "warnings": []}
+    row = """select (title, visible, to_char(start_time at time zone 'Europe/Berlin', 'YYYY-MM-DD HH24:MI'),
+                     end_time - start_time)::text from classes where studio_id = $1"""
+    assert desk.look(row) == f'(Flow,f,"{local(4, "10:15")}",01:00:00)'
+    desk.json("class", "change", class_id, "--minutes", 30)
+    assert desk.look("select end_time - start_time from classes where studio_id = $1") == timedelta(minutes=30)
+    assert desk.json("class", "cancel", class_id, "--reason", "ill")["bookings_cancelled"] == 0
+    said = desk.type("class", "change", class_id, "--title", "X")
+    assert (said.status, "This class has been cancelled. Nothing was changed." in said.err) == (1, True)
+
+
+def test_a_series_is_changed_and_ended(desk: Desk) -> None:
+    options = ("--location", desk.location(), "--minutes", 60, "--capacity", 2, "--from", day(1))
+    made = desk.json("series", "create", "--title", "Yoga", *options, "--on", "mon", "--at", "18:00")
+    changed = desk.json("series", "change", made["id"], "--title", "Flow", "--at", "19:00")
+    assert (changed["id"], changed["changed"]) == (made["id"], made["created"])
+    second = desk.keyboard.look(
+        "select series_date from classes where studio_id = $1 order by series_date offset 1 limit 1", desk.id
+    )
+    following = desk.json("series", "change", made["id"], "--following", second, "--capacity", 3)
+    assert (following["id"] != made["id"], following["changed"]) == (True, made["created"] - 1)
+    said = desk.type("series", "end", following["id"], "--after", day(0), "--reason", "summer")
+    assert said.out == f"The series is ended: {following['id']} ({made['created'] - 1} classes cancelled)\n"
+    said = desk.type("series", "create", "--title", "Y", *options, "--on", "someday", "--at", "9")
+    assert "weekdays must be names of weekdays" in said.err
+    assert 'local_start must be a time of day such as "18:30"' in said.err
+
+
+def test_closures(desk: Desk) -> None:
+    location = desk.location()
+    options = ("--location", location, "--start", local(3), "--minutes", 60, "--capacity", 2)
+    desk.json("class", "create", "--title", "Yoga", *options)
+    days = ("--from", day(3), "--until", day(4))
+    said = desk.type("closure", "create", *days, "--mode", "skip", "--strict")
+    assert (said.status, "1 scheduled class takes place on these days." in said.err) == (1, True)
+    closed = desk.json("closure", "create", *days, "--mode", "cancel", "--location", location, "--reason", "Holiday")
+    assert closed["cancelled"] == 1
+    assert [(row["id"], row["reason"]) for row in desk.json("closure", "list")] == [(closed["id"], "Holiday")]
+    assert desk.json("closure", "remove", closed["id"]) == {"id": closed["id"], "created": 0}
+    said = desk.type("closure", "remove", closed["id"])
+    assert (said.status, "There is no closure" in said.err) == (1, True)
