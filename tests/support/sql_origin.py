@@ -37,6 +37,7 @@ DESCRIPTIONS: Mapping[str, set[str]] = {
     "Link": set(),
     "Limits": set(),
     "Migration": set(),
+    "Statement": set(),
 }
 HELD_VALUES = {name for held in DESCRIPTIONS.values() for name in held}
 ENUMS = {"EventType", "Scope"}
