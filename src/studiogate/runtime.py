@@ -8,7 +8,7 @@ from studiogate.domain.webhooks.targets import TargetRules
 from studiogate.flows.events import Sequencer
 from studiogate.flows.resolver import Resolver
 from studiogate.settings import Settings
-from studiogate.storage.db.class_queue import Turnstile
+from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.pool import Database
 from studiogate.storage.notifications import Bells
 
@@ -21,7 +21,7 @@ class Runtime:
     sealer: Sealer
     resolver: Resolver
     bells: Bells
-    turnstile: Turnstile
+    class_queue: ClassQueue
 
     @classmethod
     def open(cls, settings: Settings) -> "Runtime":
@@ -31,12 +31,12 @@ class Runtime:
         rules = TargetRules(settings.webhook_allow_cidrs, allow_http=settings.webhook_allow_http)
         # The key is read, and created if there is none, only when a secret is sealed or opened.
         sealer = Sealer(lambda: configuration.secret_keys(settings))
-        return cls(
-            settings, database, Sequencer(database), sealer, Resolver(rules), Bells(settings.database_url), Turnstile()
-        )
+        bells, queue = Bells(settings.database_url), ClassQueue(settings.booking_batch)
+        return cls(settings, database, Sequencer(database), sealer, Resolver(rules), bells, queue)
 
     async def close(self) -> None:
         await self.bells.close()
         self.resolver.close()
+        await self.class_queue.settled()
         await self.sequencer.settled()
         await self.database.close()

@@ -95,6 +95,8 @@ class Settings(BaseSettings):
     drain_seconds: Annotated[float, Field(ge=0, le=300)] = 5.0
     workers: Annotated[int, Field(ge=1, le=64)] = Field(default_factory=lambda: min(os.cpu_count() or 1, 4))
     pool_size: Annotated[int, Field(ge=1, le=100)] = 5
+    # The most bookings (or cancellations) of one class that share a transaction.
+    booking_batch: Annotated[int, Field(ge=1, le=500)] = 64
     log_format: Literal["console", "json"] = "console"
     rate_limit: Annotated[int, BeforeValidator(_rate_limit), Field(ge=0)] = DEFAULT_RATE_LIMIT
     public_url: str | None = Field(None, pattern=r"^https?://[^\s]+$")

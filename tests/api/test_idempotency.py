@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from copy import copy
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,6 +18,7 @@ from studiogate.flows import keys as key_flow
 from studiogate.flows.bookings import staff
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock
+from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import Once
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import BookingStudio, Hall, issue_key, wire_body
@@ -503,18 +505,22 @@ async def test_the_sweep_does_not_forget_a_key_that_is_claimed_anew(studio: Book
     assert (kept["fingerprint"], kept["body"]) == (b"new", b"new")
 
 
-def once_blind(monkeypatch: pytest.MonkeyPatch, owner: Any) -> list[str]:
-    """Make the first claim miss the row, like a statement that began just before the first request committed."""
-    blind, claim_with = ["blind"], idempotency.claim_with
+class Blind:
+    """A claim whose first execution misses all rows, like one that began just before the first request committed."""
 
-    async def claim_blindly(connection: Any, access: Access, key: str, statement: str, arguments: Any) -> Any:
-        if blind:
-            blind.clear()
-            assert statement.count(" on k.studio_id") == 1
-            statement = statement.replace(" on k.studio_id", " on false and k.studio_id")
-        return await claim_with(connection, access, key, statement, arguments)
+    def __init__(self, statement: Statement) -> None:
+        self.is_blind, self._sees, self._misses = True, statement, copy(statement)
+        self._misses._text = statement._text.replace("k.key = given.key", "false", 1)
+        assert self._misses._text != statement._text
 
-    monkeypatch.setattr(owner, "claim_with", claim_blindly)
+    async def row(self, connection: Any, **values: Any) -> Any:
+        was_blind, self.is_blind = self.is_blind, False
+        return await (self._misses if was_blind else self._sees).row(connection, **values)
+
+
+def once_blind(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> Blind:
+    blind = Blind(getattr(owner, name))
+    monkeypatch.setattr(owner, name, blind)
     return blind
 
 
@@ -530,22 +536,22 @@ async def test_a_first_result_that_a_new_effect_missed(studio: BookingStudio, mo
     first = await studio.post(body, "key-0001")
     await studio.cancel(first.json()["id"], "cancel-0001")
     before = await left_behind(studio)
-    blind = once_blind(monkeypatch, lock)
+    blind = once_blind(monkeypatch, lock, "LOCK_TO_BOOK")
     assert_replay(await studio.post(body, "key-0001"), first)
-    assert not blind
+    assert not blind.is_blind
     assert await left_behind(studio) == before
 
 
 async def test_a_first_result_that_a_refusal_missed(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
-    blind = once_blind(monkeypatch, lock)  # booked already
+    blind = once_blind(monkeypatch, lock, "LOCK_TO_BOOK")  # booked already
     assert_replay(await studio.post(body, "key-0001"), first)
-    assert not blind
+    assert not blind.is_blind
     cancelled = await studio.cancel(first.json()["id"], "cancel-0001")
-    blind = once_blind(monkeypatch, lock)  # cancelled already
+    blind = once_blind(monkeypatch, lock, "LOCK_TO_CANCEL")  # cancelled already
     assert_replay(await studio.cancel(first.json()["id"], "cancel-0001"), cancelled)
-    assert not blind
+    assert not blind.is_blind
 
 
 async def test_a_first_result_that_something_untold_missed(
@@ -555,9 +561,9 @@ async def test_a_first_result_that_something_untold_missed(
     booking = await studio.booked(await studio.new_class(), await studio.new_member())
     cancelled = await studio.cancel(booking["id"], "cancel-0001")
     await studio.sql("update bookings set status = 'no_show' where studio_id = $1")
-    blind = once_blind(monkeypatch, lock)
+    blind = once_blind(monkeypatch, lock, "LOCK_TO_CANCEL")
     assert_replay(await studio.cancel(booking["id"], "cancel-0001"), cancelled)
-    assert not blind
+    assert not blind.is_blind
     await studio.sql("update bookings set status = 'cancelled' where studio_id = $1")
 
 
@@ -571,9 +577,9 @@ async def test_a_first_result_that_a_new_cancellation_missed(
     await studio.sql("update bookings set status = 'confirmed' where studio_id = $1")
     await studio.sql("update classes set booked_count = booked_count + 1 where studio_id = $1")
     before = await left_behind(studio)
-    blind = once_blind(monkeypatch, lock)
+    blind = once_blind(monkeypatch, lock, "LOCK_TO_CANCEL")
     assert_replay(await studio.cancel(booking_id, "cancel-0001"), cancelled)
-    assert not blind
+    assert not blind.is_blind
     assert await left_behind(studio) == before
     assert await studio.counts(class_id) == (1, 0)
     await studio.sql("update classes set booked_count = 0 where studio_id = $1")
@@ -589,9 +595,9 @@ async def test_a_first_result_that_a_plain_claim_missed(studio: BookingStudio, m
 
     first = await create()
     await studio.sql("delete from leads where studio_id = $1")
-    blind = once_blind(monkeypatch, idempotency)
+    blind = once_blind(monkeypatch, idempotency, "CLAIM")
     assert_replay(await create(), first)
-    assert (blind, await studio.rows("leads")) == ([], [])
+    assert (blind.is_blind, await studio.rows("leads")) == (False, [])
 
 
 async def test_twins_of_a_cancellation(studio: BookingStudio) -> None:

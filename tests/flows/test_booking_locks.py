@@ -10,12 +10,14 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from studiogate.flows.bookings.book import WantedBooking, book
-from studiogate.flows.bookings.cancel import cancel
+from studiogate.domain.access import Access
+from studiogate.flows.bookings.batch import Asked
+from studiogate.flows.bookings.book import WantedBooking, book_together
+from studiogate.flows.bookings.cancel import WantedCancellation, cancel_together
+from studiogate.flows.idempotency import WriteContext
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock
-from studiogate.storage.db.class_queue import AT_ONCE
-from studiogate.storage.idempotency import FirstResult, Once
+from studiogate.storage.idempotency import Claim, FirstResult, Once
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, wire_body
 
@@ -41,17 +43,21 @@ async def somebody_waits(connection: "asyncpg.Connection[asyncpg.Record]") -> No
             await asyncio.sleep(0.01)
 
 
+def claims(access: Access, row_id: UUID | str, key: str | None = "key-0001") -> list[Claim]:
+    return [Claim(access.credential_id, key, UUID(str(row_id)))]
+
+
 async def locks(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]", class_id: UUID, member: UUID
 ) -> tuple[bool, bool, bool]:
     """Return whether the class is locked, whether the member is, and whether the result says that the member is."""
     async with studio.database.transaction() as connection:
-        found = await lock.lock_class_and_member(connection, studio.access, class_id, member, "key-0001")
-        assert isinstance(found, lock.Locked)
+        found = await lock.lock_to_book(connection, studio.access, class_id, claims(studio.access, member))
+        assert found.situation is not None
         return (
             await is_locked(elsewhere, "classes", class_id),
             await is_locked(elsewhere, "members", member),
-            found.member_is_locked,
+            found.members_are_locked,
         )
 
 
@@ -84,10 +90,11 @@ async def test_the_member_is_left_for_later_when_others_may_be_promoted(
 async def test_unknown_ones(studio: BookingStudio) -> None:
     async with studio.database.transaction() as connection:
         class_id, member = await studio.new_class(), await studio.new_member()
-        assert await lock.lock_class_and_member(connection, studio.access, uuid4(), member, None) is None
-        found = await lock.lock_class_and_member(connection, studio.access, class_id, uuid4(), None)
-        assert isinstance(found, lock.Locked)
-        assert not found.member_is_locked
+        unknown = await lock.lock_to_book(connection, studio.access, uuid4(), claims(studio.access, member, None))
+        assert unknown.situation is None
+        found = await lock.lock_to_book(connection, studio.access, class_id, claims(studio.access, uuid4(), None))
+        assert found.situation is not None
+        assert not found.members_are_locked
 
 
 async def test_a_key_with_its_result_locks_nothing(
@@ -98,8 +105,8 @@ async def test_a_key_with_its_result_locks_nothing(
     async with studio.database.transaction() as connection:
         await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
     async with studio.database.transaction() as connection:
-        found = await lock.lock_class_and_member(connection, access, class_id, member, "key-0001")
-        assert found == FirstResult(b"first", 201, b"{}")
+        found = await lock.lock_to_book(connection, access, class_id, claims(access, member))
+        assert (found.situation, found.found) == (None, {0: FirstResult(b"first", 201, b"{}")})
         assert not await is_locked(elsewhere, "classes", class_id)
         assert not await is_locked(elsewhere, "members", member)
 
@@ -107,20 +114,21 @@ async def test_a_key_with_its_result_locks_nothing(
 async def test_who_waits_for_its_key_holds_no_class(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
+    """Its batch goes on without it."""
     class_id, member = await studio.new_class(), await studio.new_member()
     access = replace(studio.access, credential_id=studio.key.split("_")[2])
-
-    async def twin() -> object:
-        async with studio.database.transaction() as connection:
-            return await lock.lock_class_and_member(connection, access, class_id, member, "key-0001")
-
     async with studio.database.transaction() as connection:
         assert await idempotency.claim(connection, access, "key-0001") is None
-        waiting = asyncio.create_task(twin())
+        async with studio.database.transaction() as twin:
+            found = await lock.lock_to_book(twin, access, class_id, claims(access, member))
+            assert (found.situation, found.found) == (None, {0: None})
+        waiting = asyncio.create_task(studio.post(wire_body(class_id, member), "key-0001"))
         await somebody_waits(elsewhere)
         assert not await is_locked(elsewhere, "classes", class_id)
+        others = [studio.post(wire_body(class_id, await studio.new_member())) for _ in range(3)]
+        assert [each.status for each in await asyncio.gather(*others)] == [201] * 3
         await idempotency.remember(connection, access, Once("key-0001", b"first"), 201, b"{}")
-    assert await waiting == FirstResult(b"first", 201, b"{}")
+    assert (await waiting).code == "idempotency_key_reused"
 
 
 @pytest.mark.parametrize("table", ["classes", "members"])
@@ -143,13 +151,14 @@ async def locks_to_cancel(
 ) -> tuple[bool, bool, bool]:
     """Return the same as ``locks``, for the cancellation of a booking."""
     async with studio.database.transaction() as connection:
-        found = await lock.lock_booking(connection, studio.access, booking["id"], "key-0001")
-        assert isinstance(found, lock.LockedBooking)
-        assert str(found.member_id) == booking["member_id"]
+        wanted = claims(studio.access, booking["id"])
+        found = await lock.lock_to_cancel(connection, studio.access, booking["class_id"], wanted)
+        assert found.situation is not None
+        assert [str(each) for each in found.holders] == [booking["member_id"]]
         return (
             await is_locked(elsewhere, "classes", booking["class_id"]),
             await is_locked(elsewhere, "members", booking["member_id"]),
-            found.member_is_locked,
+            found.members_are_locked,
         )
 
 
@@ -162,7 +171,8 @@ async def test_what_a_cancellation_locks(
     await studio.waits(class_id, await studio.new_member())
     assert await locks_to_cancel(studio, elsewhere, booking) == (True, False, False)
     async with studio.database.transaction() as connection:
-        assert await lock.lock_booking(connection, studio.access, uuid4(), "key-0001") is None
+        unknown = await lock.lock_to_cancel(connection, studio.access, uuid4(), claims(studio.access, uuid4()))
+        assert unknown.situation is None
 
 
 async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
@@ -174,18 +184,21 @@ async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
 
     async def twin() -> object:
         async with studio.database.transaction() as connection:
-            found = await lock.lock_booking(connection, access, booking["id"], "key-0001")
+            wanted = claims(access, booking["id"])
+            found = await lock.lock_to_cancel(connection, access, booking["class_id"], wanted)
             assert not await is_locked(elsewhere, "classes", booking["class_id"])
             assert not await is_locked(elsewhere, "members", booking["member_id"])
-            return found
+            return found.found
 
     async with studio.database.transaction() as connection:
         assert await idempotency.claim(connection, access, "key-0001") is None
-        waiting = asyncio.create_task(twin())
+        assert await twin() == {0: None}
+        waiting = asyncio.create_task(studio.cancel(booking["id"], "key-0001"))
         await somebody_waits(elsewhere)
         assert not await is_locked(elsewhere, "classes", booking["class_id"])
         await idempotency.remember(connection, access, Once("key-0001", b"first"), 200, b"{}")
-    assert await waiting == await twin() == FirstResult(b"first", 200, b"{}")
+    assert (await waiting).code == "idempotency_key_reused"
+    assert await twin() == {0: FirstResult(b"first", 200, b"{}")}
 
 
 async def test_who_joins_while_a_cancellation_waits_gets_the_seat(studio: BookingStudio) -> None:
@@ -198,7 +211,7 @@ async def test_who_joins_while_a_cancellation_waits_gets_the_seat(studio: Bookin
             waiting = asyncio.create_task(studio.cancel(booking["id"]))
             await somebody_waits(studio.door.connection)
             joined = WantedBooking(class_id, newcomer, join_waitlist=True)
-            await book(elsewhere, studio.access, joined)
+            await book_together(elsewhere, [Asked(WriteContext(studio.access), joined)])
             await elsewhere.execute("update memberships set credits_remaining = 15 where member_id = $1", member)
         receipt = (await waiting).json()
     assert (receipt["promoted"], receipt["credits_remaining"]) == (True, 16)
@@ -213,7 +226,8 @@ async def test_of_two_cancellations_the_second_finds_the_first(studio: BookingSt
             await elsewhere.execute("select from classes where id = $1 for no key update", booking["class_id"])
             waiting = asyncio.create_task(studio.cancel(booking["id"]))
             await somebody_waits(studio.door.connection)
-            await cancel(elsewhere, studio.access, booking["id"], None)
+            wanted = WantedCancellation(UUID(booking["class_id"]), UUID(booking["id"]))
+            await cancel_together(elsewhere, [Asked(WriteContext(studio.access), wanted)])
         assert (await waiting).code == "booking_already_cancelled"
 
 
@@ -223,11 +237,10 @@ async def crowd(studio: BookingStudio, class_id: UUID, requests: list[Coroutine[
         async with elsewhere.transaction():
             await elsewhere.execute("select from classes where id = $1 for update", class_id)
             waiting = [asyncio.create_task(request) for request in requests]
-            while await elsewhere.fetchval(WAITING) < AT_ONCE:
-                await asyncio.sleep(0.01)
+            await somebody_waits(elsewhere)
             other = await studio.post(wire_body(await studio.new_class(), await studio.new_member()))
             assert other.status == 201
-            assert await elsewhere.fetchval(WAITING) == AT_ONCE
+            assert await elsewhere.fetchval(WAITING) == 1
         return await asyncio.gather(*waiting)
 
 

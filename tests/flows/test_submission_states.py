@@ -100,9 +100,10 @@ async def test_only_a_verified_submission_satisfies_a_waiver(desk: Desk) -> None
 
     async def signed() -> bool:
         facts = await desk.connection.fetchval(
-            "select member_facts($1, $2, $3, now(), now() + interval '1 hour')", desk.studio_id, uuid4(), member
+            "select booking_facts($1, $2, $3, now(), now() + interval '1 hour')", desk.studio_id, uuid4(), [member]
         )
-        return str(desk.form) in json.loads(facts)["submitted_forms"]
+        (found,) = json.loads(facts)
+        return str(desk.form) in found["submitted_forms"]
 
     made = await desk.submit(email)
     assert not await signed(), "somebody typed the member's email"

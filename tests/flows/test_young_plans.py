@@ -8,14 +8,17 @@ import pytest
 from studiogate.domain.access import Access
 from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel as cancellation_flow
+from studiogate.flows.bookings.batch import Asked
 from studiogate.flows.bookings.book import WantedBooking
+from studiogate.flows.bookings.cancel import WantedCancellation
 from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.flows.idempotency import Answers, Stored, WriteContext
 from studiogate.storage import event_numbering
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.idempotency import Once
 from tests.support import booking_studio
-from tests.support.booking_studio import BookingStudio
+from tests.support.booking_studio import BookingStudio, wire_body
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -71,44 +74,57 @@ async def grow(studio: BookingStudio, access: Access) -> None:
     await studio.sql(GROW_BOOKINGS, await studio.new_member())
 
 
-async def book(connection: Connection, studio: BookingStudio, access: Access) -> None:
-    wanted = WantedBooking(await studio.new_class(), await studio.new_member())
-    async with connection.transaction():
+def context(access: Access, key: object) -> WriteContext:
+    return WriteContext(access, Once(f"key-{key}", b""), Answers(201))
+
+
+async def book(database: Database, studio: BookingStudio, access: Access, count: int) -> None:
+    class_id, members = await studio.new_class(capacity=count), [await studio.new_member() for _ in range(count)]
+    wanted = [WantedBooking(class_id, member) for member in members]
+    async with database.connection() as connection, connection.transaction():
         before = await connection.fetchval(READ)
-        made = await booking_flow.book(connection, access, wanted, Once(f"key-{wanted.class_id}", b""), 201)
-        assert isinstance(made, str), made
-        assert await connection.fetchval(READ) - before < FEW
+        asked = [Asked(context(access, each.member_id), each) for each in wanted]
+        made = await booking_flow.book_together(connection, asked)
+        assert all(isinstance(each, Stored) for each in made), made
+        assert await connection.fetchval(READ) - before < FEW * count
 
 
-async def number(connection: Connection, access: Access) -> None:
-    async with connection.transaction():
+async def number(database: Database, access: Access, count: int) -> None:
+    async with database.connection() as connection, connection.transaction():
         before = await connection.fetchval(READ)
-        assert await event_numbering.number(connection, access) == 1
-        assert await connection.fetchval(READ) - before < FEW
+        assert await event_numbering.number(connection, access) == count
+        assert await connection.fetchval(READ) - before < FEW * count
 
 
-async def cancel(connection: Connection, studio: BookingStudio, access: Access) -> None:
-    booked = await studio.booked(await studio.new_class(), await studio.new_member())
-    async with connection.transaction():
+async def number_the_rest(database: Database, access: Access) -> None:
+    async with database.connection() as connection:
+        await event_numbering.number(connection, access)
+
+
+async def cancel(database: Database, studio: BookingStudio, access: Access, count: int) -> None:
+    class_id = await studio.new_class(capacity=count)
+    booked = [await studio.post(wire_body(class_id, await studio.new_member())) for _ in range(count)]
+    ids = [UUID(each.json()["id"]) for each in booked]
+    async with database.connection() as connection, connection.transaction():
         before = await connection.fetchval(READ)
-        once = Once(f"key-{booked['id']}", b"")
-        receipt = await cancellation_flow.cancel(connection, access, booked["id"], None, once, 200)
-        assert isinstance(receipt, str), receipt
-        assert await connection.fetchval(READ) - before < FEW
+        asked = [Asked(context(access, each), WantedCancellation(class_id, each)) for each in ids]
+        receipts = await cancellation_flow.cancel_together(connection, asked)
+        assert all(isinstance(each, Stored) for each in receipts), receipts
+        assert await connection.fetchval(READ) - before < FEW * count
 
 
-async def test_a_booking_its_event_and_its_cancellation(studio: BookingStudio) -> None:
+@pytest.mark.parametrize("count", [1, 2, 64])
+async def test_bookings_their_events_and_their_cancellations(studio: BookingStudio, count: int) -> None:
     access = replace(studio.access, credential_id=studio.key.split("_")[2])
     database = Database(str(studio.door.app._runtime.settings.database_url), 1)
     await studio.door.connection.execute("analyze")  # now the planner knows that the tables are small
-    async with database.connection() as connection:
-        for grown in (False, True):
-            if grown:
-                await grow(studio, access)
-            await book(connection, studio, access)
-            await number(connection, access)
-            await cancel(connection, studio, access)
-            await event_numbering.number(connection, access)
+    for grown in (False, True):
+        if grown:
+            await grow(studio, access)
+        await book(database, studio, access, count)
+        await number(database, access, count)
+        await cancel(database, studio, access, count)
+        await number_the_rest(database, access)
     await database.close()
     await studio.sql("delete from events where studio_id = $1")
 

@@ -260,11 +260,13 @@ class Walk(RuleBasedStateMachine):
         chosen, who = pick(list(self.model.classes.values()), class_), pick(list(self.model.suspended), member)
         self._book(chosen, who, join)
 
-    @rule(class_=NUMBERS, first=NUMBERS)
-    def everybody_books(self, class_: int, first: int) -> None:
-        members = list(self.model.suspended)
-        for number in range(len(members)):
-            self._book(pick(list(self.model.classes.values()), class_), pick(members, first + number), join=True)
+    @rule(class_=NUMBERS, first=NUMBERS, size=st.integers(1, 8), join=st.lists(st.booleans(), min_size=8, max_size=8))
+    def everybody_books(self, class_: int, first: int, size: int, join: list[bool]) -> None:
+        """All at once, some of them twice: the first is a batch of one, the others share the next ones."""
+        members, chosen = list(self.model.suspended), pick(list(self.model.classes.values()), class_)
+        self.stage.runtime.class_queue._most = size
+        crowd = [pick(members, first + number) for number in range(len(join))]
+        self._do(*[self._booking(chosen, who, joins) for who, joins in zip(crowd, join, strict=True)])
 
     @precondition(lambda self: self.model.bookings)
     @rule(booking=NUMBERS)
@@ -281,8 +283,11 @@ class Walk(RuleBasedStateMachine):
         return [each for each in self.model.bookings if each.status in ("confirmed", "waitlisted")]
 
     def _book(self, class_: model.Class, who: UUID, join: bool) -> None:
+        self._do(self._booking(class_, who, join))
+
+    def _booking(self, class_: model.Class, who: UUID, join: bool) -> Sent:
         body = {"class_id": str(class_.id), "member_id": str(who), "join_waitlist": join}
-        self._do(Sent(uuid4().hex, "POST", "/bookings", body, lambda now: self.model.book(class_, who, join, now)))
+        return Sent(uuid4().hex, "POST", "/bookings", body, lambda now: self.model.book(class_, who, join, now))
 
     def _cancel(self, booking: model.Booking) -> None:
         path = f"/bookings/{booking.id}"
@@ -458,17 +463,31 @@ class Walk(RuleBasedStateMachine):
         return operator_access(self.studio_id)
 
     def _ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> Answered:
-        headers = {"X-Request-Id": uuid4().hex, **({"Idempotency-Key": key} if key else {})}
-        answered: Answered = self.stage.call(ask(self.stage.app, method, path, self.key, body=body, headers=headers))
+        answered: Answered = self.stage.call(self._asking(method, path, body, key))
         return answered
+
+    def _asking(self, method: str, path: str, body: Any, key: str | None) -> Coroutine[Any, Any, Answered]:
+        headers = {"X-Request-Id": uuid4().hex, **({"Idempotency-Key": key} if key else {})}
+        return ask(self.stage.app, method, path, self.key, body=body, headers=headers)
+
+    async def _all_at_once(self, sent: tuple[Sent, ...]) -> list[Answered]:
+        if len(sent) > 1:  # a lookup of the key would change the order in which they arrive
+            self.stage.app.authenticator._cache.clear()
+            await self._asking("GET", "/studio", None, None)
+        asking = [self._asking(each.method, each.path, each.body, each.key) for each in sent]
+        return list(await asyncio.gather(*asking))
 
     def _is_kept(self, sent: Sent, now: datetime) -> bool:
         return sent.completed_at is not None and sent.completed_at > now - model.KEPT
 
-    def _do(self, sent: Sent) -> None:
-        """Send it. Where its key is remembered, the first answer comes again, byte by byte, and nothing happens."""
+    def _do(self, *sent: Sent) -> None:
+        """Send requests, all at once. They arrive in order, and the model does them in that order."""
         now = datetime.now(UTC)
-        answered = self._ask(sent.method, sent.path, sent.body, sent.key)
+        for each, answered in zip(sent, self.stage.call(self._all_at_once(sent)), strict=True):
+            self._check(each, answered, now)
+
+    def _check(self, sent: Sent, answered: Answered, now: datetime) -> None:
+        """Where its key is remembered, the first answer comes again, byte by byte, and nothing happens."""
         replayed = (b"idempotent-replayed", b"true") in answered.headers
         if self._is_kept(sent, now):
             self.seen["replayed"] += 1

@@ -15,6 +15,13 @@ Race = Callable[[Arena], Awaitable[list[str]]]
 TRIES_AGAINST_A_MUTANT = 20
 
 
+@pytest.fixture(params=[1, 2, 64])
+def largest_batch(request: pytest.FixtureRequest) -> int:
+    """Every race is run with single transactions, with the smallest batches, and with the shipped ones."""
+    size: int = request.param
+    return size
+
+
 @sized(15, 300, "seats", "duels")
 async def test_last_seats(arena: Arena, size: int) -> None:
     assert await scenarios.last_seats(arena, size) == []
@@ -62,6 +69,12 @@ async def test_flash_crowd_beyond_the_pool(arena: Arena, size: int) -> None:
     assert await scenarios.flash_crowd(arena, size, clients=64, forgiven=("overloaded",)) == []
 
 
+@pytest.mark.parametrize("join_waitlist", [True, False])
+@sized(150, 2000, "seats", "bookings")
+async def test_rush(arena: Arena, size: int, join_waitlist: bool) -> None:
+    assert await scenarios.rush(arena, size, join_waitlist=join_waitlist) == []
+
+
 @sized(1, 60, "waitlist", "rounds")
 async def test_nobody_overtakes(place: Place, arena: Arena, tally: Tally, size: int) -> None:
     wrong, seen = await waitlist_order.overtaking(arena, place.dsn, size)
@@ -94,6 +107,7 @@ SMALLEST: dict[str, Race] = {
     "one body, many rooms": lambda arena: scenarios.one_body_many_rooms(arena, 2),
     "one key": lambda arena: scenarios.one_key(arena, 2),
     "leaving and moving up": lambda arena: scenarios.leaving_and_moving_up(arena, 2),
+    "rush": lambda arena: scenarios.rush(arena, 60, join_waitlist=True),
 }
 
 
@@ -107,6 +121,11 @@ SMALLEST: dict[str, Race] = {
         ("one body, many rooms", "member lock skipped"),
         ("one key", "key not claimed"),
         ("one key", "parameters not compared"),
+        ("one key", "parameters not compared in a batch"),
+        ("last credit", "facts read before the lock"),
+        ("one body, many rooms", "facts read before the lock"),
+        ("rush", "fate shared"),
+        ("rush", "earlier decisions of the batch ignored"),
         ("one key", "answer rendered anew"),
         ("leaving and moving up", "promotion skipped"),
         ("leaving and moving up", "waitlist turned round"),

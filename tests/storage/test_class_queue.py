@@ -1,34 +1,38 @@
-"""The queue for a contended row: ordered, with a concurrency limit, and removed when it is empty."""
+"""The queue in front of a class: in order, in batches, with a bounded wait, and removed when it is empty."""
 
 import asyncio
-from uuid import UUID, uuid4
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from studiogate.storage.db import class_queue
-from studiogate.storage.db.class_queue import AT_ONCE, Turnstile
+from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.load_shedding import Pace
 from studiogate.storage.db.pool import OverloadedError
 
 pytestmark = pytest.mark.anyio
+MOST = 4
 
 
-class Visitors:
-    """The tasks that got their turn, in order; each keeps its turn until its ``leave`` event is set."""
+class Counter:
+    """Executes batches: notes each one, and ends it when the test says so."""
 
-    def __init__(self, line: Turnstile) -> None:
-        self.line = line
-        self.entered: list[int] = []
-        self.leave: dict[int, asyncio.Event] = {}
+    def __init__(self) -> None:
+        self.batches: list[list[Any]] = []
+        self.ends: asyncio.Queue[Exception | None] = asyncio.Queue()
 
-    def send(self, number: int, row_id: UUID) -> "asyncio.Task[None]":
-        self.leave[number] = asyncio.Event()
-        return asyncio.create_task(self._visit(number, row_id))
+    async def __call__(self, batch: Sequence[Any]) -> Sequence[Any]:
+        self.batches.append(list(batch))
+        error = await self.ends.get()
+        if error is not None:
+            raise error
+        return [each if isinstance(each, Exception) else f"done {each}" for each in batch]
 
-    async def _visit(self, number: int, row_id: UUID) -> None:
-        async with self.line.turn(row_id):
-            self.entered.append(number)
-            await self.leave[number].wait()
+    def end(self, batches: int = 1, error: Exception | None = None) -> None:
+        for _ in range(batches):
+            self.ends.put_nowait(error)
 
 
 async def settle() -> None:
@@ -37,108 +41,135 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_so_many_at_once_and_in_order() -> None:
-    visitors, row_id = Visitors(Turnstile()), uuid4()
-    visits = [visitors.send(number, row_id) for number in range(6)]
-    for inside in range(AT_ONCE, 6):
-        await settle()
-        assert visitors.entered == list(range(inside))
-        visitors.leave[inside - AT_ONCE].set()
-    for each in visitors.leave.values():
-        each.set()
-    await asyncio.gather(*visits)
-    assert visitors.entered == list(range(6))
+def send(queue: ClassQueue, run: Any, requests: Sequence[Any], row: Any = "class") -> "list[asyncio.Task[Any]]":
+    return [asyncio.create_task(queue.submit(row, run, each)) for each in requests]
 
 
-async def test_other_rows_do_not_wait() -> None:
-    visitors = Visitors(Turnstile())
-    visits = [visitors.send(number, uuid4()) for number in range(20)]
+def is_empty(queue: ClassQueue) -> bool:
+    return (queue.waiting, queue.batches_waiting, queue._lines) == (0, 0, {})
+
+
+async def test_what_arrives_meanwhile_shares_the_next_batch_in_order() -> None:
+    queue, run = ClassQueue(MOST), Counter()
+    first = send(queue, run, [0])
     await settle()
-    assert visitors.entered == list(range(20))
-    for each in visitors.leave.values():
-        each.set()
-    await asyncio.gather(*visits)
+    others = send(queue, run, range(1, 8))
+    await settle()
+    assert (run.batches, queue.waiting, queue.batches_waiting) == ([[0]], 7, 2)
+    run.end(3)
+    results = await asyncio.gather(*first, *others)
+    assert results == [f"done {number}" for number in range(8)]
+    assert run.batches == [[0], [1, 2, 3, 4], [5, 6, 7]]
+    await settle()
+    assert is_empty(queue)
 
 
-async def test_who_gives_up_leaves_the_line() -> None:
-    visitors, row_id = Visitors(Turnstile()), uuid4()
-    visits = [visitors.send(number, row_id) for number in range(AT_ONCE + 2)]
-    await settle()
-    visits[AT_ONCE].cancel()
-    visits[0].cancel()
-    await settle()
-    assert visitors.entered == [*range(AT_ONCE), AT_ONCE + 1]
-    for each in visitors.leave.values():
-        each.set()
-    await asyncio.gather(*visits, return_exceptions=True)
+async def test_nobody_waits_for_a_batch_to_fill() -> None:
+    queue, run = ClassQueue(MOST), Counter()
+    run.end(3)
+    for number in range(3):
+        assert await queue.submit("class", run, number) == f"done {number}"
+    assert run.batches == [[0], [1], [2]]
 
 
-async def test_a_turn_that_nobody_takes_goes_to_the_next() -> None:
-    """The turn is granted at the moment when the waiting task gives up."""
-    visitors, row_id = Visitors(Turnstile()), uuid4()
-    held = [visitors.line.turn(row_id) for _ in range(AT_ONCE)]
-    for turn in held:
-        await turn.__aenter__()
-    first, second = visitors.send(1, row_id), visitors.send(2, row_id)
+async def test_other_classes_do_not_wait() -> None:
+    queue, run = ClassQueue(MOST), Counter()
+    sent = [send(queue, run, [number], uuid4())[0] for number in range(20)]
     await settle()
-    await held[0].__aexit__()
-    first.cancel()
+    assert len(run.batches) == 20
+    run.end(20)
+    await asyncio.gather(*sent)
+
+
+async def test_different_kinds_keep_their_order_and_do_not_mix() -> None:
+    queue, books, cancels = ClassQueue(MOST), Counter(), Counter()
+    sent = send(queue, books, [0])
     await settle()
-    assert (visitors.entered, first.cancelled()) == ([2], True)
-    visitors.leave[2].set()
-    await second
-    await held[1].__aexit__()
-    assert (visitors.line.length(row_id), visitors.line.waiting) == (0, 0)
+    for run, number in [(books, 1), (books, 2), (cancels, 3), (books, 4)]:
+        sent += send(queue, run, [number])
+    books.end(3)
+    await settle()
+    assert (books.batches, cancels.batches) == ([[0], [1, 2]], [[3]])
+    cancels.end()
+    await asyncio.gather(*sent)
+    assert books.batches == [[0], [1, 2], [4]]
+
+
+async def test_each_request_has_its_own_fate() -> None:
+    queue, run = ClassQueue(MOST), Counter()
+    sent = send(queue, run, [0])
+    await settle()
+    sent += send(queue, run, [1, ValueError("guilty"), 3])
+    run.end(2)
+    results = await asyncio.gather(*sent, return_exceptions=True)
+    assert [str(each) for each in results] == ["done 0", "done 1", "guilty", "done 3"]
+
+
+async def test_a_cancelled_request_leaves_the_queue_or_its_batch_goes_on() -> None:
+    queue, run = ClassQueue(MOST), Counter()
+    sent = send(queue, run, [0])
+    await settle()
+    sent += send(queue, run, [1, 2, 3])
+    await settle()
+    sent[0].cancel()  # its batch is being executed
+    sent[2].cancel()  # it waits
+    await settle()
+    assert queue.waiting == 2
+    run.end(2)
+    results = await asyncio.gather(*sent, return_exceptions=True)
+    assert [type(each) for each in results] == [asyncio.CancelledError, str, asyncio.CancelledError, str]
+    assert run.batches == [[0], [1, 3]]
+    assert is_empty(queue)
 
 
 async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_queue, "TURN_SECONDS", 0.01)
-    line, row_id = Turnstile(), uuid4()
-    visitors = Visitors(line)
-    visits = [visitors.send(number, row_id) for number in range(AT_ONCE + 1)]
-    with pytest.raises(OverloadedError):
-        await visits[AT_ONCE]
-    for each in visitors.leave.values():
-        each.set()
-    await asyncio.gather(*visits[:AT_ONCE])
-    async with line.turn(row_id):
-        pass
-
-
-async def test_a_fault_inside_frees_the_place_and_nothing_remains() -> None:
-    line, row_id = Turnstile(), uuid4()
-    for _ in range(AT_ONCE + 1):
-        with pytest.raises(ValueError, match="inside"):
-            async with line.turn(row_id):
-                raise ValueError("inside")
-    assert line.length(row_id) == 0
-
-
-async def test_who_would_wait_too_long_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pace, "is_in_vain", lambda _pace, ahead: ahead > 2)
-    line, row_id = Turnstile(), uuid4()
-    visitors = Visitors(line)
-    visits = [visitors.send(number, row_id) for number in range(AT_ONCE + 4)]
+    monkeypatch.setattr(class_queue, "PATIENCE_SECONDS", 0.01)
+    queue, run = ClassQueue(MOST), Counter()
+    sent = send(queue, run, [0])
     await settle()
-    assert [visit.done() for visit in visits] == [False] * (AT_ONCE + 3) + [True]
+    (late,) = send(queue, run, [1])
     with pytest.raises(OverloadedError):
-        await visits.pop()
-    assert (line.length(row_id), line.waiting) == (AT_ONCE + 3, 3)
-    for each in visitors.leave.values():
-        each.set()
-    await asyncio.gather(*visits)
-    assert (line.length(row_id), line.waiting) == (0, 0)
+        await late
+    assert (queue.waiting, queue.batches_waiting) == (0, 0)
+    run.end()
+    assert await sent[0] == "done 0", "who is being served is not interrupted"
 
 
-async def test_a_line_has_its_own_pace() -> None:
-    """The queue is removed also if its last task was cancelled."""
-    visitors, row_id = Visitors(Turnstile()), uuid4()
-    visits = [visitors.send(number, row_id) for number in range(6)]
-    for number in range(5):
-        await asyncio.sleep(0.002)
-        visitors.leave[number].set()
+async def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait is estimated from the batches ahead, not from the requests."""
+    monkeypatch.setattr(Pace, "is_in_vain", lambda _pace, ahead, patience: ahead * patience > 5.0)
+    queue, run = ClassQueue(MOST), Counter()
+    sent = send(queue, run, [0])
     await settle()
-    assert visitors.line._lines[row_id].pace.is_in_vain(100_000)
-    visits[5].cancel()
-    await asyncio.gather(*visits, return_exceptions=True)
-    assert visitors.line._lines == {}
+    sent += send(queue, run, range(1, 7))
+    await settle()
+    assert [each.done() for each in sent] == [False] * 6 + [True]
+    with pytest.raises(OverloadedError):
+        await sent.pop()
+    run.end(3)
+    await asyncio.gather(*sent)
+    assert is_empty(queue)
+
+
+async def test_a_fault_of_a_batch_ends_only_this_batch() -> None:
+    queue, run = ClassQueue(MOST), Counter()
+    sent = send(queue, run, [0])
+    await settle()
+    sent += send(queue, run, [1])
+    run.end(1, ValueError("inside"))
+    run.end()
+    results = await asyncio.gather(*sent, return_exceptions=True)
+    assert [str(each) for each in results] == ["inside", "done 1"]
+    assert is_empty(queue)
+
+
+async def test_settled_waits_for_the_batches_in_progress() -> None:
+    queue, run = ClassQueue(MOST), Counter()
+    (sent,) = send(queue, run, [0])
+    await settle()
+    closing = asyncio.create_task(queue.settled())
+    await settle()
+    assert not closing.done()
+    run.end()
+    await closing
+    assert await sent == "done 0"

@@ -12,7 +12,7 @@ LONG = 60.0
 
 
 def wait_long() -> None:
-    pool.ACQUIRE_SECONDS = class_queue.TURN_SECONDS = load_shedding.PATIENCE_SECONDS = LONG
+    pool.ACQUIRE_SECONDS = class_queue.PATIENCE_SECONDS = load_shedding.PATIENCE_SECONDS = LONG
     for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
         pool.SESSION[name] = f"{LONG:.0f}s"
 

@@ -23,6 +23,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 RACES + "test_last_seats",
                 RACES + "test_flash_crowd",
                 RACES + "test_flash_crowd_beyond_the_pool",
+                RACES + "test_rush",
                 RACES + "test_moving_walls",
             ),
         ),

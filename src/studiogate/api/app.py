@@ -124,7 +124,7 @@ class PartnerApp:
         if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
             return await self._public(exchange)
         # Before any other work: under overload, refusing requests would be most of the work.
-        self._runtime.database.refuse_in_vain(self._runtime.turnstile.waiting)
+        self._runtime.database.refuse_in_vain(self._runtime.class_queue.batches_waiting)
         match = self._tree.match(request.path)
         if match is not None:
             exchange.route = match.template

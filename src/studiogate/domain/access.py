@@ -1,7 +1,7 @@
 """The caller's identity and permissions: an argument that every storage function requires."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
@@ -78,6 +78,14 @@ class Access:
     @property
     def restricted(self) -> bool:
         return self.location_ids is not None
+
+    def permits(self, location_id: UUID | None) -> bool:
+        """Return whether something at this location may be seen; None is the studio as a whole."""
+        return self.location_ids is None or location_id in self.location_ids
+
+    def within(self, location_ids: Iterable[UUID] | None) -> "Access":
+        """Return the same access with other locations."""
+        return replace(self, location_ids=None if location_ids is None else tuple(location_ids))
 
     def refusal_without(self, scope: str) -> Refusal | None:
         if scope in self.scopes:

@@ -1,8 +1,7 @@
 """Idempotent execution: the key, the effect and the response bytes commit in one transaction, or none of them does."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -10,43 +9,55 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import retry
 from studiogate.storage import idempotency
 from studiogate.storage.db.pool import Connection, Database, TransactionConflictError
-from studiogate.storage.idempotency import FirstResult, Once
+from studiogate.storage.idempotency import Answer, FirstResult, Once
 
 
-class Reply(NamedTuple):
-    """A front end's response as it is stored. Unless ``kept``, nothing is remembered and nothing has happened."""
+class Stored(NamedTuple):
+    """The response to a request that was executed now; with a key, it is stored under it."""
 
     status: int
     body: bytes
-    kept: bool = True
 
 
-class Executed(NamedTuple):
+class Replay(NamedTuple):
+    """The response to an earlier request with the same key and the same parameters."""
+
     status: int
     body: bytes
-    replayed: bool
 
 
-class Remembered(str):
-    """A result that the statement that produced it has already stored under its key.
+Outcome = Stored | Refusal | Replay
+"""What became of a request. After a refusal nothing has happened and nothing is stored."""
 
-    Only for a front end that responds with exactly this text: a replay does not include later changes to it.
-    """
+
+def _not_stored(_refusal: Refusal) -> None:
+    return None
+
+
+class Answers(NamedTuple):
+    """How a front end responds. Statuses are its own: they are stored and returned here, never interpreted."""
+
+    success: int = 0
+    # The response to a refusal that is stored, such as a refused booking; None for any other.
+    refusal: Callable[[Refusal], Stored | None] = _not_stored
+    # Encrypts a success that contains a secret, which the database must not know.
+    seal: Callable[[bytes], bytes] = bytes
+
+
+class WriteContext(NamedTuple):
+    """Who sends a write, under which key, and how it is answered."""
+
+    access: Access
+    once: Once | None = None
+    answers: Answers = Answers()
+
+    def answer(self, response: Stored) -> list[Answer]:
+        """Return what is to be stored: the response, if there is a key."""
+        return [] if self.once is None else [Answer(self.access.credential_id, self.once, *response)]
 
 
 Work = Callable[[Connection], Awaitable[str | Refusal]]
 """The write itself; returns the result in wire form, or a refusal."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claiming:
-    """A write that claims its key itself, in a statement that it needs anyway, or finds a first result there."""
-
-    work: Callable[[Connection, Once | None], Awaitable[str | Refusal | FirstResult]]
-
-
-Render = Callable[[str | Refusal], Reply]
-"""Turns a result or a refusal into the front end's response."""
 
 Visible = Callable[[Connection], Awaitable[bool]]
 """Whether the caller may (still) see what the first result was about."""
@@ -60,63 +71,53 @@ def answer_purpose(studio_id: UUID, credential_id: str) -> str:
 class _ForgetError(Exception):
     """Rolls back the claim together with everything else."""
 
-    def __init__(self, reply: Reply) -> None:
-        self.reply = reply
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
 
 
-async def execute(
-    database: Database, access: Access, once: Once | None, work: Work | Claiming, render: Render, visible: Visible
-) -> Executed:
+async def execute(database: Database, context: WriteContext, work: Work, visible: Visible) -> Outcome:
     """Do the work once per key, and answer every repetition with the bytes of the first response."""
     try:
-        return await retry.repeated(lambda: _in_one_transaction(database, access, once, work, render, visible))
+        return await retry.repeated(lambda: _in_one_transaction(database, context, work, visible))
     except _ForgetError as forgotten:
-        return Executed(forgotten.reply.status, forgotten.reply.body, replayed=False)
+        return forgotten.refusal
     except idempotency.StillRunningError:
-        return _plain(render(Refusal(Code.IDEMPOTENCY_IN_PROGRESS)))
+        return Refusal(Code.IDEMPOTENCY_IN_PROGRESS)
 
 
-async def _in_one_transaction(
-    database: Database, access: Access, once: Once | None, work: Work | Claiming, render: Render, visible: Visible
-) -> Executed:
+async def _in_one_transaction(database: Database, context: WriteContext, work: Work, visible: Visible) -> Outcome:
     async with database.transaction() as connection:
-        outcome = await _outcome(connection, access, once, work)
-        if isinstance(outcome, FirstResult):
-            return await _replay(connection, once, outcome, render, visible)
-        reply = render(outcome)
-        if not reply.kept:
-            await _forget(connection, access, once, reply)
-        if once is not None and not isinstance(outcome, Remembered):
-            await idempotency.remember(connection, access, once, reply.status, reply.body)
-    return _plain(reply)
+        if context.once is not None:
+            first = await idempotency.claim(connection, context.access, context.once.key)
+            if first is not None:
+                return await replay(connection, context, first, visible)
+        result = await work(connection)
+        response = _response(context.answers, result)
+        if response is None:
+            await check_not_stored(connection, context)
+            raise _ForgetError(result)  # type: ignore[arg-type]  # every result in wire form has a response
+        if context.once is not None:
+            await idempotency.remember(connection, context.access, context.once, *response)
+    return response
 
 
-async def _outcome(
-    connection: Connection, access: Access, once: Once | None, work: Work | Claiming
-) -> str | Refusal | FirstResult:
-    if isinstance(work, Claiming):
-        return await work.work(connection, once)
-    first = None if once is None else await idempotency.claim(connection, access, once.key)
-    return first or await work(connection)
+def _response(answers: Answers, result: str | Refusal) -> Stored | None:
+    if isinstance(result, Refusal):
+        return answers.refusal(result)
+    return Stored(answers.success, answers.seal(result.encode()))
 
 
-async def _forget(connection: Connection, access: Access, once: Once | None, reply: Reply) -> NoReturn:
-    """Roll back, after looking once more for a first result that the claim just missed: only storing a response would
-    otherwise detect it."""
-    if once is not None and await idempotency.is_remembered(connection, access, once.key):
+async def check_not_stored(connection: Connection, context: WriteContext) -> None:
+    """Look once more for a first result that the claim just missed: only storing a response would otherwise detect it.
+    Raise TransactionConflictError if there is one."""
+    if context.once is not None and await idempotency.is_remembered(connection, context.access, context.once.key):
         raise TransactionConflictError
-    raise _ForgetError(reply)
 
 
-async def _replay(
-    connection: Connection, once: Once | None, first: FirstResult, render: Render, visible: Visible
-) -> Executed:
-    if once is None or first.fingerprint != once.fingerprint:
-        return _plain(render(Refusal(Code.IDEMPOTENCY_KEY_REUSED)))
-    if not await visible(connection):
-        return _plain(render(Refusal(Code.NOT_FOUND)))
-    return Executed(first.status, first.body, replayed=True)
-
-
-def _plain(reply: Reply) -> Executed:
-    return Executed(reply.status, reply.body, replayed=False)
+async def replay(
+    connection: Connection, context: WriteContext, first: FirstResult, visible: Visible
+) -> Replay | Refusal:
+    """Return the first response, unless the parameters differ or the caller may not see it any more."""
+    if context.once is None or first.fingerprint != context.once.fingerprint:
+        return Refusal(Code.IDEMPOTENCY_KEY_REUSED)
+    return Replay(first.status, first.body) if await visible(connection) else Refusal(Code.NOT_FOUND)

@@ -97,11 +97,22 @@ def change_told(type_: EventType, changed: str, event_id: str, actor: str, previ
     ``changed`` names the part with the row's new id, location and wire form (``object``). $1 is the studio;
     ``event_id`` and ``actor`` are the placeholders of the new event's id and of ``access.actor``.
     """
+    return _told(type_, changed, ("$1", event_id, actor, previous_attributes))
+
+
+def announced(type_: EventType, changed: str, previous_attributes: str = "'{}'") -> str:
+    """Return the same for a statement with named parameters (``:studio`` and ``:actor``) and any number of rows;
+    ``changed`` also has the ``event_id`` of each."""
+    return _told(type_, changed, (":studio", f"{changed}.event_id", ":actor", previous_attributes))
+
+
+def _told(type_: EventType, changed: str, values: tuple[str, str, str, str]) -> str:
+    studio, event_id, actor, previous_attributes = values
     place = subject_of(type_).place(changed)
     return f"""
         {INSERT}
-        select $1, {event_id}, {actor}, '{type_.value}', {changed}.id, array['{READ_SCOPES[type_].value}'], {place},
-               {changed}.object, {previous_attributes}
+        select {studio}, {event_id}, {actor}, '{type_.value}', {changed}.id, array['{READ_SCOPES[type_].value}'],
+               {place}, {changed}.object, {previous_attributes}
         from {changed}"""
 
 

@@ -10,48 +10,56 @@ result then conflicts with that row, and the whole transaction is retried.
 """
 
 import hashlib
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import asyncpg
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
+from studiogate.storage.db.statement import Statement
 
 KEPT = "interval '24 hours'"  # from completion, by the database's clock
 
+# One row per request: whether its key was free and is now locked, and the result that is stored under it. Both are null
+# without a key. ``id`` is what the request is about. ``offset 0`` makes each lookup one by the primary key, also in a
+# plan that was made while the table was small.
+CLAIMED = f"""
+    select given.number, given.id, pg_try_advisory_xact_lock(given.lock) as key_is_free, k.fingerprint, k.status, k.body
+    from unnest(:credentials::text[], :keys::text[], :locks::bigint[], :ids::uuid[]) with ordinality
+        as given(credential_id, key, lock, id, number)
+    left join lateral (
+        select * from idempotency_keys k
+        where k.studio_id = :studio and k.credential_id = given.credential_id and k.key = given.key
+        and k.completed_at > clock_timestamp() - {KEPT} offset 0) k on true"""
 
-def first_result(credential_id: str, key: str, lock: str) -> str:
-    """Return a query of one row: whether the key was free and is now locked, and the result that is stored under it.
-
-    $1 is the studio, the arguments are the statement's parameters. Without a key, all columns are null.
-    """
-    return f"""
-        select pg_try_advisory_xact_lock({lock}) as key_is_free, k.fingerprint, k.status as first_status, k.body
-        from (values (true)) given left join idempotency_keys k
-            on k.studio_id = $1 and k.credential_id = {credential_id} and k.key = {key}
-            and k.completed_at > clock_timestamp() - {KEPT}"""
+# Of these, the requests that are not to be executed now, as arrays: all null if there are none.
+NOT_TO_EXECUTE = """
+    select array_agg(number) as numbers, array_agg(fingerprint) as fingerprints, array_agg(status) as first_statuses,
+           array_agg(body) as bodies
+    from claimed where key_is_free is false or status is not null"""
 
 
-def answer_remembered(answer: str, credential_id: str, key: str, fingerprint: str, status: str) -> str:
-    """Return the part of a statement that stores the answer which the statement builds; it yields a row on success.
-
-    ``answer`` is a select of the answer's bytes; the others are the statement's parameters, $1 the studio.
-    """
+def stored_answers(answers: str) -> str:
+    """Return the part of a statement that stores answers; it yields a row for each one stored. ``answers`` is a query
+    of the credential, key, fingerprint, status and body of each."""
     return f"""
         insert into idempotency_keys (studio_id, credential_id, key, fingerprint, status, body, completed_at)
-        select $1, {credential_id}, {key}, {fingerprint}, {status}, answer.body, clock_timestamp()
-        from ({answer}) as answer(body) where {key} is not null
+        select :studio, answer.*, clock_timestamp() from ({answers}) answer
         on conflict (studio_id, credential_id, key) do update
             set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
                 completed_at = excluded.completed_at
             where idempotency_keys.completed_at <= clock_timestamp() - {KEPT}
-        returning true as remembered"""
+        returning true as stored"""
 
 
-CLAIM = first_result("$2", "$3", "$4")
+CLAIM = Statement(f"with claimed as ({CLAIMED}) {NOT_TO_EXECUTE}")
+GIVEN_ANSWERS = """
+    select * from unnest(:credentials::text[], :keys::text[], :fingerprints::bytea[], :statuses::integer[],
+                         :bodies::bytea[])"""
+REMEMBER = Statement(stored_answers(GIVEN_ANSWERS))
 WAIT = "select pg_advisory_xact_lock($1)"
-REMEMBER = answer_remembered("select $6::bytea", "$2", "$3::text", "$4", "$5")
 IS_REMEMBERED = f"""
     select exists (select from idempotency_keys where studio_id = $1 and credential_id = $2 and key = $3
                    and completed_at > clock_timestamp() - {KEPT})"""
@@ -69,13 +77,6 @@ class StillRunningError(Exception):
     """The first request with this key did not finish in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstResult:
-    fingerprint: bytes
-    status: int
-    body: bytes
-
-
 class Once(NamedTuple):
     """What makes two requests the same: a credential's key, and a fingerprint of the parameters."""
 
@@ -83,48 +84,100 @@ class Once(NamedTuple):
     fingerprint: bytes
 
 
+class Claim(NamedTuple):
+    """The key of one request in a batch, if it has one, and the id of the row that it is about."""
+
+    credential_id: str
+    key: str | None
+    row_id: UUID | None = None
+
+
+class FirstResult(NamedTuple):
+    fingerprint: bytes
+    status: int
+    body: bytes
+
+
+class Answer(NamedTuple):
+    """A response to store under a request's key."""
+
+    credential_id: str
+    once: Once
+    status: int
+    body: bytes
+
+
+Found = dict[int, FirstResult | None]
+"""By the number of a request: the result that is stored under its key, or None if another transaction holds the key."""
+
+
+def claim_arguments(claims: Sequence[Claim]) -> dict[str, Any]:
+    """Return the values that ``CLAIMED`` names, except the studio."""
+    return {
+        "credentials": [each.credential_id for each in claims],
+        "keys": [each.key for each in claims],
+        "locks": [None if each.key is None else _lock_number(each.credential_id, each.key) for each in claims],
+        "ids": [each.row_id for each in claims],
+    }
+
+
+def not_to_execute(row: Record) -> Found:
+    """Read the columns of ``NOT_TO_EXECUTE``."""
+    if row["numbers"] is None:
+        return {}
+    found = zip(row["fingerprints"], row["first_statuses"], row["bodies"], strict=True)
+    results = [None if each[1] is None else FirstResult(*each) for each in found]
+    return {number - 1: result for number, result in zip(row["numbers"], results, strict=True)}
+
+
 async def claim(connection: Connection, access: Access, key: str) -> FirstResult | None:
-    """Claim the key for this transaction, or return the result that is stored under it."""
-    return found_first(await claim_with(connection, access, key, CLAIM, (access.studio_id, access.credential_id, key)))
+    """Claim the key for this transaction, or return the result that is stored under it. If another transaction holds
+    the key, wait for it."""
+    claims = claim_arguments([Claim(access.credential_id, key)])
+    found = not_to_execute(await CLAIM.row(connection, studio=access.studio_id, **claims))
+    if found == {0: None}:
+        await wait_for_key(connection, access, key)
+        found = not_to_execute(await CLAIM.row(connection, studio=access.studio_id, **claims))
+    return found.get(0)
 
 
-async def claim_with(
-    connection: Connection, access: Access, key: str | None, statement: str, arguments: tuple[object, ...]
-) -> Record:
-    """Run a statement that contains ``first_result`` and takes the lock as its last argument; return its row. If
-    another transaction holds the key, wait for it and run the statement again."""
-    lock = None if key is None else _lock_number(access, key)
-    (row,) = await connection.fetch(statement, *arguments, lock)
-    if row["key_is_free"] is False:
-        try:
-            await connection.execute(WAIT, lock)
-        except asyncpg.LockNotAvailableError as error:
-            raise StillRunningError from error
-        (row,) = await connection.fetch(statement, *arguments, lock)
-    return row
+async def wait_for_key(connection: Connection, access: Access, key: str) -> None:
+    """Wait until no other transaction holds the key; raise StillRunningError if that takes too long."""
+    try:
+        await connection.execute(WAIT, _lock_number(access.credential_id, key))
+    except asyncpg.LockNotAvailableError as error:
+        raise StillRunningError from error
 
 
-def found_first(row: Record) -> FirstResult | None:
-    if row["first_status"] is None:
-        return None
-    return FirstResult(row["fingerprint"], row["first_status"], row["body"])
-
-
-def _lock_number(access: Access, key: str) -> int:
+def _lock_number(credential_id: str, key: str) -> int:
     """Return the key's advisory lock number. Credential ids are unique across studios. Two keys with the same number
     would only wait for each other."""
-    name = f"{access.credential_id} {key}"
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
+    return int.from_bytes(hashlib.blake2b(f"{credential_id} {key}".encode(), digest_size=8).digest(), signed=True)
+
+
+def answer_arguments(answers: Sequence[Answer]) -> dict[str, Any]:
+    """Return the values that ``GIVEN_ANSWERS`` names."""
+    return {
+        "credentials": [each.credential_id for each in answers],
+        "keys": [each.once.key for each in answers],
+        "fingerprints": [each.once.fingerprint for each in answers],
+        "statuses": [each.status for each in answers],
+        "bodies": [each.body for each in answers],
+    }
 
 
 async def remember(connection: Connection, access: Access, once: Once, status: int, body: bytes) -> None:
-    identity = (access.studio_id, access.credential_id, *once)
-    check_remembered(await connection.fetchval(REMEMBER, *identity, status, body))
+    await remember_all(connection, access, [Answer(access.credential_id, once, status, body)])
 
 
-def check_remembered(remembered: object) -> None:
-    """Raise, so that the transaction is rolled back, if another request's result is stored under the key."""
-    if not remembered:
+async def remember_all(connection: Connection, access: Access, answers: Sequence[Answer]) -> None:
+    """Store answers; raise TransactionConflictError if another request's result is stored under one of the keys."""
+    stored = await REMEMBER.rows(connection, studio=access.studio_id, **answer_arguments(answers))
+    check_stored(len(stored), len(answers))
+
+
+def check_stored(stored: int, expected: int) -> None:
+    if stored != expected:
         raise TransactionConflictError("another request with this key was done first")
 
 

@@ -16,11 +16,11 @@ from studiogate.api.framework import auth as access
 from studiogate.api.framework import errors
 from studiogate.domain import keys
 from studiogate.flows import idempotency as idempotent
-from studiogate.flows.bookings import cancel, promote
+from studiogate.flows.bookings import batch, cancel, promote
 from studiogate.server import api_process
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import cancel as cancel_booking
-from studiogate.storage.bookings import create, lock
+from studiogate.storage.bookings import create, facts, lock
 from studiogate.storage.db import load_shedding
 from studiogate.storage.db import pool as database
 from tests.support import patient_api
@@ -29,8 +29,9 @@ VARIABLE = "TEST_MUTATION"
 Function = Callable[..., Any]
 plan_promotions, release = promote.plan_promotions, database.Database.release
 matching_secret, look_up = keys._matching, access.Authenticator._look_up
-lock_class_and_member, record_booking = lock.lock_class_and_member, create.record_booking
-lock_booking, record_leaving = lock.lock_booking, cancel_booking.record_leaving
+lock_to_book, record_bookings = lock.lock_to_book, create.record_bookings
+lock_to_cancel, record_cancellations = lock.lock_to_cancel, cancel_booking.record_cancellations
+execute_batch = batch.Execution.__call__
 releases = count(1)
 
 
@@ -38,73 +39,98 @@ async def _nothing(*_: object, **__: object) -> None:
     pass
 
 
-async def _find_class_and_leave_the_member(
-    connection: Any, access: Any, class_id: Any, _member_id: Any, key: Any
-) -> Any:
-    first = await idempotency.claim(connection, access, key)
+async def _claimed(connection: Any, access: Any, claims: Any) -> Any:
+    arguments = idempotency.claim_arguments(claims)
+    return idempotency.not_to_execute(await idempotency.CLAIM.row(connection, studio=access.studio_id, **arguments))
+
+
+async def _holders(connection: Any, access: Any, claims: Any) -> Any:
+    rows = await connection.fetch(
+        "select member_id from bookings where studio_id = $1 and id = any($2)",
+        access.studio_id,
+        [each.row_id for each in claims],
+    )
+    return [row["member_id"] for row in rows]
+
+
+async def _find_class_only(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
+    found, holders = await _claimed(connection, access, claims), await _holders(connection, access, claims)
+    return lock.LockedClass(await lock.find_class(connection, access, class_id), found, False, None, holders)
+
+
+async def _lock_class_only(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
+    found, holders = await _claimed(connection, access, claims), await _holders(connection, access, claims)
+    return lock.LockedClass(await lock.lock_class(connection, access, class_id), found, True, None, holders)
+
+
+async def _read_facts_and_then_lock(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
+    found, members = await _claimed(connection, access, claims), [each.row_id for each in claims]
     situation = await lock.find_class(connection, access, class_id)
-    return first or (None if situation is None else lock.Locked(situation, False))
-
-
-async def _lock_class_and_no_member(connection: Any, access: Any, class_id: Any, _member_id: Any, key: Any) -> Any:
-    first = await idempotency.claim(connection, access, key)
+    if situation is None:
+        return lock.LockedClass(None, found, False)
+    people = await facts.look_at_people(connection, access, situation, members, depth=0)
     situation = await lock.lock_class(connection, access, class_id)
-    return first or (None if situation is None else lock.Locked(situation, True))
+    await lock.lock_members(connection, access, class_id, members)
+    return lock.LockedClass(situation, found, True, people)
 
 
-async def _find_booking_and_leave_the_member(connection: Any, access: Any, booking_id: Any, key: Any) -> Any:
-    first = await idempotency.claim(connection, access, key)
-    found = await lock.find_class_of_booking(connection, access, booking_id)
-    return first or (None if found is None else lock.LockedBooking(*found, False))
+async def _book_without_the_key(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
+    return await lock_to_book(connection, access, class_id, [each._replace(key=None) for each in claims])
 
 
-async def _lock_booking_and_no_member(connection: Any, access: Any, booking_id: Any, key: Any) -> Any:
-    first = await idempotency.claim(connection, access, key)
-    found = await lock.lock_class_of_booking(connection, access, booking_id)
-    return first or (None if found is None else lock.LockedBooking(*found, not found[0].class_.waitlist_count))
+async def _cancel_without_the_key(connection: Any, access: Any, class_id: Any, claims: Any) -> Any:
+    return await lock_to_cancel(connection, access, class_id, [each._replace(key=None) for each in claims])
 
 
-async def _lock_booking_without_the_key(connection: Any, access: Any, booking_id: Any, _key: Any) -> Any:
-    return await lock_booking(connection, access, booking_id, None)
+async def _record_without_the_key(connection: Any, access: Any, situation: Any, new: Any, _refused: Any) -> Any:
+    bookings = [each._replace(once=None) for each in new.bookings]
+    return await record_bookings(connection, access, situation, new._replace(bookings=bookings))
 
 
-async def _lock_without_the_key(connection: Any, access: Any, class_id: Any, member_id: Any, _key: Any) -> Any:
-    return await lock_class_and_member(connection, access, class_id, member_id, None)
+async def _record_leaving_without_the_key(
+    connection: Any, access: Any, situation: Any, leaving: Any, _stored: Any
+) -> Any:
+    await record_cancellations(connection, access, situation, [each._replace(once=None) for each in leaving])
 
 
-async def _record_without_the_key(*arguments: Any) -> Any:
-    *others, _once, _status = arguments
-    return await record_booking(*others, None, None)
-
-
-async def _record_leaving_without_the_key(*arguments: Any) -> Any:
-    *others, _once, _status = arguments
-    await record_leaving(*others, None, None)
-
-
-async def _remember_later(database_: Any, access: Any, once_: Any, work: Any, render: Any, visible: Any) -> Any:
-    """Commit the effect first, and its key in a separate transaction."""
-    async with database_.transaction() as connection:
-        reply = render(
-            await (work.work(connection, None) if isinstance(work, idempotent.Claiming) else work(connection))
-        )
+async def _remember_later(execution: Any, asked: Any, _hurried_until: Any) -> Any:
+    """Commit the effects first, and their keys in a separate transaction."""
+    bare = [each._replace(context=each.context._replace(once=None)) for each in asked]
+    async with execution.database.transaction() as connection:
+        fates = await execution.together(connection, bare)
     await asyncio.sleep(0.01)
-    async with database_.transaction() as connection:
-        first = await idempotency.claim(connection, access, once_.key)
-        if first is None:
-            await idempotency.remember(connection, access, once_, reply.status, reply.body)
-    return idempotent.Executed(reply.status, reply.body, replayed=False)
+    async with execution.database.transaction() as connection:
+        for (context, _), fate in zip(asked, fates, strict=True):
+            first = await idempotency.claim(connection, context.access, context.once.key)
+            if first is None and isinstance(fate, idempotent.Stored):
+                await idempotency.remember(connection, context.access, context.once, *fate)
+    return fates
 
 
-async def _replay_to_anybody(
-    _connection: Any, _once: Any, first: Any, _render: Any, _visible: Any
-) -> idempotent.Executed:
-    return idempotent.Executed(first.status, first.body, replayed=True)
+async def _replay_to_anybody(_connection: Any, _context: Any, first: Any, _visible: Any) -> idempotent.Replay:
+    return idempotent.Replay(first.status, first.body)
 
 
-async def _render_anew(_connection: Any, _once: Any, first: Any, _render: Any, _visible: Any) -> idempotent.Executed:
+def _repeat_to_anybody(_context: Any, _first: Any, response: Any) -> idempotent.Replay:
+    return idempotent.Replay(*response)
+
+
+async def _render_anew(_connection: Any, _context: Any, first: Any, _visible: Any) -> idempotent.Replay:
     """Replay as if the response had been stored as jsonb, which does not preserve its bytes."""
-    return idempotent.Executed(first.status, first.body.replace(b",", b", "), replayed=True)
+    return idempotent.Replay(first.status, first.body.replace(b",", b", "))
+
+
+def _repeat_anew(_context: Any, _first: Any, response: Any) -> idempotent.Replay:
+    return idempotent.Replay(response.status, response.body.replace(b",", b", "))
+
+
+async def _share_one_fate(execution: Any, asked: Any, *further: Any) -> Any:
+    fates = await execute_batch(execution, asked, *further)
+    return [fates[0]] * len(fates)
+
+
+def _leave_the_state(situation: Any, people: Any, _new: Any) -> Any:
+    return situation, people
 
 
 def _no_promotions(*_: object) -> list[Any]:
@@ -155,25 +181,30 @@ def _leave_at_once(*_: object, **__: object) -> None:
 MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "class lock skipped": [
         (lock, "lock_class", lock.find_class),
-        (lock, "lock_class_and_member", _find_class_and_leave_the_member),
-        (lock, "lock_booking", _find_booking_and_leave_the_member),
+        (lock, "lock_to_book", _find_class_only),
+        (lock, "lock_to_cancel", _find_class_only),
     ],
     "member lock skipped": [
         (lock, "lock_members", _nothing),
-        (lock, "lock_class_and_member", _lock_class_and_no_member),
-        (lock, "lock_booking", _lock_booking_and_no_member),
+        (lock, "lock_to_book", _lock_class_only),
+        (lock, "lock_to_cancel", _lock_class_only),
     ],
+    "facts read before the lock": [(lock, "lock_to_book", _read_facts_and_then_lock)],
     "key not claimed": [
         (idempotency, "claim", _nothing),
-        (idempotency, "remember", _nothing),
-        (lock, "lock_class_and_member", _lock_without_the_key),
-        (create, "record_booking", _record_without_the_key),
-        (lock, "lock_booking", _lock_booking_without_the_key),
-        (cancel_booking, "record_leaving", _record_leaving_without_the_key),
+        (idempotency, "remember_all", _nothing),
+        (lock, "lock_to_book", _book_without_the_key),
+        (create, "record_bookings", _record_without_the_key),
+        (lock, "lock_to_cancel", _cancel_without_the_key),
+        (cancel_booking, "record_cancellations", _record_leaving_without_the_key),
+        (batch, "_identity", lambda context: ("", str(id(context)))),
     ],
-    "key remembered later": [(idempotent, "_in_one_transaction", _remember_later)],
-    "parameters not compared": [(idempotent, "_replay", _replay_to_anybody)],
-    "answer rendered anew": [(idempotent, "_replay", _render_anew)],
+    "key remembered later": [(batch.Execution, "_in_one_transaction", _remember_later)],
+    "parameters not compared": [(batch, "replay", _replay_to_anybody), (batch, "_repeated", _repeat_to_anybody)],
+    "parameters not compared in a batch": [(batch, "_repeated", _repeat_to_anybody)],
+    "answer rendered anew": [(batch, "replay", _render_anew), (batch, "_repeated", _repeat_anew)],
+    "fate shared": [(batch.Execution, "__call__", _share_one_fate)],
+    "earlier decisions of the batch ignored": [(promote, "after_booking", _leave_the_state)],
     "promotion skipped": [
         (promote, "plan_promotions", _no_promotions),
         (cancel, "plan_promotions", _no_promotions),

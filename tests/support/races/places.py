@@ -1,7 +1,7 @@
 """The real service with two API processes, and one into which mutations can be injected."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,12 +42,31 @@ def api_module(pytestconfig: pytest.Config) -> str:
 
 
 @pytest.fixture(scope="session")
-def place(new_database: Callable[[], str], api_module: str) -> Iterator[Place]:
-    dsn = new_database()
-    with Service(dsn, api_module=api_module) as service:
-        yield Place(service, dsn)
+def places(new_database: Callable[[], str], api_module: str) -> Iterator[Callable[[int], Place]]:
+    """Return a function of the largest batch: each size has its own service, started when it is first needed."""
+    started: dict[int, Place] = {}
+    with ExitStack() as services:
+
+        def place_with(batch: int) -> Place:
+            if batch not in started:
+                dsn, environment = new_database(), {"STUDIOGATE_BOOKING_BATCH": str(batch)}
+                service = services.enter_context(Service(dsn, api_module=api_module, environment=environment))
+                started[batch] = Place(service, dsn)
+            return started[batch]
+
+        yield place_with
     # Every session has ended, so every deadlock has been counted.
-    assert run(_deadlocks(dsn)) == 0
+    assert [run(_deadlocks(each.dsn)) for each in started.values()] == [0] * len(started)
+
+
+@pytest.fixture
+def largest_batch() -> int:
+    return 64
+
+
+@pytest.fixture
+def place(places: Callable[[int], Place], largest_batch: int) -> Place:
+    return places(largest_batch)
 
 
 async def _deadlocks(dsn: str) -> int:

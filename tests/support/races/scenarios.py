@@ -223,6 +223,33 @@ async def flash_crowd(
     return wrong + await arena.violations(forgiven=forgiven)
 
 
+async def rush(arena: Arena, requests: int, *, join_waitlist: bool, seats: int = 20) -> list[str]:
+    """Everybody books one class in the same moment, each over an own connection: the seats are taken, all others are on
+    the waitlist, each in a place of its own, or refused because the class is full. Nobody is turned away."""
+    class_id = await arena.add_class(seats)
+    members = await arena.add_members(requests, paid=1)
+    async with arena.crowd(requests) as crowd:
+        calls = await crowd.at_once([booking(class_id, each, join_waitlist=join_waitlist) for each in members])
+    others = "waitlisted" if join_waitlist else "class_full"
+    wrong = _expect(f"class {class_id}", calls, {"confirmed": seats, others: requests - seats})
+    positions = sorted(call.json["waitlist_position"] for call in calls if call.outcome == "waitlisted")
+    wrong += [] if positions == list(range(1, len(positions) + 1)) else [f"positions told: {positions}"]
+    wrong += await _came_in_order(arena, class_id)
+    return wrong + await arena.violations()
+
+
+async def _came_in_order(arena: Arena, class_id: UUID) -> list[str]:
+    """Seats and positions are in the order of the bookings' creation."""
+    rows = await arena.fetch(
+        "select w.position from bookings b left join waitlist_entries w on w.booking_id = b.id"
+        " where b.studio_id = $1 and b.class_id = $2 order by b.created_at, w.position nulls first",
+        class_id,
+    )
+    came = [row["position"] for row in rows]
+    expected = sorted(came, key=lambda position: position or 0)
+    return [] if came == expected else [f"class {class_id}: positions in order of creation: {came}"]
+
+
 def _settled(arena: Arena) -> list[Call]:
     """The last attempt of every key."""
     return [calls[-1] for calls in arena.history.by_key().values()]

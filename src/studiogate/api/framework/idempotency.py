@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Header
@@ -15,7 +14,7 @@ from studiogate.api.framework.route import Caller, Judged, JudgedByStudio
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
 from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows import idempotency, leads
-from studiogate.flows.idempotency import Reply
+from studiogate.flows.idempotency import Answers, Outcome, Replay, Stored, WriteContext
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.idempotency import Once
 from studiogate.web.response import Answer
@@ -74,45 +73,47 @@ async def write(
     caller: Caller,
     key: str | None,
     parameters: BaseModel | None,
-    work: idempotency.Work | idempotency.Claiming,
+    work: idempotency.Work,
     *,
     status: int,
     visible: idempotency.Visible = _always,
-    missing: str | None = None,
     sealer: Sealer | None = None,
 ) -> Answer:
     """Run a flow once per key; 2xx and booking refusals are stored for replay, everything else leaves no trace.
 
-    ``missing`` names the parameter at fault if the resource is not visible and the flow does not name one.
     With a ``sealer``, a success is stored encrypted: it contains a secret that the database must not know.
     """
-
-    def render(outcome: str | Refusal) -> Reply:
-        if isinstance(outcome, str):
-            body = outcome.encode()
-            return Reply(status, body if sealer is None else sealer.seal(body, _purpose(caller)))
-        if outcome.code is Code.NOT_FOUND and outcome.param is None:
-            outcome = replace(outcome, param=missing)
-        answer = caller.refuse(outcome)
-        return Reply(answer.status, answer.body, kept=STATUS[outcome.code][0] is RefusalType.BOOKING)
-
-    identity = Once(key, _fingerprint(caller, parameters)) if key is not None else None
-    done = await idempotency.execute(caller.runtime.database, caller.access, identity, work, render, visible)
-    if not done.replayed:
-        # Committed: its events are numbered now, rather than at the worker's next round.
-        caller.runtime.sequencer.kick(caller.access.studio_id)
-    body = done.body
-    if sealer is not None and done.status == status:
-        body = sealer.open(body, _purpose(caller))
-    return Answer(done.status, body, (REPLAYED,) if done.replayed else _retry_after(done.status, body))
+    purpose = idempotency.answer_purpose(caller.access.studio_id, caller.access.credential_id)
+    context = write_context(caller, key, parameters, status=status)
+    if sealer is not None:
+        seal = sealer.seal
+        context = context._replace(answers=context.answers._replace(seal=lambda body: seal(body, purpose)))
+    outcome = await idempotency.execute(caller.runtime.database, context, work, visible)
+    if sealer is not None and not isinstance(outcome, Refusal) and outcome.status == status:
+        outcome = outcome._replace(body=sealer.open(outcome.body, purpose))
+    return answered(caller, outcome)
 
 
-def _purpose(caller: Caller) -> str:
-    return idempotency.answer_purpose(caller.access.studio_id, caller.access.credential_id)
+def write_context(caller: Caller, key: str | None, parameters: BaseModel | None, *, status: int) -> WriteContext:
+    """Return what a flow has to know about a write; ``status`` is that of a success."""
+
+    def stored(refusal: Refusal) -> Stored | None:
+        if STATUS[refusal.code][0] is not RefusalType.BOOKING:
+            return None
+        answer = caller.refuse(refusal)
+        return Stored(answer.status, answer.body)
+
+    once = None if key is None else Once(key, _fingerprint(caller, parameters))
+    return WriteContext(caller.access, once, Answers(status, stored))
 
 
-def _retry_after(status: int, body: bytes) -> tuple[tuple[bytes, bytes], ...]:
-    return ((b"retry-after", b"1"),) if status == 409 and b'"retryable":true' in body else ()
+def answered(caller: Caller, outcome: Outcome) -> Answer:
+    """Return the response to a write."""
+    if isinstance(outcome, Replay):
+        return Answer(outcome.status, outcome.body, (REPLAYED,))
+    # Committed: its events are numbered now, rather than at the worker's next round.
+    caller.runtime.sequencer.kick(caller.access.studio_id)
+    return caller.refuse(outcome) if isinstance(outcome, Refusal) else Answer(outcome.status, outcome.body)
 
 
 def _fingerprint(caller: Caller, parameters: BaseModel | None) -> bytes:

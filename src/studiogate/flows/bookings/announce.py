@@ -25,15 +25,16 @@ def before_cancelling(booking: BookingFacts, entry: LiveEntry | None) -> dict[st
     return previous
 
 
-async def cancelled(connection: Connection, access: Access, entry: LiveEntry | None, purchase_id: UUID | None) -> None:
-    """Announce what else a cancellation changes: the booking's waitlist entry ends, a fee is charged."""
+async def cancelled(
+    connection: Connection, access: Access, entry: LiveEntry | None, purchase_ids: Sequence[UUID]
+) -> None:
+    """Announce what else cancellations change: the booking's waitlist entry ends, fees are charged."""
     if entry is not None:
         before: dict[str, object] = {"status": entry.status}
         if entry.position is not None:
             before["position"] = entry.position
         await emit(connection, access, EventType.WAITLIST_UPDATED, Change(entry.id, before))
-    if purchase_id is not None:
-        await emit(connection, access, EventType.PURCHASE_CREATED, Change(purchase_id))
+    await emit(connection, access, EventType.PURCHASE_CREATED, *map(Change, purchase_ids))
 
 
 async def promoted(connection: Connection, access: Access, promotions: Sequence[tuple[Entry, Promote]]) -> None:

@@ -1,11 +1,14 @@
 """Cancel a booking (DELETE /bookings/{id}) with a receipt, and preview a cancellation."""
 
 import json
+from collections.abc import Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import (
     BookingFacts,
+    BookingStatus,
     Cancellation,
     CancellationAttempt,
     CancellationCause,
@@ -18,48 +21,163 @@ from studiogate.domain.bookings import (
     receipt_json,
 )
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.bookings import announce, promote
-from studiogate.flows.idempotency import Remembered
+from studiogate.flows.bookings import announce, batch, promote
+from studiogate.flows.bookings.batch import Asked, Execution, Fate, Fates
+from studiogate.flows.idempotency import Outcome, WriteContext
+from studiogate.storage import idempotency as stored_results
 from studiogate.storage.bookings import cancel as cancel_booking
-from studiogate.storage.bookings import facts, lock
+from studiogate.storage.bookings import facts, lock, read
 from studiogate.storage.bookings import promote as promote_entry
-from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation
+from studiogate.storage.bookings.cancel import Leaving
+from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, LiveEntry, PeopleSituation
+from studiogate.storage.bookings.lock import LockedClass
+from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.ids import new_id
-from studiogate.storage.db.pool import Connection
-from studiogate.storage.idempotency import FirstResult, Once
+from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.idempotency import Answer
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
-async def cancel(
-    connection: Connection,
-    access: Access,
-    booking_id: str,
-    reason: str | None,
-    once: Once | None = None,
-    status: int | None = None,
-    cause: CancellationCause = CancellationCause.PARTNER,
-) -> str | Refusal | FirstResult:
-    """Cancel by the policy frozen on the booking and promote waiting members. Must run inside a transaction.
+class WantedCancellation(NamedTuple):
+    """A booking never changes its class, so the class may be read before anything is locked."""
 
-    ``once`` is claimed here, and the receipt is remembered under it with ``status``, the success status code.
+    class_id: UUID
+    booking_id: UUID
+    reason: str | None = None
+    cause: CancellationCause = CancellationCause.PARTNER
+
+
+async def cancel(queue: ClassQueue, database: Database, asked: Asked[WantedCancellation]) -> Outcome:
+    """Cancel by the policy frozen on the booking and promote waiting members, in the next batch of the class."""
+    return await batch.execute(queue, asked.wanted.class_id, Execution(database, cancel_together), asked)
+
+
+async def cancel_together(connection: Connection, asked: Sequence[Asked[WantedCancellation]]) -> list[Fate]:
+    """Cancel bookings of one class, in order of arrival. Must run inside a transaction.
+
+    If nobody waits for a seat, one statement locks keys, class and members, one reads the bookings, and one writes all
+    effects, events and answers. Otherwise each cancellation may promote somebody, and is written before the next one.
     """
-    found = await lock.lock_booking(connection, access, booking_id, None if once is None else once.key)
-    if found is None:
-        return NOT_FOUND
-    if isinstance(found, FirstResult):
-        return found
-    situation, people = found.situation, None
-    if not found.member_is_locked:
+    access, class_id = batch.shared_access(asked), asked[0].wanted.class_id
+    claims = batch.claims_of(asked, lambda wanted: wanted.booking_id)
+    locked = await lock.lock_to_cancel(connection, access, class_id, claims)
+    fates = Fates(connection, asked, locked.found, _is_visible)
+    desk = _Desk(connection, access, locked, fates)
+    for number in range(len(asked)):
+        if await fates.to_execute(number):
+            await desk.serve(number)
+    await desk.write()
+    return fates.all()
+
+
+async def _is_visible(connection: Connection, access: Access, wanted: WantedCancellation) -> bool:
+    return await read.booking_is_visible(connection, access, wanted.booking_id)
+
+
+class _Desk:
+    """Decides the requests of a batch one after the other, and writes what was decided."""
+
+    def __init__(
+        self, connection: Connection, access: Access, locked: LockedClass, fates: Fates[WantedCancellation]
+    ) -> None:
+        self._connection, self._access, self._fates = connection, access, fates
+        self._situation, self._holders = locked.situation, list(locked.holders)
+        self._held: dict[UUID, BookingSituation] | None = None
+        self._leaving: dict[int, Leaving] = {}  # decided and not yet written, by the number of the request
+
+    async def serve(self, number: int) -> None:
+        """Decide one request; the next one finds what it leaves."""
+        context, wanted = self._fates.asked[number]
+        situation = self._situation
+        if situation is None or not context.access.permits(situation.class_.location_id):
+            return await self._fates.refuse(number, NOT_FOUND)
+        people = await self._look_at_waiting(situation)
+        if self._held is None:
+            ids = [each.wanted.booking_id for each in self._fates.asked]
+            self._held = await facts.look_at_bookings(self._connection, self._access, ids, situation.policy)
+        held = self._held.get(wanted.booking_id)
+        if held is None:
+            return await self._fates.refuse(number, NOT_FOUND)
+        decided = await _decide(self._connection, self._access, situation, held, wanted.cause)
+        if isinstance(decided, Refusal):
+            return await self._fates.refuse(number, decided)
+        steps = [] if people is None else _plan(situation, people, held.booking, decided)
+        self._fates.decide(number)
+        self._leaving[number] = _leaving(context, held, decided, wanted.reason, promoted=_promotes(steps))
+        if people is not None or held.entry is not None:
+            return await self._finish(number, situation, held.entry, steps)
+        self._situation, self._held[wanted.booking_id] = _after(situation, held, self._leaving[number])
+        return None
+
+    async def _look_at_waiting(self, situation: ClassSituation) -> PeopleSituation | None:
+        """Lock and read the members who may be promoted into the seat, if there are any."""
+        if not situation.class_.waitlist_count:
+            return None
         seats = situation.class_.available_count + 1
-        people = await promote.look_at_people(connection, access, situation, [found.member_id], seats=seats)
-    held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
-    decided = await _decide(connection, access, situation, held, cause)
-    if isinstance(decided, Refusal):
-        return decided
-    steps = [] if people is None else _plan(situation, people, held.booking, decided)
-    receipt = await _record(connection, access, situation, held, decided, steps, reason, once, status)
-    return receipt if once is None else Remembered(receipt)
+        return await promote.look_at_people(self._connection, self._access, situation, self._holders, seats=seats)
+
+    async def _finish(
+        self, number: int, situation: ClassSituation, entry: LiveEntry | None, steps: list[PromotionStep]
+    ) -> None:
+        """Write a cancellation that changes the waitlist; the next request reads everything again."""
+        cancellation = self._leaving[number].cancellation
+        await self.write(entry)
+        promoted = await promote.record_steps(
+            self._connection, self._access, situation.class_, steps, cancellation.cancelled_at
+        )
+        if not cancellation.seat_freed and not promoted:
+            renumbered = await promote_entry.renumber(self._connection, self._access, situation.class_.id)
+            await announce.moved_up(self._connection, self._access, renumbered)
+        if number + 1 < len(self._fates.asked):
+            self._situation = await lock.lock_class(self._connection, self._access, situation.class_.id)
+            self._held = None
+
+    async def write(self, entry: LiveEntry | None = None) -> None:
+        """Write what was decided since the last time: cancellations with all their effects, and the answers. ``entry``
+        is the waitlist entry that ends with them."""
+        answers, leaving = self._fates.take_answers(), self._leaving
+        if leaving and self._situation is not None:
+            ending = Ending(list(leaving.values()), entry, self._fates.success, answers)
+            await _record(self._connection, self._access, self._situation, ending)
+            for number, each in leaving.items():
+                self._fates.succeed(number, each.receipt)
+            self._leaving = {}
+        elif answers:
+            await stored_results.remember_all(self._connection, self._access, answers)
+
+
+class Ending(NamedTuple):
+    """The cancellations that one statement writes, the waitlist entry that ends with them, and the other answers."""
+
+    leaving: Sequence[Leaving]
+    entry: LiveEntry | None
+    success: int = 0
+    answers: Sequence[Answer] = ()
+    entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED
+
+
+def _leaving(
+    context: WriteContext, held: BookingSituation, cancellation: Cancellation, reason: str | None, *, promoted: bool
+) -> Leaving:
+    booking, receipt_id = held.booking, new_id()
+    purchase_id = None if cancellation.fee is None else new_id()
+    receipt = receipt_json(
+        booking, cancellation, receipt_id=receipt_id, reason=reason, purchase_id=purchase_id, promoted=promoted
+    )
+    before = announce.before_cancelling(booking, held.entry)
+    identity = (context.access.credential_id, context.once)
+    return Leaving(booking, cancellation, receipt_id, _text(receipt), purchase_id, before, *identity)
+
+
+def _after(
+    situation: ClassSituation, held: BookingSituation, leaving: Leaving
+) -> tuple[ClassSituation, BookingSituation]:
+    """Return the class and the booking after a cancellation that changes no waitlist, for the next decision."""
+    class_ = situation.class_
+    class_ = class_._replace(booked_count=class_.booked_count - leaving.cancellation.seat_freed)
+    booking = held.booking._replace(status=BookingStatus.CANCELLED, cancellation_id=leaving.receipt_id)
+    return situation._replace(class_=class_), held._replace(booking=booking)
 
 
 async def preview(connection: Connection, access: Access, booking_id: str) -> str | Refusal:
@@ -112,35 +230,6 @@ def _promotes(steps: list[PromotionStep]) -> bool:
     return any(isinstance(step.verdict, Promote) for step in steps)
 
 
-async def _record(
-    connection: Connection,
-    access: Access,
-    situation: ClassSituation,
-    held: BookingSituation,
-    cancellation: Cancellation,
-    steps: list[PromotionStep],
-    reason: str | None,
-    once: Once | None,
-    status: int | None,
-) -> str:
-    receipt = await record_cancellation(
-        connection,
-        access,
-        situation,
-        held,
-        cancellation,
-        reason,
-        promoted=_promotes(steps),
-        once=once,
-        answer_status=status,
-    )
-    promoted = await promote.record_steps(connection, access, situation.class_, steps, cancellation.cancelled_at)
-    if not cancellation.seat_freed and not promoted:
-        renumbered = await promote_entry.renumber(connection, access, situation.class_.id)
-        await announce.moved_up(connection, access, renumbered)
-    return receipt
-
-
 async def record_cancellation(
     connection: Connection,
     access: Access,
@@ -149,29 +238,21 @@ async def record_cancellation(
     cancellation: Cancellation,
     reason: str | None,
     *,
-    promoted: bool = False,
     entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED,
-    once: Once | None = None,
-    answer_status: int | None = None,
-) -> str:
-    """Write a cancellation (booking, seat, credit, fee, receipt and events) and return the receipt."""
-    booking, entry = held.booking, held.entry
+) -> None:
+    """Write one cancellation that no request asked for: booking, seat, credit, fee, receipt and events."""
+    leaving = _leaving(WriteContext(access), held, cancellation, reason, promoted=False)
+    await _record(connection, access, situation, Ending([leaving], held.entry, entry_becomes=entry_becomes))
+
+
+async def _record(connection: Connection, access: Access, situation: ClassSituation, ending: Ending) -> None:
+    leaving, entry = ending.leaving, ending.entry
     if entry is not None:
-        await cancel_booking.end_entry(connection, access, booking.class_id, entry, entry_becomes)
-    purchase_id = await promote_entry.record_fee(
-        connection, access, booking, cancellation, situation.class_.location_id
-    )
-    receipt_id: UUID = new_id()
-    receipt = _text(
-        receipt_json(
-            booking, cancellation, receipt_id=receipt_id, reason=reason, purchase_id=purchase_id, promoted=promoted
-        )
-    )
-    before = announce.before_cancelling(booking, entry)
-    kept = cancel_booking.Receipt(receipt_id, receipt, purchase_id)
-    await cancel_booking.record_leaving(connection, access, booking, cancellation, kept, before, once, answer_status)
-    await announce.cancelled(connection, access, entry, purchase_id)
-    return receipt
+        await cancel_booking.end_entry(connection, access, situation.class_.id, entry, ending.entry_becomes)
+    await cancel_booking.record_fees(connection, access, situation, leaving)
+    await cancel_booking.record_cancellations(connection, access, situation, leaving, (ending.success, ending.answers))
+    purchases = [each.purchase_id for each in leaving if each.purchase_id is not None]
+    await announce.cancelled(connection, access, entry, purchases)
 
 
 _text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode

@@ -12,6 +12,7 @@ from studiogate.domain.bookings import (
     Attempt,
     BookingDecision,
     BookingRequest,
+    Outcome,
     Override,
     decide_staff_booking,
 )
@@ -23,7 +24,9 @@ from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.bookings import create, lock
+from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
+from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 
 SOURCE = "staff"
@@ -103,7 +106,10 @@ async def _record(
     decision, now = decided
     if decision.converts is not None:
         return await promote.convert(connection, access, situation, decision, now)
-    return await create.record_booking(connection, access, situation, member_id, decision, now, SOURCE, None, None)
+    position = situation.class_.waitlist_count + 1 if decision.outcome == Outcome.WAITLISTED else None
+    new = NewBooking(new_id(), member_id, decision, position, access.credential_id, None)
+    made = await create.record_bookings(connection, access, situation, NewBookings([new], now, source=SOURCE))
+    return made[new.id]
 
 
 async def record_new(

@@ -1,5 +1,6 @@
 """Give free seats to waiting members, inside the transaction that freed them."""
 
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from studiogate.flows.bookings import announce
 from studiogate.storage.bookings import facts, read
 from studiogate.storage.bookings import lock as booking_locks
 from studiogate.storage.bookings import promote as promote_entry
+from studiogate.storage.bookings.create import NewBooking
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.db.pool import Connection
 
@@ -127,7 +129,7 @@ def _after(
         waitlist_count=class_.waitlist_count - len(promoted),
     )
     waiting = tuple(entry for entry in people.waiting if entry.id not in seated)
-    spots = tuple(SpotFacts(spot.id, spot.label, spot.held or spot.id in taken) for spot in people.spots)
+    spots = _with_held(people.spots, taken)
     members = dict(people.members)
     for entry, verdict in promoted:
         if entry.member.id in members:
@@ -135,9 +137,40 @@ def _after(
     return situation._replace(class_=class_), people._replace(members=members, waiting=waiting, spots=spots)
 
 
+def after_booking(
+    situation: ClassSituation, people: PeopleSituation, new: NewBooking
+) -> tuple[ClassSituation, PeopleSituation]:
+    """Return the class and its people after a new booking, for the next decision of the same batch.
+
+    A new waitlist entry is not added to ``waiting``: it joined because all free seats are reserved for others, and a
+    batch of bookings frees none.
+    """
+    decision, class_ = new.decision, situation.class_
+    if new.position is not None:
+        class_ = class_._replace(waitlist_count=class_.waitlist_count + 1)
+    else:
+        left = class_.waitlist_count - (decision.converts is not None)
+        class_ = class_._replace(booked_count=class_.booked_count + 1, waitlist_count=left)
+    taken = Promote(decision.membership, decision.class_spot_id, decision.credits_required)
+    live = LiveBooking(new.id, BookingStatus(decision.outcome.value))
+    member = _paid_by(people.members[new.member_id], taken)._replace(live_booking=live)
+    waiting = tuple(entry for entry in people.waiting if entry.booking_id != new.id) if people.waiting else ()
+    spots = _with_held(people.spots, {decision.class_spot_id}) if people.spots else ()
+    people.members[new.member_id] = member
+    return situation._replace(class_=class_), people._replace(waiting=waiting, spots=spots)
+
+
 def _seated(member: MemberFacts, entry: WaitingEntry, verdict: Promote) -> MemberFacts:
     live = LiveBooking(entry.booking_id, BookingStatus.CONFIRMED)
-    return member._replace(live_booking=live, memberships=tuple(_paid(each, verdict) for each in member.memberships))
+    return _paid_by(member, verdict)._replace(live_booking=live)
+
+
+def _paid_by(member: MemberFacts, verdict: Promote) -> MemberFacts:
+    return member._replace(memberships=tuple(_paid(each, verdict) for each in member.memberships))
+
+
+def _with_held(spots: tuple[SpotFacts, ...], taken: Collection[UUID | None]) -> tuple[SpotFacts, ...]:
+    return tuple(SpotFacts(spot.id, spot.label, spot.held or spot.id in taken) for spot in spots)
 
 
 def _paid(membership: MembershipFacts, verdict: Promote) -> MembershipFacts:

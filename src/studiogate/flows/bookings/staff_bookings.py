@@ -19,13 +19,14 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.audit import audited
 from studiogate.flows.bookings import cancel, promote
+from studiogate.flows.bookings.batch import Asked
+from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
-from studiogate.storage.bookings import facts, lock
+from studiogate.storage.bookings import facts, lock, read
 from studiogate.storage.bookings.facts import PeopleSituation
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.idempotency import FirstResult
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 
@@ -91,8 +92,12 @@ async def cancel_for_studio(
     connection: Connection, access: Access, booking_id: UUID, reason: str | None
 ) -> dict[str, Any] | Refusal:
     """Cancel a booking and promote into its seat; return the receipt. Must run inside a transaction."""
-    done = await cancel.cancel(connection, access, str(booking_id), reason, cause=CancellationCause.STUDIO)
-    if isinstance(done, Refusal | FirstResult):
+    class_id = await read.class_of_booking(connection, access, booking_id)
+    if class_id is None:
+        return NOT_FOUND
+    wanted = cancel.WantedCancellation(class_id, booking_id, reason, CancellationCause.STUDIO)
+    (done,) = await cancel.cancel_together(connection, [Asked(WriteContext(access), wanted)])
+    if not isinstance(done, Stored):
         return done if isinstance(done, Refusal) else NOT_FOUND
-    receipt: dict[str, Any] = json.loads(done)
+    receipt: dict[str, Any] = json.loads(done.body)
     return receipt

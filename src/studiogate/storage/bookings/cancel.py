@@ -1,65 +1,79 @@
-"""Record a cancelled booking: its row, the counters, the credit, its receipt, its event, and the answer that is stored
-for its request. Also end its waitlist entry, if it had one.
+"""Record the cancelled bookings of a batch: their rows, the counters, credits, fees and receipts, their events, and the
+answers that are stored for the requests of the batch. Also end a waitlist entry.
 
-The class row and the member's row are locked, so counters can be changed.
+The class row and the members' rows are locked, so counters can be changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import BookingFacts, Cancellation
 from studiogate.domain.events import EventType
-from studiogate.storage.bookings.facts import LiveEntry
-from studiogate.storage.bookings.read import written_form
+from studiogate.storage.bookings.facts import ClassSituation, LiveEntry
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.events import as_json, change_told
-from studiogate.storage.idempotency import Once, answer_remembered, check_remembered
+from studiogate.storage.db.statement import Statement
+from studiogate.storage.events import announced, as_json
+from studiogate.storage.idempotency import GIVEN_ANSWERS, Answer, Once, answer_arguments, check_stored, stored_answers
+from studiogate.storage.resources import BOOKING
 
-# $1 studio, $2 booking, $3 class, $4 member, $5 whether a seat is freed, $6 the receipt's id, $7 now, $8 its type, $9
-# late, $10 graced, $11 the fee's purchase, $12 the receipt, $13 the event, $14 the previous attributes, $15 to $18 the
-# credential, idempotency key, fingerprint and status with which the answer is stored; $19 the actor; $20 the
-# membership, $21 the ledger entry.
-GONE = (
-    """
-    gone as (
-        update bookings set status = 'cancelled', class_spot_id = null where studio_id = $1 and id = $2
-        returning *)""",
-    """
-    counted as (
-        update classes set booked_count = booked_count - $5::boolean::integer where studio_id = $1 and id = $3)""",
-)
-RECEIPT = """
-    receipt as (
+# A single statement, for the same reasons as for new bookings. ``leaving`` holds one row per booking, in order of
+# arrival, with the key under which its receipt is stored as the answer.
+RECORD = Statement(f"""
+    with leaving as materialized (
+        select * from unnest(:ids::uuid[], :members::uuid[], :times::timestamptz[], :types::text[], :late::boolean[],
+                             :graced::boolean[], :purchases::uuid[], :memberships::uuid[], :forfeited::integer[],
+                             :returned::integer[], :receipt_ids::uuid[], :receipts::text[], :ledger_ids::uuid[],
+                             :events::uuid[], :previous::text[], :booking_credentials::text[], :booking_keys::text[],
+                             :booking_fingerprints::bytea[]) with ordinality
+            as each(id, member_id, cancelled_at, cancellation_type, late, graced, purchase_id, membership_id, forfeited,
+                    returned, receipt_id, receipt, ledger_id, event_id, previous, credential_id, key, fingerprint,
+                    number)
+    ), gone as (
+        update bookings set status = 'cancelled', class_spot_id = null
+        where studio_id = :studio and id = any(:ids::uuid[])
+        returning *
+    ), counted as (
+        update classes set booked_count = booked_count - :seats where studio_id = :studio and id = :class_id
+    ), receipt as (
         insert into booking_cancellations (studio_id, id, booking_id, member_id, cancelled_at, cancellation_type, late,
                                            graced_for_promotion, purchase_id, receipt, credits_forfeited,
                                            credits_returned)
-        values ($1, $6, $2, $4, $7, $8, $9, $10, $11, $12::text::json, {forfeited}, {returned}))"""
-REPAID = """
-    repaid as (
+        select :studio, receipt_id, id, member_id, cancelled_at, cancellation_type, late, graced, purchase_id,
+               receipt::json, forfeited, returned
+        from leaving
+    ), repaid as (
         update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
-        where studio_id = $1 and id = $20)"""
-SETTLED = """
-    settled as (
+        where studio_id = :studio and id = any(array(select membership_id from leaving where returned = 1))
+    ), settled as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
-        values ($1, $21, $20, $2, {delta}, '{reason}'))"""
-RETURNED = (RECEIPT.format(forfeited=0, returned=1), REPAID, SETTLED.format(delta=1, reason="returned"))
-FORFEITED = (RECEIPT.format(forfeited=1, returned=0), SETTLED.format(delta=0, reason="forfeited"))
-NO_CREDIT = (RECEIPT.format(forfeited=0, returned=0),)
-TOLD = (
-    f"wire as ({written_form('gone')})",
-    f"told as ({change_told(EventType.BOOKING_CANCELLED, 'wire', '$13', '$19', '$14::json')})",
-)
-ANSWER = "select convert_to($12::text, 'UTF8')"
-REMEMBERED = f"remembered as ({answer_remembered(ANSWER, '$15', '$16::text', '$17', '$18')})"
-RESULT = "select (select remembered from remembered) as remembered"
+        select :studio, ledger_id, membership_id, id, returned,
+               case returned when 1 then 'returned' else 'forfeited' end
+        from leaving where returned + forfeited = 1
+    ), wire as (
+        select leaving.*, b.location_id, row_to_json(w) as object
+        from leaving join gone b on b.id = leaving.id cross join (select null::integer as position) entry
+        cross join lateral (select {BOOKING.columns}) w
+    ), announced as (
+        {announced(EventType.BOOKING_CANCELLED, "wire", "wire.previous::json")} order by wire.number
+    ), stored as ({
+    stored_answers(f'''
+        select credential_id, key, fingerprint, :success::integer, convert_to(receipt, 'UTF8') from leaving
+        where key is not null
+        union all {GIVEN_ANSWERS}''')
+})
+    select count(*) as stored from stored""")
 
-# Each is a single statement without the parts that it does not need, for the same reasons as for a new booking.
-LEAVE = f"with {', '.join((*GONE, *NO_CREDIT, *TOLD, REMEMBERED))} {RESULT}"
-LEAVE_WITH_THE_CREDIT = f"with {', '.join((*GONE, *RETURNED, *TOLD, REMEMBERED))} {RESULT}"
-LEAVE_THE_CREDIT = f"with {', '.join((*GONE, *FORFEITED, *TOLD, REMEMBERED))} {RESULT}"
+FEES = Statement("""
+    insert into purchases (studio_id, id, member_id, product_key, product_type, quantity, amount_total, currency,
+                           status, location_id, booking_id, created_at, updated_at)
+    select :studio, fee.id, fee.member_id, 'late_cancel_fee', 'fee', 1, fee.amount, fee.currency, 'pending', :location,
+           fee.booking_id, fee.charged_at, fee.charged_at
+    from unnest(:ids::uuid[], :members::uuid[], :amounts::numeric[], :currencies::text[], :bookings::uuid[],
+                :times::timestamptz[]) as fee(id, member_id, amount, currency, booking_id, charged_at)""")
 
 # $1 studio, $2 entry, $3 its new status, $4 class, $5 whether it counted as waiting.
 END_ENTRY = """
@@ -67,52 +81,87 @@ END_ENTRY = """
     update classes set waitlist_count = waitlist_count - $5::boolean::integer where studio_id = $1 and id = $4"""
 
 
-class Receipt(NamedTuple):
-    """A receipt as it is stored and returned; ``purchase_id`` is the fee's."""
+class Leaving(NamedTuple):
+    """A booking to cancel, with its receipt, which is also stored as the answer to its request; ``purchase_id`` is the
+    fee's."""
 
-    id: UUID
-    text: str
+    booking: BookingFacts
+    cancellation: Cancellation
+    receipt_id: UUID
+    receipt: str
     purchase_id: UUID | None
+    previous_attributes: Mapping[str, Any]
+    credential_id: str
+    once: Once | None
 
 
-async def record_leaving(
+async def record_cancellations(
     connection: Connection,
     access: Access,
-    booking: BookingFacts,
-    cancellation: Cancellation,
-    receipt: Receipt,
-    previous_attributes: Mapping[str, Any],
-    once: Once | None,
-    answer_status: int | None,
+    situation: ClassSituation,
+    leaving: Sequence[Leaving],
+    stored: tuple[int, Sequence[Answer]] = (0, ()),
 ) -> None:
-    """Cancel the booking and emit its event; store its receipt, also as the answer to its request."""
-    arguments = [
-        access.studio_id,
-        booking.id,
-        booking.class_id,
-        booking.member_id,
-        cancellation.seat_freed,
-        receipt.id,
-        cancellation.cancelled_at,
-        cancellation.cancellation_type.value,
-        cancellation.late,
-        cancellation.graced_for_promotion,
-        receipt.purchase_id,
-        receipt.text,
-        new_id(),
-        as_json(previous_attributes),
-        access.credential_id,
-        *(once or (None, None)),
-        answer_status,
-        access.actor.value,
-    ]
-    settles = cancellation.credits_returned or cancellation.credits_forfeited
-    if settles:
-        arguments += [cancellation.membership_id, new_id()]
-    credit = LEAVE_WITH_THE_CREDIT if cancellation.credits_returned else LEAVE_THE_CREDIT
-    remembered = await connection.fetchval(credit if settles else LEAVE, *arguments)
-    if once is not None:
-        check_remembered(remembered)
+    """Cancel bookings and emit their events; store their receipts, also as the answers to their requests.
+
+    ``stored`` is the status of these answers, and the answers to the other requests of the batch.
+    """
+    success, answers = stored
+    row = await RECORD.row(
+        connection,
+        **_values(leaving),
+        **answer_arguments(answers),
+        studio=access.studio_id,
+        actor=access.actor.value,
+        class_id=situation.class_.id,
+        seats=sum(each.cancellation.seat_freed for each in leaving),
+        success=success,
+    )
+    check_stored(row["stored"], sum(each.once is not None for each in leaving) + len(answers))
+
+
+def _values(leaving: Sequence[Leaving]) -> dict[str, list[object]]:
+    cancellations = [each.cancellation for each in leaving]
+    return {
+        "ids": [each.booking.id for each in leaving],
+        "members": [each.booking.member_id for each in leaving],
+        "times": [each.cancelled_at for each in cancellations],
+        "types": [each.cancellation_type.value for each in cancellations],
+        "late": [each.late for each in cancellations],
+        "graced": [each.graced_for_promotion for each in cancellations],
+        "purchases": [each.purchase_id for each in leaving],
+        "memberships": [each.membership_id for each in cancellations],
+        "forfeited": [each.credits_forfeited for each in cancellations],
+        "returned": [each.credits_returned for each in cancellations],
+        "receipt_ids": [each.receipt_id for each in leaving],
+        "receipts": [each.receipt for each in leaving],
+        "ledger_ids": [new_id() for _ in leaving],
+        "events": [new_id() for _ in leaving],
+        "previous": [as_json(each.previous_attributes) for each in leaving],
+        "booking_credentials": [each.credential_id for each in leaving],
+        "booking_keys": [None if each.once is None else each.once.key for each in leaving],
+        "booking_fingerprints": [None if each.once is None else each.once.fingerprint for each in leaving],
+    }
+
+
+async def record_fees(
+    connection: Connection, access: Access, situation: ClassSituation, leaving: Sequence[Leaving]
+) -> None:
+    """Insert the late fees as pending purchases at the class's location."""
+    charged = [(each, each.cancellation.fee) for each in leaving if each.cancellation.fee is not None]
+    if not charged:
+        return
+    await FEES.rows(
+        connection,
+        studio=access.studio_id,
+        location=situation.class_.location_id,
+        ids=[each.purchase_id for each, _ in charged],
+        members=[each.booking.member_id for each, _ in charged],
+        amounts=[Decimal(fee.amount) for _, fee in charged],
+        currencies=[fee.currency for _, fee in charged],
+        bookings=[each.booking.id for each, _ in charged],
+        times=[each.cancellation.cancelled_at for each, _ in charged],
+    )
 
 
 async def end_entry(connection: Connection, access: Access, class_id: UUID, entry: LiveEntry, becomes: str) -> None:

@@ -1,115 +1,139 @@
-"""Record a new booking: its row, the counter, the credit or the waitlist entry, its event, and the answer that is
-stored for its request.
+"""Record the new bookings of a batch: their rows, the counters, credits and waitlist entries, their events, and the
+answers that are stored for the requests of the batch.
 
-The class row and the member's row are locked, so counters can be incremented and positions can be counted.
+The class row and the members' rows are locked, so counters can be incremented and positions can be counted.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import BookingDecision, Outcome
 from studiogate.domain.events import EventType
 from studiogate.storage.bookings.facts import ClassSituation
-from studiogate.storage.bookings.read import NO_ENTRY, written_form
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.events import change_told
-from studiogate.storage.idempotency import Once, answer_remembered, check_remembered
+from studiogate.storage.db.statement import Statement
+from studiogate.storage.events import announced
+from studiogate.storage.idempotency import GIVEN_ANSWERS, Answer, Once, answer_arguments, check_stored, stored_answers
+from studiogate.storage.resources import BOOKING
 
-# $1 studio, $2 booking, $3 class, $4 member, $5 now, $6 source, $7 spot, $8 membership, $9 policy, $10 location,
-# $11 and $12 the class's times, $13 the event, $14 to $17 the credential, idempotency key, fingerprint and status with
-# which the answer is stored; $18 the actor; $19 the waitlist entry, or the ledger entry.
-MADE = """
-    made as (
+PARTNER = "partner_api"
+
+# A single statement: the class is locked while it runs, so every round trip saved means more bookings per second for a
+# popular class. ``new`` holds one row per booking, in order of arrival, with the key under which its answer is stored;
+# the answers of refused requests are given as they are.
+RECORD = Statement(f"""
+    with new as materialized (
+        select * from unnest(:ids::uuid[], :members::uuid[], :statuses_of_bookings::text[], :spots::uuid[],
+                             :memberships::uuid[], :credits::integer[], :positions::integer[], :further_ids::uuid[],
+                             :events::uuid[], :booking_credentials::text[], :booking_keys::text[],
+                             :booking_fingerprints::bytea[]) with ordinality
+            as each(id, member_id, status, class_spot_id, membership_id, credits, position, further_id, event_id,
+                    credential_id, key, fingerprint, number)
+    ), made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
                               booking_source, class_spot_id, membership_id, credits_taken, policy, created_at,
                               updated_at)
-        values ($1, $2, $3, $4, $10, $11, $12, {status}, $6, $7, $8, {credits}, $9, $5, $5)
-        returning *)"""
-COUNTED = "counted as (update classes set booked_count = booked_count + 1 where studio_id = $1 and id = $3)"
-WAITLISTED = """
-    counted as (
-        update classes set waitlist_count = waitlist_count + 1 where studio_id = $1 and id = $3
-        returning waitlist_count
-    ), entry as (
+        select :studio, id, :class_id, member_id, :location, :starts, :ends, status, :source, class_spot_id,
+               membership_id, credits, :policy, :now, :now
+        from new
+        returning *
+    ), counted as (
+        update classes set booked_count = booked_count + :seats, waitlist_count = waitlist_count + :places
+        where studio_id = :studio and id = :class_id
+    ), waiting as (
         insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status,
                                       created_at, updated_at)
-        select $1, $19, made.class_id, made.member_id, made.id, made.location_id, counted.waitlist_count, 'waiting',
-               $5, $5
-        from made, counted
-        returning position)"""
-PAID = (
-    """
-    paid as (
+        select :studio, further_id, :class_id, member_id, id, :location, position, 'waiting', :now, :now
+        from new where position is not null
+    ), paid as (
         update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1
-        where studio_id = $1 and id = $8)""",
-    """
-    ledger as (
+        where studio_id = :studio and id = any(array(select membership_id from new where credits = 1))
+    ), ledger as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
-        values ($1, $19, $8, $2, -1, 'booked'))""",
-)
-ANSWER = "select convert_to(object::text, 'UTF8') from wire"
+        select :studio, further_id, membership_id, id, -1, 'booked' from new where credits = 1
+    ), wire as (
+        select entry.*, b.location_id, row_to_json(w) as object
+        from new entry join made b on b.id = entry.id cross join lateral (select {BOOKING.columns}) w
+    ), announced as (
+        {announced(EventType.BOOKING_CREATED, "wire")} order by wire.number
+    ), stored as ({
+    stored_answers(f'''
+        select credential_id, key, fingerprint, :success::integer, convert_to(object::text, 'UTF8') from wire
+        where key is not null
+        union all {GIVEN_ANSWERS}''')
+})
+    select id, object::text as wire, (select count(*) from stored) as stored from wire""")
 
 
-def _book(outcome: str, *, paid: bool) -> str:
-    """Return the single statement that records a booking. The class is locked while it runs, so every round trip saved
-    means more bookings per second for a popular class. Parts that this kind of booking does not need are left out:
-    setting up a part costs about as much as running it."""
-    waits = outcome == Outcome.WAITLISTED.value
-    parts = [
-        MADE.format(status=f"'{outcome}'", credits="1" if paid else "0"),
-        WAITLISTED if waits else COUNTED,
-        *(PAID if paid else ()),
-        f"wire as ({written_form('made', 'entry' if waits else NO_ENTRY)})",
-        f"told as ({change_told(EventType.BOOKING_CREATED, 'wire', '$13', '$18')})",
-        f"remembered as ({answer_remembered(ANSWER, '$14', '$15::text', '$16', '$17')})",
-    ]
-    return f"with {', '.join(parts)} select object::text as wire, (select remembered from remembered) from wire"
+class NewBooking(NamedTuple):
+    """A booking to record, with the key under which its answer is stored. ``position`` is its place on the waitlist."""
+
+    id: UUID
+    member_id: UUID
+    decision: BookingDecision
+    position: int | None
+    credential_id: str
+    once: Once | None
 
 
-BOOK_FOR_A_CREDIT = _book(Outcome.CONFIRMED.value, paid=True)
-BOOK = _book(Outcome.CONFIRMED.value, paid=False)
-JOIN_WAITLIST = _book(Outcome.WAITLISTED.value, paid=False)
-
-
-async def record_booking(
+async def record_bookings(
     connection: Connection,
     access: Access,
     situation: ClassSituation,
-    member_id: UUID,
-    decision: BookingDecision,
-    now: datetime,
-    source: str,
-    once: Once | None,
-    answer_status: int | None,
-) -> str:
-    """Insert a booking, emit its event and store the answer to its request; return the booking in wire form."""
-    class_, confirmed = situation.class_, decision.outcome == Outcome.CONFIRMED
-    arguments = [
-        access.studio_id,
-        new_id(),
-        class_.id,
-        member_id,
-        now,
-        source,
-        decision.class_spot_id,
-        decision.membership_id if confirmed else None,
-        situation.policy_json,
-        class_.location_id,
-        class_.start_time,
-        class_.end_time,
-        new_id(),
-        access.credential_id,
-        *(once or (None, None)),
-        answer_status,
-        access.actor.value,
-    ]
-    if not confirmed or decision.credits_required:
-        arguments.append(new_id())
-    paid = BOOK_FOR_A_CREDIT if decision.credits_required else BOOK
-    (row,) = await connection.fetch(paid if confirmed else JOIN_WAITLIST, *arguments)
-    if once is not None:
-        check_remembered(row["remembered"])
-    wire: str = row["wire"]
-    return wire
+    new: "NewBookings",
+    refused: Sequence[Answer] = (),
+) -> dict[UUID, str]:
+    """Insert bookings, emit their events and store the answers to all requests of the batch; return the bookings in
+    wire form, by id."""
+    class_, confirmed = situation.class_, [each for each in new.bookings if each.position is None]
+    rows = await RECORD.rows(
+        connection,
+        **_values(new.bookings),
+        **answer_arguments(refused),
+        studio=access.studio_id,
+        actor=access.actor.value,
+        class_id=class_.id,
+        location=class_.location_id,
+        starts=class_.start_time,
+        ends=class_.end_time,
+        policy=situation.policy_json,
+        now=new.now,
+        success=new.success,
+        source=new.source,
+        seats=len(confirmed),
+        places=len(new.bookings) - len(confirmed),
+    )
+    check_stored(rows[0]["stored"], sum(each.once is not None for each in new.bookings) + len(refused))
+    return {row["id"]: row["wire"] for row in rows}
+
+
+class NewBookings(NamedTuple):
+    """The bookings of one batch, made at one instant; ``success`` is stored as the status of their answers."""
+
+    bookings: Sequence[NewBooking]
+    now: datetime
+    success: int = 0
+    source: str = PARTNER
+
+
+def _values(bookings: Sequence[NewBooking]) -> dict[str, list[object]]:
+    decisions = [each.decision for each in bookings]
+    confirmed = [each.outcome == Outcome.CONFIRMED for each in decisions]
+    return {
+        "ids": [each.id for each in bookings],
+        "members": [each.member_id for each in bookings],
+        "statuses_of_bookings": [each.outcome.value for each in decisions],
+        "spots": [each.class_spot_id for each in decisions],
+        "memberships": [each.membership_id if seat else None for each, seat in zip(decisions, confirmed, strict=True)],
+        "credits": [each.credits_required for each in decisions],
+        "positions": [each.position for each in bookings],
+        "further_ids": [new_id() for _ in bookings],  # of the waitlist entry, or of the ledger line
+        "events": [new_id() for _ in bookings],
+        "booking_credentials": [each.credential_id for each in bookings],
+        "booking_keys": [None if each.once is None else each.once.key for each in bookings],
+        "booking_fingerprints": [None if each.once is None else each.once.fingerprint for each in bookings],
+    }

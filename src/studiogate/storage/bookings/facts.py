@@ -1,6 +1,7 @@
 """The facts that the booking rules need, read in one statement after the locks are held."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,9 +20,10 @@ from studiogate.domain.bookings import (
     SpotSelectionMode,
     WaitingEntry,
     local_day_bounds,
+    overlaps,
     resolve_policy,
 )
-from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
+from studiogate.domain.bookings.states import OCCUPYING, SEAT_HOLDING, BookingStatus, ClassStatus, MembershipStatus
 from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection, Record
 
@@ -45,12 +47,9 @@ MEMBERS = """
         select w.id, w.booking_id, w.member_id, w.position, w.skip_reason, b.policy::text
         from waitlist_entries w join bookings b on b.studio_id = w.studio_id and b.id = w.booking_id
         where w.studio_id = $1 and w.class_id = $2 and w.status = 'waiting' and w.position <= $6
-    ), facts as (
-        select member_facts($1, $2, m.id, $4, $5) as facts from members m
-        where m.studio_id = $1 and m.id = any($3::uuid[] || array(select member_id from waiting))
     )
     select json_build_object(
-        'members', (select coalesce(json_agg(facts.facts), '[]') from facts),
+        'members', booking_facts($1, $2, $3::uuid[] || array(select member_id from waiting), $4, $5),
         'waiting', (select coalesce(json_agg(waiting order by position), '[]') from waiting),
         'spots', (select coalesce(json_agg(json_build_object('id', p.id, 'label', p.label, 'held', exists (
                       select from bookings b where b.studio_id = $1 and b.class_id = $2 and b.class_spot_id = p.id
@@ -59,7 +58,7 @@ MEMBERS = """
                   where c.studio_id = $1 and c.id = $2 and c.spot_selection_mode is not null),
         'now', clock_timestamp())::text"""
 
-BOOKING = """
+BOOKINGS = """
     select row_to_json(w)::text from (
         select b.id, b.class_id, b.member_id, b.status, b.policy::text, b.membership_id, b.credits_taken,
                b.class_spot_id, b.promoted_at,
@@ -72,7 +71,7 @@ BOOKING = """
                    and e.booking_id = b.id and e.status in ('waiting', 'offered')) end as entry,
                clock_timestamp() as now
         from bookings b
-        where b.studio_id = $1 and b.id = $2
+        where b.studio_id = $1 and b.id = any($2::uuid[])
     ) w"""
 
 # $3: late cancellations since then count against the free ones.
@@ -174,17 +173,30 @@ async def look_at_people(
     )
 
 
-def one_member(situation: ClassSituation, facts: str, now: datetime) -> PeopleSituation:
-    """Return a situation with the facts of one member, for when neither waiting members nor spots matter."""
-    member = _member(situation, json.loads(facts), situation.policy)
-    return PeopleSituation({member.id: member}, (), (), now)
+def members_only(situation: ClassSituation, facts: str, now: datetime) -> PeopleSituation:
+    """Return a situation with the facts of some members, for when neither waiting members nor spots matter."""
+    members = [_member(situation, each, situation.policy) for each in json.loads(facts)]
+    return PeopleSituation({member.id: member for member in members}, (), (), now)
+
+
+async def look_at_bookings(
+    connection: Connection, access: Access, booking_ids: Sequence[UUID | str], policy: Policy
+) -> dict[UUID, BookingSituation]:
+    """Return the facts of bookings by id; ``policy`` is the class's own, for one without any (an imported one)."""
+    rows = await connection.fetch(BOOKINGS, access.studio_id, booking_ids)
+    found = [_booking_situation(json.loads(row[0]), policy) for row in rows]
+    return {each.booking.id: each for each in found}
 
 
 async def look_at_booking(
     connection: Connection, access: Access, booking_id: UUID | str, policy: Policy
 ) -> BookingSituation:
-    """Return the facts of a booking; ``policy`` is the class's own, used if the booking has none (an imported one)."""
-    row = json.loads(await connection.fetchval(BOOKING, access.studio_id, booking_id))
+    """Return the same for one booking that exists."""
+    (found,) = (await look_at_bookings(connection, access, [booking_id], policy)).values()
+    return found
+
+
+def _booking_situation(row: dict[str, Any], policy: Policy) -> BookingSituation:
     booking = BookingFacts(
         id=read_id(row["id"]),
         class_id=read_id(row["class_id"]),
@@ -197,13 +209,11 @@ async def look_at_booking(
         promoted_at=_optional_instant(row["promoted_at"]),
         cancellation_id=_id(row["cancellation_id"]),
     )
-    membership, entry = row["membership"], row["entry"]
-    return BookingSituation(
-        booking,
-        None if membership is None else _membership(membership),
-        None if entry is None else _live_entry(entry),
-        _instant(row["now"]),
-    )
+    membership = None if row["membership"] is None else _membership(row["membership"])
+    if (entry := row["entry"]) is not None:
+        ids = (read_id(entry["id"]), read_id(entry["booking_id"]))
+        entry = LiveEntry(*ids, entry["status"], entry["position"], entry["skip_reason"])
+    return BookingSituation(booking, membership, entry, _instant(row["now"]))
 
 
 ENTRY_OF_BOOKING = """
@@ -239,23 +249,25 @@ def _waiting(situation: ClassSituation, row: dict[str, Any], member_row: dict[st
 
 
 def _member(situation: ClassSituation, row: dict[str, Any], policy: Policy) -> MemberFacts:
-    live = row["live_booking"]
+    live, begins, ends = row["live_booking"], situation.class_.start_time, situation.class_.end_time
+    others = [(BookingStatus(status), _instant(start), _instant(end)) for status, start, end in row["bookings_nearby"]]
+    overlapping = any(status in OCCUPYING and overlaps(begins, ends, *times) for status, *times in others)
     return MemberFacts(
         id=read_id(row["id"]),
         suspended=row["suspended"],
         waiver_submitted=str(policy.waiver_form_id) in row["submitted_forms"],
         live_booking=LiveBooking(read_id(live["id"]), BookingStatus(live["status"])) if live else None,
-        bookings_that_day=_of_that_day(situation, row["bookings_nearby"]),
-        overlapping=row["overlapping"],
+        bookings_that_day=_of_that_day(situation, others),
+        overlapping=overlapping,
         memberships=tuple([_membership(each) for each in row["memberships"]]),
     )
 
 
-def _of_that_day(situation: ClassSituation, start_times: list[str]) -> int:
-    if not start_times:
+def _of_that_day(situation: ClassSituation, others: list[tuple[BookingStatus, datetime, datetime]]) -> int:
+    if not others:
         return 0
     first, following = local_day_bounds(situation.class_.start_time, situation.timezone)
-    return sum(first <= _instant(each) < following for each in start_times)
+    return sum(status in SEAT_HOLDING and first <= start < following for status, start, _ in others)
 
 
 def _membership(row: dict[str, Any]) -> MembershipFacts:
@@ -273,10 +285,6 @@ def _membership(row: dict[str, Any]) -> MembershipFacts:
         cancel_at_period_end=row["cancel_at_period_end"],
         cancel_at=_optional_instant(row["cancel_at"]),
     )
-
-
-def _live_entry(row: dict[str, Any]) -> LiveEntry:
-    return LiveEntry(read_id(row["id"]), read_id(row["booking_id"]), row["status"], row["position"], row["skip_reason"])
 
 
 def _instant(text: str) -> datetime:

@@ -5,7 +5,8 @@ read by the next statement, or by a volatile function, which takes its own snaps
 and lets foreign key checks of other transactions pass.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -15,10 +16,18 @@ from studiogate.storage.bookings.facts import (
     ClassSituation,
     PeopleSituation,
     class_situation,
-    one_member,
+    members_only,
 )
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.idempotency import FirstResult, claim_with, first_result, found_first
+from studiogate.storage.db.statement import Statement
+from studiogate.storage.idempotency import (
+    CLAIMED,
+    NOT_TO_EXECUTE,
+    Claim,
+    Found,
+    claim_arguments,
+    not_to_execute,
+)
 
 PERMITTED = "($3::uuid[] is null or c.location_id = any($3))"
 
@@ -41,37 +50,48 @@ LOCK_CLASS_OF_ENTRY = FIND_CLASS_OF_BOOKING.replace("from bookings b", "from wai
     " for no key update of c"
 )
 
-# Locks key, class and member in one statement, in this order: a lateral subquery runs for each row of the preceding
-# one, which is locked and fresh by then. If another transaction holds the key, or the key has a result, nothing else is
-# locked. No member is locked while others wait for a free seat: then a separate statement locks several, by id.
+# Keys, class and members are locked by one statement, in this order: each part reads the one before it. If no request
+# is left to execute, because its key has a result or is held by another transaction, nothing else is locked. No member
+# is locked while others wait for a free seat: then a separate statement locks several, by id.
 #
-# Once all are locked, the facts of the member are read by a function that takes its own snapshot. This does not apply
+# Once all are locked, the facts of the members are read by a function that takes its own snapshot. This does not apply
 # to a class with spots, which uses another statement.
-LOCK_CLASS_AND_MEMBER = f"""
-    select first.*, class.*, member.id is not null as member_is_locked,
-           case when member.id is not null and class.spot_selection_mode is null
-                then member_facts($1, class.id, member.id, class.start_time, class.end_time)::text end as facts,
+CLAIMED_CLASS = f"""
+    claimed as materialized ({CLAIMED}),
+    wanted as materialized (
+        select array_agg(id) as ids from claimed where key_is_free is not false and status is null),
+    class as materialized (
+        select {CLASS_COLUMNS} from classes c {CLASS_SOURCES}
+        where c.studio_id = :studio and c.id = :class_id and (select ids from wanted) is not null
+        and (:locations::uuid[] is null or c.location_id = any(:locations))
+        for no key update of c)"""
+LOCK_TO_BOOK = Statement(f"""
+    with {CLAIMED_CLASS}, locked as materialized (
+        select m.id from class, members m
+        where m.studio_id = :studio and m.id = any((select ids from wanted)::uuid[])
+        and (class.waitlist_count = 0 or class.booked_count >= class.capacity)
+        order by m.id for no key update of m)
+    select first.*, class.*, locked.ids is not null as members_are_locked,
+           case when locked.ids is not null and class.spot_selection_mode is null
+                then booking_facts(:studio, class.id, locked.ids, class.start_time, class.end_time)::text end as facts,
            clock_timestamp() as now
-    from ({first_result("$5", "$6", "$7")}) first
-    left join lateral (
-        {FIND_CLASS} and first.key_is_free is not false and first.first_status is null
-        for no key update of c) class on true
-    left join lateral (
-        select m.id from members m
-        where m.studio_id = $1 and m.id = $4 and (class.waitlist_count = 0 or class.booked_count >= class.capacity)
-        for no key update) member on true"""
+    from ({NOT_TO_EXECUTE}) first left join class on true
+    left join (select array_agg(id) as ids from locked) locked on true""")
 
-# The same for a booking that may be cancelled. No member's facts are needed if no members wait; the booking itself is
-# read by the next statement, like everything that is not locked.
-LOCK_BOOKING = f"""
-    select first.*, class.*, member.id is not null as member_is_locked
-    from ({first_result("$4", "$5", "$6")}) first
-    left join lateral (
-        {FIND_CLASS_OF_BOOKING} and first.key_is_free is not false and first.first_status is null
-        for no key update of c) class on true
-    left join lateral (
-        select m.id from members m where m.studio_id = $1 and m.id = class.member_id and class.waitlist_count = 0
-        for no key update) member on true"""
+# The same for bookings that may be cancelled. A booking's member never changes, so it may be read before the lock. No
+# member's facts are needed if no members wait; the bookings themselves are read by the next statement, like everything
+# that is not locked.
+LOCK_TO_CANCEL = Statement(f"""
+    with {CLAIMED_CLASS}, holders as materialized (
+        select array_agg(b.member_id) as ids from bookings b
+        where b.studio_id = :studio and b.id = any((select ids from wanted)::uuid[])),
+    locked as materialized (
+        select m.id from class, members m
+        where m.studio_id = :studio and class.waitlist_count = 0 and m.id = any((select ids from holders)::uuid[])
+        order by m.id for no key update of m)
+    select first.*, class.*, holders.ids as holders, locked.ids is not null as members_are_locked
+    from ({NOT_TO_EXECUTE}) first left join class on true cross join holders
+    left join (select array_agg(id) as ids from locked) locked on true""")
 
 LOCK_MEMBERS = """
     select m.id from members m
@@ -87,29 +107,41 @@ async def lock_class(connection: Connection, access: Access, class_id: UUID | st
     return None if row is None else class_situation(row)
 
 
-class Locked(NamedTuple):
-    """The locked class, whether the member is locked too, and the member's facts if all of them were read."""
+class LockedClass(NamedTuple):
+    """What the lock of a batch yielded: the class (None if no request needs it or may see it), the requests that are
+    not to be executed, whether the members are locked too, and their facts if all of them were read."""
 
-    situation: ClassSituation
-    member_is_locked: bool
+    situation: ClassSituation | None
+    found: Found
+    members_are_locked: bool
     people: PeopleSituation | None = None
+    holders: Sequence[UUID] = ()  # the members of the bookings to cancel
 
 
-async def lock_class_and_member(
-    connection: Connection, access: Access, class_id: UUID, member_id: UUID, key: str | None
-) -> Locked | FirstResult | None:
-    """Lock a class and, if possible, the member. If the member is not locked, ``lock_members`` must be called next. If
-    the key has a result, return that result without locks."""
-    arguments = (access.studio_id, class_id, access.location_ids, member_id, access.credential_id, key)
-    row = await claim_with(connection, access, key, LOCK_CLASS_AND_MEMBER, arguments)
-    if (first := found_first(row)) is not None:
-        return first
+async def lock_to_book(connection: Connection, access: Access, class_id: UUID, claims: Sequence[Claim]) -> LockedClass:
+    """Claim keys and lock a class and, if possible, the members, whose ids the claims hold. If they are not locked,
+    ``lock_members`` must be called next."""
+    row = await LOCK_TO_BOOK.row(connection, **_arguments(access, class_id, claims))
     if row["id"] is None:
-        return None
+        return LockedClass(None, not_to_execute(row), False)
     situation, facts = class_situation(row), row["facts"]
-    return Locked(
-        situation, row["member_is_locked"], None if facts is None else one_member(situation, facts, row["now"])
-    )
+    people = None if facts is None else members_only(situation, facts, row["now"])
+    return LockedClass(situation, not_to_execute(row), row["members_are_locked"], people)
+
+
+async def lock_to_cancel(
+    connection: Connection, access: Access, class_id: UUID, claims: Sequence[Claim]
+) -> LockedClass:
+    """Claim keys and lock a class and, if no members wait, the members of the bookings whose ids the claims hold. If
+    they are not locked, ``lock_members`` must be called next."""
+    row = await LOCK_TO_CANCEL.row(connection, **_arguments(access, class_id, claims))
+    situation = None if row["id"] is None else class_situation(row)
+    return LockedClass(situation, not_to_execute(row), row["members_are_locked"], None, row["holders"] or ())
+
+
+def _arguments(access: Access, class_id: UUID, claims: Sequence[Claim]) -> dict[str, Any]:
+    own = {"studio": access.studio_id, "class_id": class_id, "locations": access.location_ids}
+    return {**own, **claim_arguments(claims)}
 
 
 async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
@@ -139,29 +171,6 @@ async def find_class_of_booking(
 ) -> tuple[ClassSituation, UUID] | None:
     row = await connection.fetchrow(FIND_CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids)
     return None if row is None else (class_situation(row), row["member_id"])
-
-
-class LockedBooking(NamedTuple):
-    """The locked class of a booking, the booking's member, and whether the member is locked too: then no members
-    wait."""
-
-    situation: ClassSituation
-    member_id: UUID
-    member_is_locked: bool
-
-
-async def lock_booking(
-    connection: Connection, access: Access, booking_id: UUID | str, key: str | None
-) -> LockedBooking | FirstResult | None:
-    """Lock a booking's class and, if no members wait, its member. If the member is not locked, ``lock_members`` must be
-    called next. If the key has a result, return that result without locks."""
-    arguments = (access.studio_id, booking_id, access.location_ids, access.credential_id, key)
-    row = await claim_with(connection, access, key, LOCK_BOOKING, arguments)
-    if (first := found_first(row)) is not None:
-        return first
-    if row["id"] is None:
-        return None
-    return LockedBooking(class_situation(row), row["member_id"], row["member_is_locked"])
 
 
 async def lock_members(

@@ -1,19 +1,14 @@
-"""Record a promotion or a fee. Each statement writes everything: booking, counters, credit, ledger.
+"""Record a promotion. Each statement writes everything: booking, counters, credit, ledger.
 
 The class row and the members' rows are locked, so counters can be incremented and positions can be counted.
 """
 
 from datetime import datetime
-from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import (
-    BookingFacts,
-    Cancellation,
-    Promote,
-)
+from studiogate.domain.bookings import Promote
 from studiogate.storage.bookings.facts import LiveEntry
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
@@ -56,11 +51,6 @@ RENUMBER = """
         where studio_id = $1 and id = any(array(select booking_id from moved)))
     select id, position, before from moved"""
 
-FEE = """
-    insert into purchases (studio_id, id, member_id, product_key, product_type, quantity, amount_total, currency,
-                           status, location_id, booking_id, created_at, updated_at)
-    values ($1, $2, $3, 'late_cancel_fee', 'fee', 1, $4, $5, 'pending', $6, $7, $8, $8)"""
-
 
 class Renumbered(NamedTuple):
     entry_id: UUID
@@ -97,24 +87,3 @@ async def renumber(connection: Connection, access: Access, class_id: UUID) -> li
     """Close gaps in the positions; return the entries whose position changed, ordered by position."""
     rows = await connection.fetch(RENUMBER, access.studio_id, class_id)
     return sorted((Renumbered(*row) for row in rows), key=lambda each: each.position)
-
-
-async def record_fee(
-    connection: Connection, access: Access, booking: BookingFacts, cancellation: Cancellation, location_id: UUID | None
-) -> UUID | None:
-    """Insert the late fee, if there is one, as a pending purchase at the class's location; return its id."""
-    if cancellation.fee is None:
-        return None
-    purchase_id = new_id()
-    await connection.execute(
-        FEE,
-        access.studio_id,
-        purchase_id,
-        booking.member_id,
-        Decimal(cancellation.fee.amount),
-        cancellation.fee.currency,
-        location_id,
-        booking.id,
-        cancellation.cancelled_at,
-    )
-    return purchase_id

@@ -16,17 +16,6 @@ BOOKING_STATUSES = ("waitlisted", "confirmed", "checked_in", "no_show", "cancell
 WAITLIST_STATUSES = ("waiting", "offered", "converted", "expired", "cancelled")
 
 
-NO_ENTRY = "(select null::integer as position) entry"
-
-
-def written_form(written: str, entry: str = NO_ENTRY) -> str:
-    """Return the part of a statement that selects the id, location and wire form (``object``) of the booking which the
-    statement writes. ``written`` names the part with its row, ``entry`` the one with its waitlist position."""
-    return f"""
-        select b.id, b.location_id, row_to_json(w) as object
-        from {written} b, {entry} cross join lateral (select {BOOKING.columns}) w"""
-
-
 class BookingFilters(NamedTuple):
     class_id: str | None = None
     member_id: str | None = None
@@ -96,16 +85,16 @@ async def read_cancellation(connection: Connection, access: Access, booking_id: 
     return receipt
 
 
-async def class_is_visible(connection: Connection, access: Access, class_id: str) -> bool:
+async def class_is_visible(connection: Connection, access: Access, class_id: UUID | str) -> bool:
     return bool(await connection.fetchval(CLASS_IS_VISIBLE, access.studio_id, class_id, access.location_ids))
 
 
-async def class_of_booking(connection: Connection, access: Access, booking_id: str) -> UUID | None:
+async def class_of_booking(connection: Connection, access: Access, booking_id: UUID | str) -> UUID | None:
     class_id: UUID | None = await connection.fetchval(
         CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids
     )
     return class_id
 
 
-async def booking_is_visible(connection: Connection, access: Access, booking_id: str) -> bool:
+async def booking_is_visible(connection: Connection, access: Access, booking_id: UUID | str) -> bool:
     return await class_of_booking(connection, access, booking_id) is not None

@@ -29,6 +29,7 @@ class Pace:
             self._seconds += WEIGHT * (min(now - self._last_step, LONGEST_STEP) - self._seconds)
         self._last_step = now if others_wait else None
 
-    def is_in_vain(self, ahead: int) -> bool:
-        """Return whether a request with so many ahead of it would wait too long."""
-        return ahead * self._seconds > PATIENCE_SECONDS
+    def is_in_vain(self, ahead: int, patience: float | None = None) -> bool:
+        """Return whether a request with so many ahead of it would wait too long: longer than ``patience``, by default
+        ``PATIENCE_SECONDS``."""
+        return ahead * self._seconds > (PATIENCE_SECONDS if patience is None else patience)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from studiogate.api.framework.idempotency import IDEMPOTENT, REPLAYED, IdempotencyKey, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, IdempotencyKey, answered, write_context
 from studiogate.api.framework.operations import READING, WRITING, Instant, Money, Uuid, Wire, operation
 from studiogate.api.framework.params import Id, PathId, Text
 from studiogate.api.framework.reads import found
@@ -17,7 +17,8 @@ from studiogate.domain.bookings import LateAction, WaitlistMode
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import book as flow
 from studiogate.flows.bookings import cancel
-from studiogate.flows.idempotency import Claiming
+from studiogate.flows.bookings.batch import Asked
+from studiogate.flows.idempotency import Replay, Stored
 from studiogate.storage.bookings import read
 from studiogate.storage.db.ids import read_id
 from studiogate.telemetry import metrics
@@ -132,27 +133,20 @@ async def create_booking(caller: Writer, idempotency_key: IdempotencyKey, body: 
     Within the promotion cutoff a free seat is open to everybody: the request of a waiting member confirms their
     waitlisted booking, which keeps its id.
     """
-    wanted, created = body.wanted(), 201
-    async with caller.runtime.turnstile.turn(wanted.class_id):
-        answer = await write(
-            caller,
-            idempotency_key,
-            body,
-            Claiming(lambda connection, once: flow.book(connection, caller.access, wanted, once, created)),
-            status=created,
-            visible=lambda connection: read.class_is_visible(connection, caller.access, body.class_id),
-            missing="class_id",
-        )
-    if REPLAYED not in answer.headers:
-        metrics.BOOKINGS.labels(_outcome(answer)).inc()
-    return answer
+    asked = Asked(write_context(caller, idempotency_key, body, status=201), body.wanted())
+    outcome = await flow.book(caller.runtime.class_queue, caller.runtime.database, asked)
+    if not isinstance(outcome, Replay):
+        metrics.BOOKINGS.labels(_label(outcome)).inc()
+    return answered(caller, outcome)
 
 
-def _outcome(answer: Answer) -> str:
+def _label(outcome: Stored | Refusal) -> str:
     """Return the label for the metrics: confirmed, waitlisted, or the code of the refusal."""
-    if answer.status == 201:
-        return "waitlisted" if b'"status":"waitlisted"' in answer.body else "confirmed"
-    code: str = json.loads(answer.body)["error"]["code"]
+    if isinstance(outcome, Refusal):
+        return outcome.code.value
+    if outcome.status == 201:
+        return "waitlisted" if b'"status":"waitlisted"' in outcome.body else "confirmed"
+    code: str = json.loads(outcome.body)["error"]["code"]
     return code
 
 
@@ -186,18 +180,11 @@ async def cancel_booking(
     """Applies the policy frozen on the booking: it may charge a fee or forfeit a credit. Use a new
     `Idempotency-Key` for each cancellation.
     """
-    done = 200
     class_id = await caller.read(read.class_of_booking, booking_id)
     # If there is no such booking, no other request waits for its id either, and the flow returns not_found.
-    async with caller.runtime.turnstile.turn(class_id or read_id(booking_id)):
-        return await write(
-            caller,
-            idempotency_key,
-            None,
-            Claiming(lambda connection, once: cancel.cancel(connection, caller.access, booking_id, reason, once, done)),
-            status=done,
-            visible=lambda connection: read.booking_is_visible(connection, caller.access, booking_id),
-        )
+    wanted = cancel.WantedCancellation(class_id or read_id(booking_id), read_id(booking_id), reason)
+    asked = Asked(write_context(caller, idempotency_key, None, status=200), wanted)
+    return answered(caller, await cancel.cancel(caller.runtime.class_queue, caller.runtime.database, asked))
 
 
 @routes.get(

@@ -1,0 +1,268 @@
+"""Faults inside a batch: it is divided until the request at fault stands alone, and nobody else pays for it."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from studiogate.domain.refusals import Refusal
+from studiogate.flows.bookings import book as booking_flow
+from studiogate.flows.bookings import cancel as cancellation_flow
+from studiogate.flows.bookings.batch import Asked, Execution, Fate
+from studiogate.flows.bookings.book import WantedBooking, book_together
+from studiogate.flows.bookings.cancel import WantedCancellation, cancel_together
+from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
+from studiogate.storage.bookings import lock
+from studiogate.storage.db.pool import (
+    Connection,
+    Database,
+    DatabaseUnavailableError,
+    OverloadedError,
+    TransactionConflictError,
+)
+from studiogate.storage.idempotency import Once
+from tests.support import booking_studio
+from tests.support.booking_studio import BookingStudio
+
+pytestmark = pytest.mark.anyio
+hall, studio = booking_studio.hall, booking_studio.studio
+COUNT = 9
+
+
+def refusal(refusal: Refusal) -> Stored:
+    return Stored(409, refusal.code.value.encode())
+
+
+def context(studio: BookingStudio) -> WriteContext:
+    access = replace(studio.access, credential_id=studio.key.split("_")[2])
+    return WriteContext(access, Once(uuid4().hex, b"same"), Answers(201, refusal))
+
+
+async def some_requests(studio: BookingStudio, capacity: int = COUNT) -> list[Asked[WantedBooking]]:
+    class_id = await studio.new_class(capacity=capacity)
+    return [
+        Asked(context(studio), WantedBooking(class_id, await studio.new_member(), join_waitlist=True))
+        for _ in range(COUNT)
+    ]
+
+
+class Faulty:
+    """Executes batches with a fault: whenever ``guilty`` is among the requests, or for the first few batches."""
+
+    def __init__(self, fault: Exception, guilty: Asked[WantedBooking] | None = None, first: int = 0) -> None:
+        self.fault, self.guilty, self.first = fault, guilty, first
+        self.sizes: list[int] = []
+
+    async def __call__(self, connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[Fate]:
+        self.sizes.append(len(asked))
+        fates = await book_together(connection, asked)
+        if self.guilty in asked or len(self.sizes) <= self.first:
+            raise self.fault
+        return fates
+
+
+def kinds(fates: Sequence[Any]) -> list[str]:
+    return [type(each).__name__ for each in fates]
+
+
+@pytest.mark.parametrize("place", [0, 4, COUNT - 1])
+@pytest.mark.parametrize(
+    "fault", [ValueError("a bug"), asyncpg.UniqueViolationError("x"), TransactionConflictError("always")]
+)
+async def test_only_the_guilty_request_fails(studio: BookingStudio, fault: Exception, place: int) -> None:
+    asked = await some_requests(studio)
+    fates = await Execution(studio.database, Faulty(fault, asked[place]))(asked)
+    assert kinds(fates) == [type(fault).__name__ if number == place else "Stored" for number in range(COUNT)]
+    assert len(await studio.rows("bookings")) == COUNT - 1
+    assert len(await studio.rows("idempotency_keys")) == COUNT - 1
+    assert await studio.findings() == []
+
+
+@pytest.mark.parametrize("fault", [asyncpg.DeadlockDetectedError("x"), asyncpg.QueryCanceledError("x")])
+async def test_a_passing_fault_is_not_noticed(studio: BookingStudio, fault: Exception) -> None:
+    """Halves are executed in order of arrival, so the seats still go to those who came first."""
+    asked = await some_requests(studio, capacity=4)
+    together = Faulty(fault, first=1)
+    fates = await Execution(studio.database, together)(asked)
+    assert together.sizes == [9, 4, 5]
+    assert [b'"confirmed"' in fate.body for fate in fates if isinstance(fate, Stored)] == [True] * 4 + [False] * 5
+    assert await studio.findings() == []
+
+
+async def test_a_lost_server_is_not_asked_again_and_again(studio: BookingStudio) -> None:
+    asked = await some_requests(studio)
+    together = Faulty(asyncpg.PostgresConnectionError("gone"), asked[0])
+    fates = await Execution(studio.database, together)(asked)
+    assert (together.sizes, {type(fate) for fate in fates}) == ([9], {DatabaseUnavailableError})
+    assert await studio.rows("bookings") == []
+
+
+async def test_a_connection_that_is_cut_inside_a_batch(studio: BookingStudio) -> None:
+    """Nothing remains of it, and the same keys have their effect afterwards."""
+    asked = await some_requests(studio)
+
+    async def cut(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[Fate]:
+        fates = await book_together(connection, asked)
+        pid = connection.get_server_pid()
+        await studio.door.connection.fetchval("select pg_terminate_backend($1)", pid)
+        return fates
+
+    fates = await Execution(studio.database, cut)(asked)
+    assert all(isinstance(fate, DatabaseUnavailableError) for fate in fates)
+    assert await studio.rows("bookings") == []
+    assert kinds(await Execution(studio.database, book_together)(asked)) == ["Stored"] * COUNT
+    assert kinds(await Execution(studio.database, book_together)(asked)) == ["Replay"] * COUNT
+
+
+@pytest.fixture
+async def hasty(studio: BookingStudio) -> Any:
+    """A pool whose sessions wait only briefly for a lock."""
+    database = Database(str(studio.door.app._runtime.settings.database_url), 2, lock_timeout="50ms")
+    yield database
+    await database.close()
+
+
+async def test_a_locked_member_does_not_hold_up_the_others(studio: BookingStudio, hasty: Database) -> None:
+    asked = await some_requests(studio)
+    async with studio.database.connection() as elsewhere, elsewhere.transaction():
+        await elsewhere.execute("select from members where id = $1 for update", asked[3].wanted.member_id)
+        fates = await Execution(hasty, book_together)(asked)
+    assert kinds(fates) == ["OverloadedError" if number == 3 else "Stored" for number in range(COUNT)]
+
+
+async def test_a_locked_class_is_not_waited_for_again_and_again(
+    studio: BookingStudio, hasty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studiogate.storage.db.class_queue.PATIENCE_SECONDS", 0.0)
+    asked = await some_requests(studio)
+    attempts: list[int] = []
+
+    async def counted(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[Fate]:
+        attempts.append(len(asked))
+        return await book_together(connection, asked)
+
+    async with studio.database.connection() as elsewhere, elsewhere.transaction():
+        await elsewhere.execute("select from classes where id = $1 for update", asked[0].wanted.class_id)
+        fates = await Execution(hasty, counted)(asked)
+    assert {type(fate) for fate in fates} == {OverloadedError}
+    assert attempts == [9]
+
+
+async def test_a_result_that_was_missed_costs_nobody_else_anything(
+    studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One key of the batch got its result between the claim and the end: the others are booked, this one replays."""
+    asked = await some_requests(studio)
+    first = (await Execution(studio.database, book_together)(asked[:1]))[0]
+    blind, claimed = ["blind"], lock.not_to_execute
+    monkeypatch.setattr(lock, "not_to_execute", lambda row: {} if blind and blind.pop() else claimed(row))
+    fates = await Execution(studio.database, book_together)(asked)
+    assert fates[0] == Replay(*first)  # type: ignore[misc]
+    assert kinds(fates[1:]) == ["Stored"] * (COUNT - 1)
+
+
+async def outcome_of(studio: BookingStudio, fates: Sequence[Fate]) -> list[str]:
+    """What became of each request, without ids and times."""
+    told = []
+    for fate in fates:
+        if isinstance(fate, Stored) and fate.status == 201:
+            row = await studio.door.connection.fetchrow(
+                "select b.status, b.credits_taken, p.label, w.position from bookings b"
+                " left join room_spots p on p.id = b.class_spot_id left join waitlist_entries w on w.booking_id = b.id"
+                " where b.id = ($1::text::json ->> 'id')::uuid",
+                fate.body.decode(),
+            )
+            told.append(str(tuple(row or ())))
+        else:
+            told.append(str(fate.body) if isinstance(fate, Stored | Replay) else str(fate))
+    return told
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_batches_of_any_size_decide_alike(studio: BookingStudio, seed: int) -> None:
+    """The same random requests, one by one, in pairs and together: the same outcomes for the same members."""
+    dice = random.Random(seed)
+    spots = await studio.new_spots("A1", "A2", "A3")
+    mode = dice.choice([None, "optional", "required"])
+    policy = {"waitlist_capacity": dice.choice([None, 2]), "waitlist_mode": dice.choice(["auto", "manual"])}
+    capacity, plan = dice.randint(1, 5), [_plan(dice, spots) for _ in range(14)]
+    seen = []
+    for size in (1, 2, 5, len(plan)):
+        members = [await studio.new_member(remaining=number % 3) for number in range(9)]
+        class_id = await studio.new_class(capacity=capacity, spot_selection_mode=mode, policy=policy)
+        asked = [
+            Asked(context(studio), WantedBooking(class_id, members[who], joins, spot)) for who, joins, spot in plan
+        ]
+        parts = [asked[start : start + size] for start in range(0, len(asked), size)]
+        fates = [fate for part in parts for fate in await Execution(studio.database, book_together)(part)]
+        assert set(kinds(fates)) == {"Stored"}
+        seen.append(await outcome_of(studio, fates))  # type: ignore[arg-type]
+    assert seen == [seen[0]] * len(seen)
+    assert await studio.findings() == []
+
+
+def _plan(dice: random.Random, spots: list[UUID]) -> tuple[int, bool, UUID | None]:
+    return dice.randrange(9), dice.random() < 0.6, dice.choice([None, *spots])
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_cancellations_in_batches_of_any_size_decide_alike(studio: BookingStudio, seed: int) -> None:
+    dice = random.Random(seed)
+    order = [dice.randrange(8) for _ in range(10)]
+    seen = []
+    for size in (1, 2, len(order)):
+        class_id, booked = await studio.full_class(capacity=3)
+        booked += [await studio.waits(class_id, await studio.new_member()) for _ in range(5)]
+        ids = [UUID(booked[number]["id"]) for number in order]
+        asked = [Asked(context(studio), WantedCancellation(class_id, each)) for each in ids]
+        parts = [asked[start : start + size] for start in range(0, len(asked), size)]
+        fates = [fate for part in parts for fate in await Execution(studio.database, cancel_together)(part)]
+        assert set(kinds(fates)) == {"Stored"}
+        statuses = [await studio.status(each) for each in booked]
+        stored = [fate.status for fate in fates if isinstance(fate, Stored)]
+        seen.append((stored, statuses, await studio.counts(class_id)))
+    assert seen == [seen[0]] * len(seen)
+    assert await studio.findings() == []
+
+
+async def test_a_batch_takes_as_many_statements_as_a_single_request(studio: BookingStudio) -> None:
+    """Two for bookings, three for cancellations, and BEGIN and COMMIT."""
+    sent: list[str] = []
+    async with studio.database.connection() as connection:
+        connection.add_query_logger(lambda query: sent.append(query.query))
+        counts = []
+        for size in (1, COUNT):
+            asked = (await some_requests(studio))[:size]
+            sent.clear()
+            async with connection.transaction():
+                fates = await booking_flow.book_together(connection, asked)
+            await asyncio.sleep(0)  # the driver calls its query logger from the event loop
+            booking_ids = [UUID(_id(fate)) for fate in fates]
+            counts.append(len(sent))
+            leaving = [WantedCancellation(asked[0].wanted.class_id, each) for each in booking_ids]
+            sent.clear()
+            async with connection.transaction():
+                await cancellation_flow.cancel_together(connection, [Asked(context(studio), each) for each in leaving])
+            await asyncio.sleep(0)
+            counts.append(len(sent))
+        connection._query_loggers.clear()
+    assert counts == [counts[0], counts[1]] * 2
+    assert (counts[0], counts[1]) == (4, 5)
+
+
+def _id(fate: Fate) -> str:
+    assert isinstance(fate, Stored)
+    return fate.body.split(b'"', 4)[3].decode()
+
+
+async def test_keyless_requests_are_all_different(studio: BookingStudio) -> None:
+    class_id = await studio.new_class()
+    members = [await studio.new_member() for _ in range(2)]
+    asked = [Asked(WriteContext(studio.access), WantedBooking(class_id, each)) for each in members]
+    assert kinds(await Execution(studio.database, book_together)(asked)) == ["Stored", "Stored"]
+    assert await studio.rows("idempotency_keys") == []

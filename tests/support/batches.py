@@ -1,0 +1,40 @@
+"""Send requests that share one batch: while their class is locked elsewhere, they gather in its queue."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+from studiogate.storage.db.class_queue import ClassQueue
+from tests.support.booking_studio import BookingStudio, wire_body
+from tests.support.direct_client import Answered
+
+WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+
+
+async def until_waiting(queue: ClassQueue, requests: int) -> None:
+    async with asyncio.timeout(30):
+        while queue.waiting < requests:
+            await asyncio.sleep(0)
+
+
+async def in_one_batch(
+    studio: BookingStudio, class_id: UUID, requests: Sequence[Coroutine[Any, Any, Answered]]
+) -> list[Answered]:
+    """Send the requests so that they arrive in order and are executed together; return their responses."""
+    queue = studio.door.app._runtime.class_queue
+    async with studio.database.connection() as elsewhere:
+        async with elsewhere.transaction():
+            await elsewhere.execute("select from classes where id = $1 for no key update", class_id)
+            # The first one has the turn, and waits for the lock; nobody knows its member.
+            first = asyncio.create_task(studio.post(wire_body(class_id, uuid4())))
+            async with asyncio.timeout(30):
+                while not await studio.door.connection.fetchval(WAITING):
+                    await asyncio.sleep(0.01)
+            sent = []
+            for number, request in enumerate(requests, start=1):
+                sent.append(asyncio.create_task(request))
+                await until_waiting(queue, number)
+        answers = await asyncio.gather(*sent)
+    assert (await first).code == "not_found"
+    return list(answers)
