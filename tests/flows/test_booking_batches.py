@@ -13,7 +13,7 @@ import pytest
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel as cancellation_flow
-from studiogate.flows.bookings.batch import Asked, Execution, Fate
+from studiogate.flows.bookings.batch import Asked, BatchOutcome, Execution
 from studiogate.flows.bookings.book import WantedBooking, book_together
 from studiogate.flows.bookings.cancel import WantedCancellation, cancel_together
 from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
@@ -58,16 +58,16 @@ class Faulty:
         self.fault, self.guilty, self.first = fault, guilty, first
         self.sizes: list[int] = []
 
-    async def __call__(self, connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[Fate]:
+    async def __call__(self, connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
         self.sizes.append(len(asked))
-        fates = await book_together(connection, asked)
+        outcomes = await book_together(connection, asked)
         if self.guilty in asked or len(self.sizes) <= self.first:
             raise self.fault
-        return fates
+        return outcomes
 
 
-def kinds(fates: Sequence[Any]) -> list[str]:
-    return [type(each).__name__ for each in fates]
+def kinds(outcomes: Sequence[Any]) -> list[str]:
+    return [type(each).__name__ for each in outcomes]
 
 
 @pytest.mark.parametrize("place", [0, 4, COUNT - 1])
@@ -76,8 +76,8 @@ def kinds(fates: Sequence[Any]) -> list[str]:
 )
 async def test_only_the_guilty_request_fails(studio: BookingStudio, fault: Exception, place: int) -> None:
     asked = await some_requests(studio)
-    fates = await Execution(studio.database, Faulty(fault, asked[place]))(asked)
-    assert kinds(fates) == [type(fault).__name__ if number == place else "Stored" for number in range(COUNT)]
+    outcomes = await Execution(studio.database, Faulty(fault, asked[place]))(asked)
+    assert kinds(outcomes) == [type(fault).__name__ if number == place else "Stored" for number in range(COUNT)]
     assert len(await studio.rows("bookings")) == COUNT - 1
     assert len(await studio.rows("idempotency_keys")) == COUNT - 1
     assert await studio.findings() == []
@@ -88,17 +88,18 @@ async def test_a_passing_fault_is_not_noticed(studio: BookingStudio, fault: Exce
     """Halves are executed in order of arrival, so the seats still go to those who came first."""
     asked = await some_requests(studio, capacity=4)
     together = Faulty(fault, first=1)
-    fates = await Execution(studio.database, together)(asked)
+    outcomes = await Execution(studio.database, together)(asked)
     assert together.sizes == [9, 4, 5]
-    assert [b'"confirmed"' in fate.body for fate in fates if isinstance(fate, Stored)] == [True] * 4 + [False] * 5
+    confirmed = [b'"confirmed"' in each.body for each in outcomes if isinstance(each, Stored)]
+    assert confirmed == [True] * 4 + [False] * 5
     assert await studio.findings() == []
 
 
 async def test_a_lost_server_is_not_asked_again_and_again(studio: BookingStudio) -> None:
     asked = await some_requests(studio)
     together = Faulty(asyncpg.PostgresConnectionError("gone"), asked[0])
-    fates = await Execution(studio.database, together)(asked)
-    assert (together.sizes, {type(fate) for fate in fates}) == ([9], {DatabaseUnavailableError})
+    outcomes = await Execution(studio.database, together)(asked)
+    assert (together.sizes, {type(outcome) for outcome in outcomes}) == ([9], {DatabaseUnavailableError})
     assert await studio.rows("bookings") == []
 
 
@@ -106,14 +107,14 @@ async def test_a_connection_that_is_cut_inside_a_batch(studio: BookingStudio) ->
     """Nothing remains of it, and the same keys have their effect afterwards."""
     asked = await some_requests(studio)
 
-    async def cut(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[Fate]:
-        fates = await book_together(connection, asked)
+    async def cut(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
+        outcomes = await book_together(connection, asked)
         pid = connection.get_server_pid()
         await studio.door.connection.fetchval("select pg_terminate_backend($1)", pid)
-        return fates
+        return outcomes
 
-    fates = await Execution(studio.database, cut)(asked)
-    assert all(isinstance(fate, DatabaseUnavailableError) for fate in fates)
+    outcomes = await Execution(studio.database, cut)(asked)
+    assert all(isinstance(outcome, DatabaseUnavailableError) for outcome in outcomes)
     assert await studio.rows("bookings") == []
     assert kinds(await Execution(studio.database, book_together)(asked)) == ["Stored"] * COUNT
     assert kinds(await Execution(studio.database, book_together)(asked)) == ["Replay"] * COUNT
@@ -131,8 +132,8 @@ async def test_a_locked_member_does_not_hold_up_the_others(studio: BookingStudio
     asked = await some_requests(studio)
     async with studio.database.connection() as elsewhere, elsewhere.transaction():
         await elsewhere.execute("select from members where id = $1 for update", asked[3].wanted.member_id)
-        fates = await Execution(hasty, book_together)(asked)
-    assert kinds(fates) == ["OverloadedError" if number == 3 else "Stored" for number in range(COUNT)]
+        outcomes = await Execution(hasty, book_together)(asked)
+    assert kinds(outcomes) == ["OverloadedError" if number == 3 else "Stored" for number in range(COUNT)]
 
 
 async def test_a_locked_class_is_not_waited_for_again_and_again(
@@ -142,14 +143,14 @@ async def test_a_locked_class_is_not_waited_for_again_and_again(
     asked = await some_requests(studio)
     attempts: list[int] = []
 
-    async def counted(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[Fate]:
+    async def counted(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
         attempts.append(len(asked))
         return await book_together(connection, asked)
 
     async with studio.database.connection() as elsewhere, elsewhere.transaction():
         await elsewhere.execute("select from classes where id = $1 for update", asked[0].wanted.class_id)
-        fates = await Execution(hasty, counted)(asked)
-    assert {type(fate) for fate in fates} == {OverloadedError}
+        outcomes = await Execution(hasty, counted)(asked)
+    assert {type(outcome) for outcome in outcomes} == {OverloadedError}
     assert attempts == [9]
 
 
@@ -161,25 +162,25 @@ async def test_a_result_that_was_missed_costs_nobody_else_anything(
     first = (await Execution(studio.database, book_together)(asked[:1]))[0]
     blind, claimed = ["blind"], lock.not_to_execute
     monkeypatch.setattr(lock, "not_to_execute", lambda row: {} if blind and blind.pop() else claimed(row))
-    fates = await Execution(studio.database, book_together)(asked)
-    assert fates[0] == Replay(*first)  # type: ignore[misc]
-    assert kinds(fates[1:]) == ["Stored"] * (COUNT - 1)
+    outcomes = await Execution(studio.database, book_together)(asked)
+    assert outcomes[0] == Replay(*first)  # type: ignore[misc]
+    assert kinds(outcomes[1:]) == ["Stored"] * (COUNT - 1)
 
 
-async def outcome_of(studio: BookingStudio, fates: Sequence[Fate]) -> list[str]:
+async def outcome_of(studio: BookingStudio, outcomes: Sequence[BatchOutcome]) -> list[str]:
     """What became of each request, without ids and times."""
     told = []
-    for fate in fates:
-        if isinstance(fate, Stored) and fate.status == 201:
+    for outcome in outcomes:
+        if isinstance(outcome, Stored) and outcome.status == 201:
             row = await studio.door.connection.fetchrow(
                 "select b.status, b.credits_taken, p.label, w.position from bookings b"
                 " left join room_spots p on p.id = b.class_spot_id left join waitlist_entries w on w.booking_id = b.id"
                 " where b.id = ($1::text::json ->> 'id')::uuid",
-                fate.body.decode(),
+                outcome.body.decode(),
             )
             told.append(str(tuple(row or ())))
         else:
-            told.append(str(fate.body) if isinstance(fate, Stored | Replay) else str(fate))
+            told.append(str(outcome.body) if isinstance(outcome, Stored | Replay) else str(outcome))
     return told
 
 
@@ -199,9 +200,9 @@ async def test_batches_of_any_size_decide_alike(studio: BookingStudio, seed: int
             Asked(context(studio), WantedBooking(class_id, members[who], joins, spot)) for who, joins, spot in plan
         ]
         parts = [asked[start : start + size] for start in range(0, len(asked), size)]
-        fates = [fate for part in parts for fate in await Execution(studio.database, book_together)(part)]
-        assert set(kinds(fates)) == {"Stored"}
-        seen.append(await outcome_of(studio, fates))  # type: ignore[arg-type]
+        outcomes = [outcome for part in parts for outcome in await Execution(studio.database, book_together)(part)]
+        assert set(kinds(outcomes)) == {"Stored"}
+        seen.append(await outcome_of(studio, outcomes))  # type: ignore[arg-type]
     assert seen == [seen[0]] * len(seen)
     assert await studio.findings() == []
 
@@ -221,10 +222,10 @@ async def test_cancellations_in_batches_of_any_size_decide_alike(studio: Booking
         ids = [UUID(booked[number]["id"]) for number in order]
         asked = [Asked(context(studio), WantedCancellation(class_id, each)) for each in ids]
         parts = [asked[start : start + size] for start in range(0, len(asked), size)]
-        fates = [fate for part in parts for fate in await Execution(studio.database, cancel_together)(part)]
-        assert set(kinds(fates)) == {"Stored"}
+        outcomes = [outcome for part in parts for outcome in await Execution(studio.database, cancel_together)(part)]
+        assert set(kinds(outcomes)) == {"Stored"}
         statuses = [await studio.status(each) for each in booked]
-        stored = [fate.status for fate in fates if isinstance(fate, Stored)]
+        stored = [outcome.status for outcome in outcomes if isinstance(outcome, Stored)]
         seen.append((stored, statuses, await studio.counts(class_id)))
     assert seen == [seen[0]] * len(seen)
     assert await studio.findings() == []
@@ -240,9 +241,9 @@ async def test_a_batch_takes_as_many_statements_as_a_single_request(studio: Book
             asked = (await some_requests(studio))[:size]
             sent.clear()
             async with connection.transaction():
-                fates = await booking_flow.book_together(connection, asked)
+                outcomes = await booking_flow.book_together(connection, asked)
             await asyncio.sleep(0)  # the driver calls its query logger from the event loop
-            booking_ids = [UUID(_id(fate)) for fate in fates]
+            booking_ids = [UUID(_id(outcome)) for outcome in outcomes]
             counts.append(len(sent))
             leaving = [WantedCancellation(asked[0].wanted.class_id, each) for each in booking_ids]
             sent.clear()
@@ -255,9 +256,9 @@ async def test_a_batch_takes_as_many_statements_as_a_single_request(studio: Book
     assert (counts[0], counts[1]) == (4, 5)
 
 
-def _id(fate: Fate) -> str:
-    assert isinstance(fate, Stored)
-    return fate.body.split(b'"', 4)[3].decode()
+def _id(outcome: BatchOutcome) -> str:
+    assert isinstance(outcome, Stored)
+    return outcome.body.split(b'"', 4)[3].decode()
 
 
 async def test_keyless_requests_are_all_different(studio: BookingStudio) -> None:

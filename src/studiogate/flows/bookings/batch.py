@@ -46,8 +46,8 @@ class KeyBusy(NamedTuple):
     """Another transaction holds the request's key."""
 
 
-Fate = Outcome | KeyBusy
-Together = Callable[[Connection, Sequence[Asked[Wanted]]], Awaitable[list[Fate]]]
+BatchOutcome = Outcome | KeyBusy
+Together = Callable[[Connection, Sequence[Asked[Wanted]]], Awaitable[list[BatchOutcome]]]
 """Executes a batch inside a transaction; returns what became of each request."""
 
 
@@ -60,7 +60,7 @@ class Execution(Generic[Wanted]):
 
     async def __call__(
         self, batch: Sequence[Asked[Wanted]], hurried_until: float | None = None
-    ) -> Sequence[Fate | Exception]:
+    ) -> Sequence[BatchOutcome | Exception]:
         """Execute a batch; return an outcome or an exception for each request.
 
         ``hurried_until`` is set once a lock was not released in time: from then on, waits are short, and what is left
@@ -81,7 +81,7 @@ class Execution(Generic[Wanted]):
 
     async def _in_one_transaction(
         self, batch: Sequence[Asked[Wanted]], hurried_until: float | None
-    ) -> Sequence[Fate | Exception]:
+    ) -> Sequence[BatchOutcome | Exception]:
         async with self.database.transaction() as connection:
             if hurried_until is not None:
                 await class_queue.wait_briefly(connection)
@@ -109,9 +109,9 @@ async def execute(queue: ClassQueue, class_id: UUID, execution: Execution[Wanted
     """Execute a request in the next batch of its class."""
     access, once, _ = asked.context
     for _ in range(retry.TRIES):
-        fate: Fate = await queue.submit((access.studio_id, class_id), execution, asked)
-        if not isinstance(fate, KeyBusy):
-            return fate
+        outcome: BatchOutcome = await queue.submit((access.studio_id, class_id), execution, asked)
+        if not isinstance(outcome, KeyBusy):
+            return outcome
         key = (access.credential_id, once and once.key)
         if not await queue.submit(key, _KeyWait(execution.database), asked.context):
             break
@@ -138,7 +138,7 @@ def claims_of(batch: Sequence[Asked[Wanted]], row_id: Callable[[Wanted], UUID]) 
     ]
 
 
-class Fates(Generic[Wanted]):
+class Outcomes(Generic[Wanted]):
     """What becomes of each request of a batch, and the answers that are still to be stored."""
 
     def __init__(
@@ -147,7 +147,7 @@ class Fates(Generic[Wanted]):
         self._connection, self._found, self._visible = connection, found, visible
         self.asked = asked
         self.success = asked[0].context.answers.success
-        self._fates: dict[int, Fate] = {}
+        self._outcomes: dict[int, BatchOutcome] = {}
         self._decided: dict[tuple[str, str], int] = {}  # the first request of this batch with each key
         self._twins: dict[int, int] = {}
         self._answers: list[Answer] = []
@@ -158,7 +158,7 @@ class Fates(Generic[Wanted]):
         context, wanted = self.asked[number]
         if number in self._found:
             first = self._found[number]
-            self._fates[number] = (
+            self._outcomes[number] = (
                 KeyBusy()
                 if first is None
                 else await replay(
@@ -170,7 +170,7 @@ class Fates(Generic[Wanted]):
             )
         elif (twin := self._decided.get(_identity(context))) is not None:
             self._twins[number] = twin
-        return number not in self._fates and number not in self._twins
+        return number not in self._outcomes and number not in self._twins
 
     def decide(self, number: int) -> None:
         """Note that a request has an effect or a stored refusal, which later requests with its key get as well."""
@@ -182,15 +182,15 @@ class Fates(Generic[Wanted]):
         response = context.answers.refusal(refusal)
         if response is None:
             await check_not_stored(self._connection, context)
-            self._fates[number] = refusal
+            self._outcomes[number] = refusal
             return
         self.decide(number)
-        self._fates[number] = response
+        self._outcomes[number] = response
         self._answers += context.answer(response)
 
     def succeed(self, number: int, wire: str, *, is_stored: bool = True) -> None:
         """Note the result of a request, and store it unless the statement that made it has done so."""
-        response = self._fates[number] = Stored(self.success, wire.encode())
+        response = self._outcomes[number] = Stored(self.success, wire.encode())
         if not is_stored:
             self._answers += self.asked[number].context.answer(response)
 
@@ -199,11 +199,13 @@ class Fates(Generic[Wanted]):
         taken, self._answers = self._answers, []
         return taken
 
-    def all(self) -> list[Fate]:
+    def all(self) -> list[BatchOutcome]:
         """Return the outcomes in order. A request with the key of an earlier one gets that one's response."""
         for number, first in self._twins.items():
-            self._fates[number] = _repeated(self.asked[number].context, self.asked[first].context, self._fates[first])
-        return [self._fates[number] for number in range(len(self.asked))]
+            self._outcomes[number] = _repeated(
+                self.asked[number].context, self.asked[first].context, self._outcomes[first]
+            )
+        return [self._outcomes[number] for number in range(len(self.asked))]
 
 
 def _identity(context: WriteContext) -> tuple[str, str]:
@@ -211,7 +213,7 @@ def _identity(context: WriteContext) -> tuple[str, str]:
     return context.access.credential_id, context.once.key if context.once else str(id(context))
 
 
-def _repeated(context: WriteContext, first: WriteContext, response: Fate) -> Fate:
+def _repeated(context: WriteContext, first: WriteContext, response: BatchOutcome) -> BatchOutcome:
     same = context.once is not None and first.once is not None and context.once.fingerprint == first.once.fingerprint
     if not same or not isinstance(response, Stored):
         return Refusal(Code.IDEMPOTENCY_KEY_REUSED)

@@ -10,7 +10,7 @@ from studiogate.domain.bookings import Attempt, BookingDecision, BookingRequest,
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import idempotency
 from studiogate.flows.bookings import batch, promote
-from studiogate.flows.bookings.batch import Asked, Execution, Fate, Fates
+from studiogate.flows.bookings.batch import Asked, BatchOutcome, Execution, Outcomes
 from studiogate.storage import idempotency as stored_results
 from studiogate.storage.bookings import create, lock, read
 from studiogate.storage.bookings.create import NewBooking, NewBookings
@@ -41,7 +41,7 @@ async def book(queue: ClassQueue, database: Database, asked: Asked[WantedBooking
     return NO_CLASS if outcome == Refusal(Code.NOT_FOUND) else outcome
 
 
-async def book_together(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[Fate]:
+async def book_together(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
     """Book for requests of one class, in order of arrival. Must run inside a transaction.
 
     One statement locks keys, class and members and reads their facts. Each decision is then made on the state that the
@@ -50,26 +50,26 @@ async def book_together(connection: Connection, asked: Sequence[Asked[WantedBook
     access, class_id = batch.shared_access(asked), asked[0].wanted.class_id
     claims = batch.claims_of(asked, lambda wanted: wanted.member_id)
     locked = await lock.lock_to_book(connection, access, class_id, claims)
-    fates = Fates(connection, asked, locked.found, _is_visible)
-    desk = _Desk(connection, access, locked, fates)
+    outcomes = Outcomes(connection, asked, locked.found, _is_visible)
+    decisions = _Decisions(connection, access, locked, outcomes)
     for number in range(len(asked)):
-        if await fates.to_execute(number):
-            await desk.serve(number)
-    await desk.write()
-    return fates.all()
+        if await outcomes.to_execute(number):
+            await decisions.serve(number)
+    await decisions.write()
+    return outcomes.all()
 
 
 async def _is_visible(connection: Connection, access: Access, wanted: WantedBooking) -> bool:
     return await read.class_is_visible(connection, access, wanted.class_id)
 
 
-class _Desk:
+class _Decisions:
     """Decides the requests of a batch one after the other, and writes what was decided."""
 
     def __init__(
-        self, connection: Connection, access: Access, locked: LockedClass, fates: Fates[WantedBooking]
+        self, connection: Connection, access: Access, locked: LockedClass, outcomes: Outcomes[WantedBooking]
     ) -> None:
-        self._connection, self._access, self._locked, self._fates = connection, access, locked, fates
+        self._connection, self._access, self._locked, self._outcomes = connection, access, locked, outcomes
         self._situation, self._people = locked.situation, locked.people
         self._promoted = False
         self._new: dict[int, NewBooking] = {}  # decided and not yet written, by the number of the request
@@ -78,20 +78,20 @@ class _Desk:
         """Decide one request; the next one finds what it leaves."""
         decided = await self._decide(number)
         if isinstance(decided, Refusal):
-            return await self._fates.refuse(number, decided)
+            return await self._outcomes.refuse(number, decided)
         situation, people = self._situation, self._people
         if situation is None or people is None:
             raise AssertionError("a booking is decided on a class and its people")
-        new = _new_booking(self._fates.asked[number], decided, situation.class_.waitlist_count + 1)
+        new = _new_booking(self._outcomes.asked[number], decided, situation.class_.waitlist_count + 1)
         self._situation, self._people = promote.after_booking(situation, people, new)
-        self._fates.decide(number)
+        self._outcomes.decide(number)
         if decided.converts is not None:
             return await self._convert(number, situation, decided, people.now)
         self._new[number] = new
         return None
 
     async def _decide(self, number: int) -> BookingDecision | Refusal:
-        context, wanted = self._fates.asked[number]
+        context, wanted = self._outcomes.asked[number]
         situation = self._situation
         if situation is None or not context.access.permits(situation.class_.location_id):
             return NO_CLASS
@@ -111,7 +111,7 @@ class _Desk:
             self._connection,
             self._access,
             situation,
-            [each.wanted.member_id for each in self._fates.asked],
+            [each.wanted.member_id for each in self._outcomes.asked],
             seats=situation.class_.available_count,
             lock=not self._locked.members_are_locked,
         )
@@ -121,16 +121,16 @@ class _Desk:
         """Confirm the member's waitlisted booking at once: positions move up, so what was decided before is written."""
         await self.write()
         wire = await promote.convert(self._connection, self._access, situation, decision, now)
-        self._fates.succeed(number, wire, is_stored=False)
+        self._outcomes.succeed(number, wire, is_stored=False)
 
     async def write(self) -> None:
         """Write what was decided since the last time: bookings with all their effects, and the answers."""
-        answers, new = self._fates.take_answers(), self._new
+        answers, new = self._outcomes.take_answers(), self._new
         if new and self._people is not None and self._situation is not None:
-            bookings = NewBookings(list(new.values()), self._people.now, self._fates.success)
+            bookings = NewBookings(list(new.values()), self._people.now, self._outcomes.success)
             made = await create.record_bookings(self._connection, self._access, self._situation, bookings, answers)
             for number, booking in new.items():
-                self._fates.succeed(number, made[booking.id])
+                self._outcomes.succeed(number, made[booking.id])
             self._new = {}
         elif answers:
             await stored_results.remember_all(self._connection, self._access, answers)

@@ -22,7 +22,7 @@ from studiogate.domain.bookings import (
 )
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import announce, batch, promote
-from studiogate.flows.bookings.batch import Asked, Execution, Fate, Fates
+from studiogate.flows.bookings.batch import Asked, BatchOutcome, Execution, Outcomes
 from studiogate.flows.idempotency import Outcome, WriteContext
 from studiogate.storage import idempotency as stored_results
 from studiogate.storage.bookings import cancel as cancel_booking
@@ -53,7 +53,7 @@ async def cancel(queue: ClassQueue, database: Database, asked: Asked[WantedCance
     return await batch.execute(queue, asked.wanted.class_id, Execution(database, cancel_together), asked)
 
 
-async def cancel_together(connection: Connection, asked: Sequence[Asked[WantedCancellation]]) -> list[Fate]:
+async def cancel_together(connection: Connection, asked: Sequence[Asked[WantedCancellation]]) -> list[BatchOutcome]:
     """Cancel bookings of one class, in order of arrival. Must run inside a transaction.
 
     If nobody waits for a seat, one statement locks keys, class and members, one reads the bookings, and one writes all
@@ -62,48 +62,48 @@ async def cancel_together(connection: Connection, asked: Sequence[Asked[WantedCa
     access, class_id = batch.shared_access(asked), asked[0].wanted.class_id
     claims = batch.claims_of(asked, lambda wanted: wanted.booking_id)
     locked = await lock.lock_to_cancel(connection, access, class_id, claims)
-    fates = Fates(connection, asked, locked.found, _is_visible)
-    desk = _Desk(connection, access, locked, fates)
+    outcomes = Outcomes(connection, asked, locked.found, _is_visible)
+    decisions = _Decisions(connection, access, locked, outcomes)
     for number in range(len(asked)):
-        if await fates.to_execute(number):
-            await desk.serve(number)
-    await desk.write()
-    return fates.all()
+        if await outcomes.to_execute(number):
+            await decisions.serve(number)
+    await decisions.write()
+    return outcomes.all()
 
 
 async def _is_visible(connection: Connection, access: Access, wanted: WantedCancellation) -> bool:
     return await read.booking_is_visible(connection, access, wanted.booking_id)
 
 
-class _Desk:
+class _Decisions:
     """Decides the requests of a batch one after the other, and writes what was decided."""
 
     def __init__(
-        self, connection: Connection, access: Access, locked: LockedClass, fates: Fates[WantedCancellation]
+        self, connection: Connection, access: Access, locked: LockedClass, outcomes: Outcomes[WantedCancellation]
     ) -> None:
-        self._connection, self._access, self._fates = connection, access, fates
+        self._connection, self._access, self._outcomes = connection, access, outcomes
         self._situation, self._holders = locked.situation, list(locked.holders)
         self._held: dict[UUID, BookingSituation] | None = None
         self._leaving: dict[int, Leaving] = {}  # decided and not yet written, by the number of the request
 
     async def serve(self, number: int) -> None:
         """Decide one request; the next one finds what it leaves."""
-        context, wanted = self._fates.asked[number]
+        context, wanted = self._outcomes.asked[number]
         situation = self._situation
         if situation is None or not context.access.permits(situation.class_.location_id):
-            return await self._fates.refuse(number, NOT_FOUND)
+            return await self._outcomes.refuse(number, NOT_FOUND)
         people = await self._look_at_waiting(situation)
         if self._held is None:
-            ids = [each.wanted.booking_id for each in self._fates.asked]
+            ids = [each.wanted.booking_id for each in self._outcomes.asked]
             self._held = await facts.look_at_bookings(self._connection, self._access, ids, situation.policy)
         held = self._held.get(wanted.booking_id)
         if held is None:
-            return await self._fates.refuse(number, NOT_FOUND)
+            return await self._outcomes.refuse(number, NOT_FOUND)
         decided = await _decide(self._connection, self._access, situation, held, wanted.cause)
         if isinstance(decided, Refusal):
-            return await self._fates.refuse(number, decided)
+            return await self._outcomes.refuse(number, decided)
         steps = [] if people is None else _plan(situation, people, held.booking, decided)
-        self._fates.decide(number)
+        self._outcomes.decide(number)
         self._leaving[number] = _leaving(context, held, decided, wanted.reason, promoted=_promotes(steps))
         if people is not None or held.entry is not None:
             return await self._finish(number, situation, held.entry, steps)
@@ -129,19 +129,19 @@ class _Desk:
         if not cancellation.seat_freed and not promoted:
             renumbered = await promote_entry.renumber(self._connection, self._access, situation.class_.id)
             await announce.moved_up(self._connection, self._access, renumbered)
-        if number + 1 < len(self._fates.asked):
+        if number + 1 < len(self._outcomes.asked):
             self._situation = await lock.lock_class(self._connection, self._access, situation.class_.id)
             self._held = None
 
     async def write(self, entry: LiveEntry | None = None) -> None:
         """Write what was decided since the last time: cancellations with all their effects, and the answers. ``entry``
         is the waitlist entry that ends with them."""
-        answers, leaving = self._fates.take_answers(), self._leaving
+        answers, leaving = self._outcomes.take_answers(), self._leaving
         if leaving and self._situation is not None:
-            ending = Ending(list(leaving.values()), entry, self._fates.success, answers)
+            ending = Ending(list(leaving.values()), entry, self._outcomes.success, answers)
             await _record(self._connection, self._access, self._situation, ending)
             for number, each in leaving.items():
-                self._fates.succeed(number, each.receipt)
+                self._outcomes.succeed(number, each.receipt)
             self._leaving = {}
         elif answers:
             await stored_results.remember_all(self._connection, self._access, answers)
