@@ -334,6 +334,11 @@ async def two_leads_with_one_email(s: BookingStudio) -> None:
     await s.add("leads", email="Lead@Example.com ")
 
 
+@plants("mail cursors")
+async def a_cursor_ahead_of_its_log(s: BookingStudio) -> None:
+    await s.sql("insert into mail_cursors (studio_id, sequence) values ($1, 1000)")
+
+
 @plants("first results")
 async def a_key_without_an_answer(s: BookingStudio) -> None:
     await s.sql("update idempotency_keys set completed_at = null, body = null where studio_id = $1")
