@@ -102,3 +102,17 @@ _.worker
 # Members of an enum that stand for values which people choose.
 _.GIFT_CARD
 _.RETAIL
+
+# Flows of people who sign in. The console's pages call them.
+_.accept_invitation
+_.change_password
+_.confirm
+_.confirm_password
+_.end_other_sessions
+_.request_reset
+_.reset_password
+_.set_up
+_.sign_in
+_.sign_in_by_link
+_.sign_out
+_.uri

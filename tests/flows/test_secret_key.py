@@ -6,6 +6,7 @@ import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid4
 
 import httpx2
 import pytest
@@ -18,7 +19,8 @@ from studiogate.cli.context import CommandError
 from studiogate.cli.secret_key import check_key
 from studiogate.cli.serve import check_database
 from studiogate.domain.access import operator_access
-from studiogate.domain.webhooks.signing import FINGERPRINT_BYTES, Sealer, fingerprint
+from studiogate.domain.staff.second_factor import totp_purpose
+from studiogate.domain.webhooks.signing import FINGERPRINT_BYTES, Sealer, SealError, fingerprint
 from studiogate.flows.webhooks import purpose_of
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings
@@ -231,3 +233,34 @@ def test_a_replaced_file_leaves_nothing_else(tmp_path: Path) -> None:
     configuration.write_secret_keys(settings, [b"x" * 32])
     assert (tmp_path / "secrets.key").stat().st_uid == owner
     assert [path.name for path in tmp_path.iterdir()] == ["secrets.key"]
+
+
+async def _second_factor(world: World) -> UUID:
+    """Create an account with a second factor whose secret is "factor"."""
+    account_id = uuid4()
+    sealed = Sealer(world.keys).seal(b"factor", totp_purpose(account_id))
+    await world.connection.execute(
+        "insert into staff_accounts (id, email, totp_secret) values ($1, 'a@example.com', $2)", account_id, sealed
+    )
+    return account_id
+
+
+async def test_second_factors_are_sealed_anew(world: World) -> None:
+    account_id, old = await _second_factor(world), world.keys()
+    await world.rotate()
+    sealed = await world.connection.fetchval("select totp_secret from staff_accounts")
+    assert Sealer(world.keys).open(sealed, totp_purpose(account_id)) == b"factor"
+    with pytest.raises(SealError):
+        Sealer(lambda: old).open(sealed, totp_purpose(account_id))
+
+
+async def test_a_second_factor_that_no_key_opens_is_kept_and_reported(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It must not be dropped: the account would then need its password alone."""
+    await _second_factor(world)
+    before = await world.connection.fetchval("select totp_secret from staff_accounts")
+    (world.settings.data_dir / configuration.KEY_FILE).unlink()
+    await world.rotate(lost=True)
+    assert await world.connection.fetchval("select totp_secret from staff_accounts") == before
+    assert "staff second-factor EMAIL --remove" in capsys.readouterr().out

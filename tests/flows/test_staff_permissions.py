@@ -6,6 +6,7 @@ locations is tested beside the flow: rows elsewhere do not exist for it.
 
 import pkgutil
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 from uuid import UUID
@@ -13,9 +14,9 @@ from uuid import UUID
 import pytest
 
 import studiogate.flows
-from studiogate.domain.access import Access, staff_access, system_access, visitor_access
+from studiogate.domain.access import Access, operator_access, staff_access, system_access, visitor_access
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import PERMISSIONS, Channel, Permission, Role, Staff
+from studiogate.domain.staff import DANGEROUS, PERMISSIONS, Channel, Permission, Role, Staff
 from studiogate.flows.staff_flow import STAFF_FLOWS
 
 pytestmark = pytest.mark.anyio
@@ -72,6 +73,11 @@ FLOWS = {
     "schedule.series.end": Permission.SCHEDULE,
     "studio.change": Permission.STUDIO,
     "studio.create": Permission.STUDIO,
+    "staff.roles.change_role": Permission.STAFF,
+    "staff.roles.disable": Permission.STAFF,
+    "staff.roles.enable": Permission.STAFF,
+    "staff.roles.end_sessions": Permission.STAFF,
+    "staff.roles.invite": Permission.STAFF,
 }
 
 
@@ -93,16 +99,25 @@ def declared() -> dict[str, Permission]:
     return {name: permission for name, permission in STAFF_FLOWS.items() if not name.startswith("tests.")}
 
 
+def flow(name: str) -> Callable[..., Any]:
+    module, _, function = name.rpartition(".")
+    found: Callable[..., Any] = getattr(import_module(f"studiogate.flows.{module}"), function)
+    return found
+
+
 async def outcome(name: str, access: Access) -> Refusal | None:
     """Return the refusal, or None if the flow was let in."""
-    module, _, function = name.rpartition(".")
-    flow: Callable[..., Any] = getattr(import_module(f"studiogate.flows.{module}"), function)
     try:
-        refusal = await flow(FirstStatement(), access)
+        refusal = await flow(name)(FirstStatement(), access)
     except AllowedError:
         return None
     assert isinstance(refusal, Refusal)
     return refusal
+
+
+def person(role: Role, *, password_is_recent: bool = True, locations: tuple[UUID, ...] | None = None) -> Access:
+    staff = Staff("a@example.com", PERMISSIONS[role], Channel.CONSOLE, UUID(int=7))
+    return staff_access(STUDIO, replace(staff, password_is_recent=password_is_recent), locations)
 
 
 def test_the_table_has_every_flow() -> None:
@@ -113,8 +128,7 @@ def test_the_table_has_every_flow() -> None:
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("name", sorted(FLOWS))
 async def test_a_role_may_what_its_permissions_say(name: str, role: Role, locations: tuple[UUID, ...] | None) -> None:
-    staff = Staff("a@example.com", PERMISSIONS[role], Channel.CONSOLE, UUID(int=7))
-    refusal = await outcome(name, staff_access(STUDIO, staff, locations))
+    refusal = await outcome(name, person(role, locations=locations))
     if FLOWS[name] in PERMISSIONS[role]:
         assert refusal is None
     else:
@@ -122,8 +136,21 @@ async def test_a_role_may_what_its_permissions_say(name: str, role: Role, locati
 
 
 @pytest.mark.parametrize("name", sorted(FLOWS))
+async def test_dangerous_flows_need_a_recent_password(name: str) -> None:
+    refusal = await outcome(name, person(Role.OWNER, password_is_recent=False))
+    assert refusal == (Refusal(Code.PASSWORD_REQUIRED) if FLOWS[name] in DANGEROUS else None)
+    assert await outcome(name, operator_access(STUDIO)) is None, "a command has no password to type"
+
+
+@pytest.mark.parametrize("name", sorted(FLOWS))
 async def test_nobody_else_may(name: str) -> None:
-    for access in (system_access(STUDIO), visitor_access(STUDIO)):
+    partner = replace(person(Role.OWNER), staff=None)
+    for access in (partner, system_access(STUDIO), visitor_access(STUDIO)):
         refusal = await outcome(name, access)
         assert refusal is not None
         assert refusal.code is Code.PERMISSION_DENIED
+
+
+def test_dangerous_is_what_the_studio_s_side_says() -> None:
+    """Keys, erasure and staff. A restore is an operator's command."""
+    assert {Permission.KEYS, Permission.MEMBERS_ERASE, Permission.STAFF} == DANGEROUS

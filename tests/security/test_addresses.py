@@ -5,7 +5,7 @@ import http.client
 import pytest
 
 from bench.service import Service
-from studiogate.web.limits import owner_of
+from studiogate.domain.addresses import owner_of
 
 OWN = "2001:db8:1:2::/64"
 TRIES = 25  # more than the failures that an address has in a minute

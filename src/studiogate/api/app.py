@@ -27,13 +27,14 @@ from studiogate.api.resources.forms import write as form_writes
 from studiogate.api.resources.webhooks import deliveries as webhook_deliveries
 from studiogate.api.resources.webhooks import endpoints as webhook_endpoints
 from studiogate.domain.access import Access
+from studiogate.domain.addresses import owner_of
 from studiogate.domain.instants import instant_text
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.telemetry import metrics
-from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, owner_of, request_limit
+from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 from studiogate.web.request import Receive, Request, Scope, Send
 from studiogate.web.response import Answer, Header
 from studiogate.web.sending import send_answer

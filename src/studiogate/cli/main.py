@@ -54,6 +54,8 @@ COMMANDS = {
     "secrets": "secrets:app",
     "audit": "audit:app",
     "mail": "mails:app",
+    "staff": "staff_accounts:app",
+    "console": "staff_accounts:console",
 }
 
 # Errors that the user can fix; anything else is a bug of ours and shows its traceback.

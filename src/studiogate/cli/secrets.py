@@ -34,7 +34,7 @@ def rotate(
     links: Annotated[bool, typer.Option("--links", help="New secrets for form links too; present links end.")] = False,
     data: DataFolder = None,
 ) -> None:
-    """Seal the secrets of webhooks and form links anew under a new key."""
+    """Seal the secrets of webhooks, form links and second factors anew under a new key."""
     settings = configuration.load(data_dir=data)
 
     def choose(known: bytes | None) -> list[bytes] | None:
@@ -88,6 +88,12 @@ def _report(settings: Settings, done: Rotated | None) -> None:
         screen.print(
             f"Secrets that no key here opens: {done.unreadable}. Their endpoints are not delivered to until their "
             "partners rotate them (POST /webhook-endpoints/ID/rotate-secret).",
+            soft_wrap=True,
+        )
+    if done is not None and done.lost_second_factors:
+        screen.print(
+            f"Second factors of staff that no key here opens: {done.lost_second_factors}. These people cannot sign in "
+            "until you remove them: `studiogate staff second-factor EMAIL --remove`.",
             soft_wrap=True,
         )
     if settings.secret_key is None:

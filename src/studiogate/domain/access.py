@@ -6,7 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import Channel, Permission, Staff
+from studiogate.domain.staff import DANGEROUS, Channel, Permission, Staff
 
 
 class Scope(StrEnum):
@@ -93,9 +93,11 @@ class Access:
         return Refusal(Code.INSUFFICIENT_SCOPE, {"required_scope": scope})
 
     def refusal_without_permission(self, permission: Permission) -> Refusal | None:
-        if self.staff is not None and permission in self.staff.permissions:
-            return None
-        return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value})
+        if self.staff is None or permission not in self.staff.permissions:
+            return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value})
+        if permission in DANGEROUS and not self.staff.password_is_recent:
+            return Refusal(Code.PASSWORD_REQUIRED)
+        return None
 
     def may_act_on_class_of(self, instructor_id: UUID | None) -> bool:
         """Return whether staff may act on the class of this instructor. Instructors, who have no permission for

@@ -5,8 +5,9 @@ and an exception would roll that record back. Each front end translates refusals
 does so in ``api/framework/errors.py``, which holds the only mapping from codes to HTTP statuses.
 
     Refusal
-    ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key
-    ├── permission_error       insufficient_scope · permission_denied
+    ├── authentication_error   missing_api_key · invalid_api_key · expired_api_key · revoked_api_key ·
+    │                          sign_in_failed · second_factor_required · session_ended · link_expired
+    ├── permission_error       insufficient_scope · permission_denied · password_required
     ├── invalid_request_error  invalid_cursor · invalid_json · invalid_http · unsupported_api_version · not_found ·
     │                          method_not_allowed · request_timeout · body_too_large · unsupported_media_type ·
     │                          validation_error
@@ -18,7 +19,7 @@ does so in ``api/framework/errors.py``, which holds the only mapping from codes 
     │                          overlapping_booking · spot_required · spot_not_found · spot_taken · class_full ·
     │                          waitlist_not_allowed · waitlist_full · booking_already_cancelled
     ├── conflict_error         member_exists · slug_taken · form_not_accepting_submissions · invalid_transition ·
-    │                          limit_reached · schedule_conflict
+    │                          limit_reached · schedule_conflict · last_owner
     ├── rate_limit_error       rate_limited
     └── api_error              internal_error · overloaded · database_unavailable · storage_unavailable
 """
@@ -48,9 +49,14 @@ class Code(StrEnum):
     INVALID_API_KEY = "invalid_api_key"
     EXPIRED_API_KEY = "expired_api_key"
     REVOKED_API_KEY = "revoked_api_key"
+    SIGN_IN_FAILED = "sign_in_failed"
+    SECOND_FACTOR_REQUIRED = "second_factor_required"
+    SESSION_ENDED = "session_ended"
+    LINK_EXPIRED = "link_expired"
 
     INSUFFICIENT_SCOPE = "insufficient_scope"
     PERMISSION_DENIED = "permission_denied"
+    PASSWORD_REQUIRED = "password_required"  # noqa: S105  # nosec B105
 
     INVALID_CURSOR = "invalid_cursor"
     INVALID_JSON = "invalid_json"
@@ -95,6 +101,7 @@ class Code(StrEnum):
     INVALID_TRANSITION = "invalid_transition"
     LIMIT_REACHED = "limit_reached"
     SCHEDULE_CONFLICT = "schedule_conflict"
+    LAST_OWNER = "last_owner"
 
     RATE_LIMITED = "rate_limited"
 
@@ -110,8 +117,13 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.INVALID_API_KEY: "This key is not valid.",
         Code.EXPIRED_API_KEY: "This key has expired.",
         Code.REVOKED_API_KEY: "This key has been revoked.",
+        Code.SIGN_IN_FAILED: "The email, the password or the code is wrong, or the account cannot be used. Try again.",
+        Code.SECOND_FACTOR_REQUIRED: "Enter the code that your authenticator app shows.",
+        Code.SESSION_ENDED: "Your session has ended. Sign in again.",
+        Code.LINK_EXPIRED: "This link was used already or has expired. Ask for a new one.",
         Code.INSUFFICIENT_SCOPE: "This key lacks the scope that the request needs.",
         Code.PERMISSION_DENIED: "Your role does not permit this. Ask an owner of the studio.",
+        Code.PASSWORD_REQUIRED: "Enter your password again to do this.",
         Code.INVALID_CURSOR: "This cursor does not belong to this list. Start again without a cursor.",
         Code.INVALID_JSON: "The request body is not valid JSON.",
         Code.INVALID_HTTP: "The request could not be read as HTTP.",
@@ -152,6 +164,7 @@ MESSAGES: Mapping[Code, str] = MappingProxyType(
         Code.INVALID_TRANSITION: "This change of state is not possible.",
         Code.LIMIT_REACHED: "A limit has been reached; details names it.",
         Code.SCHEDULE_CONFLICT: "The change has warnings; details lists them.",
+        Code.LAST_OWNER: "This is the studio's last owner. Make somebody else an owner first.",
         Code.RATE_LIMITED: "Too many requests. Wait as long as Retry-After says.",
         Code.INTERNAL_ERROR: "Something went wrong on our side.",
         Code.OVERLOADED: "The service is overloaded. Retry after a moment.",

@@ -9,6 +9,7 @@ from uuid import UUID
 from studiogate import clock
 from studiogate.domain.access import Access, operator_access
 from studiogate.storage import event_numbering, housekeeping, invariants
+from studiogate.storage.accounts.invariants import STAFF_PROMISES
 from studiogate.storage.db import health, migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
@@ -103,7 +104,7 @@ async def _queue(connection: Connection) -> Finding:
 async def _promises(connection: Connection) -> list[Finding]:
     """Check every invariant that SQL can express; return one finding per violating row, or one that it holds."""
     findings = []
-    for promise in (*invariants.PROMISES, *series_invariants.PROMISES):
+    for promise in (*invariants.PROMISES, *series_invariants.PROMISES, *STAFF_PROMISES):
         violations = await invariants.violations(connection, promise)
         findings += [Finding(promise.level, promise.name, violation) for violation in violations]
         if not violations:

@@ -12,6 +12,7 @@ from studiogate.flows.deliveries import disable_failing
 from studiogate.flows.schedule import series_classes
 from studiogate.storage import audit, events, housekeeping, idempotency, mails
 from studiogate.storage import class_clock as due_classes
+from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError
 from studiogate.storage.forms import uploads
@@ -197,6 +198,15 @@ async def settle_abandoned_files(database: Database, folder: UploadFolder) -> in
     return sum(map(len, abandoned.values()))
 
 
+async def forget_staff_secrets(database: Database) -> int:
+    """Delete sessions, links and attempts to sign in that ended long ago."""
+    forgotten = 0
+    for forget in (sessions.forget, links.forget, attempts.forget):
+        async with database.transaction() as connection:
+            forgotten += await forget(connection, BATCH)
+    return forgotten
+
+
 FILE_STEPS = {
     "forgotten uploads removed": forget_uploads,
     "abandoned files settled": settle_abandoned_files,
@@ -213,4 +223,5 @@ STEPS = {
     "audit entries forgotten": forget_old_audit_entries,
     "failing endpoints disabled": disable_failing,
     "old mails forgotten": forget_mails,
+    "staff sessions and links forgotten": forget_staff_secrets,
 }

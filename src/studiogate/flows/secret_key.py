@@ -5,6 +5,7 @@ from secrets import token_bytes
 from typing import NamedTuple
 
 from studiogate.domain.access import operator_access
+from studiogate.domain.staff.second_factor import totp_purpose
 from studiogate.domain.webhooks.signing import (
     SECRET_BYTES,
     Sealer,
@@ -17,6 +18,8 @@ from studiogate.domain.webhooks.signing import (
 from studiogate.flows.idempotency import answer_purpose
 from studiogate.flows.webhooks import purpose_of
 from studiogate.storage import secret_key
+from studiogate.storage.accounts import accounts
+from studiogate.storage.accounts.accounts import SealedSecret
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.secret_key import EndpointSecrets, LinkSecret, SealedAnswer
 
@@ -27,11 +30,13 @@ Called under the lock of the fingerprint, so that rotations are serialized."""
 
 
 class Rotated(NamedTuple):
-    """Counts of webhook secrets sealed under the new key, of those that could not be opened, and of link secrets."""
+    """Counts of webhook secrets sealed under the new key, of those that could not be opened, of link secrets, and of
+    second factors that could not be opened."""
 
     sealed: int
     unreadable: int
     links: int
+    lost_second_factors: int
 
 
 async def agree(connection: Connection, key: bytes) -> bytes:
@@ -47,7 +52,8 @@ async def prepare(connection: Connection, choose: Choose) -> None:
 
 async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rotated | None:
     """Reseal every secret under another key, in one transaction; return None if that was done already. A webhook secret
-    that cannot be opened stays as it is: its endpoint has to rotate it."""
+    that cannot be opened stays as it is: its endpoint has to rotate it. So does a second factor: an operator has to
+    remove it."""
     async with connection.transaction():
         keys = choose(await secret_key.lock_fingerprint(connection))
         if keys is None:
@@ -61,8 +67,11 @@ async def rotate(connection: Connection, choose: Choose, *, links: bool) -> Rota
         await secret_key.write_answers(connection, readable)
         stored = await secret_key.link_secrets(connection)
         await secret_key.write_link_secrets(connection, [_link(old, new, row, renew=links) for row in stored])
+        factors = await accounts.sealed_secrets(connection)
+        opened = [each for each in (_second_factor(old, new, row) for row in factors) if each]
+        await accounts.write_secrets(connection, opened)
         await secret_key.replace_fingerprint(connection, fingerprint(keys[-1]))
-    return Rotated(len(resealed), len(endpoints) - len(resealed), len(stored))
+    return Rotated(len(resealed), len(endpoints) - len(resealed), len(stored), len(factors) - len(opened))
 
 
 def _endpoint(old: Sealer, new: Sealer, row: EndpointSecrets) -> EndpointSecrets | None:
@@ -81,6 +90,11 @@ def _link(old: Sealer, new: Sealer, row: LinkSecret, *, renew: bool) -> LinkSecr
     except SealError:
         secret = token_bytes(SECRET_BYTES)
     return row._replace(secret=new.seal(secret, link_purpose(row.studio_id)))
+
+
+def _second_factor(old: Sealer, new: Sealer, row: SealedSecret) -> SealedSecret | None:
+    secret = _anew(old, new, row.secret, totp_purpose(row.account_id))
+    return None if secret is None else row._replace(secret=secret)
 
 
 async def seal_links(database: Database, sealer: Sealer) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import structlog
 
 from studiogate import clock, telemetry
+from studiogate.domain.addresses import owner_of
 from studiogate.domain.logos import PREFIX as LOGO_PREFIX
 from studiogate.domain.logos import is_logo_name
 from studiogate.hosted import assets, bot_protection, pages, show_form, templating
@@ -26,7 +27,7 @@ from studiogate.storage.db.pool import (
 )
 from studiogate.storage.upload_folder import DiskFullError
 from studiogate.telemetry import metrics
-from studiogate.web.limits import Buckets, Limit, owner_of
+from studiogate.web.limits import Buckets, Limit
 from studiogate.web.request import Receive, Scope, Send
 from studiogate.web.response import Answer, Header
 

@@ -32,9 +32,10 @@ TABLES: Mapping[str, str] = {
     "lead": "leads",
     "key": "credentials",
     "webhook_endpoint": "webhook_endpoints",
+    "staff_role": "staff_roles",
 }
-# A studio's row has no id of its own.
-IDS = {"studio": "studio_id"}
+# A studio's row has no id of its own, and a role is identified by its account.
+IDS = {"studio": "studio_id", "staff_role": "account_id"}
 # What a row has in other tables, as one more object.
 _LIMITS = "array(select o.{1}_id from {0}_{1}s o where o.studio_id = $1 and o.{0}_id = t.id order by 1)"
 MORE = {

@@ -11,7 +11,6 @@ import hashlib
 import math
 import mmap
 from functools import cache
-from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +18,6 @@ from studiogate import clock
 
 SLOTS = 8192
 PROBES = 8
-IPV6_BITS = 64
 _SLOT_BYTES = 16  # the digest of the bucket's name, then its arrival time
 
 
@@ -51,17 +49,6 @@ class Verdict(NamedTuple):
 
 
 FAILED_AUTHENTICATION = Limit("failed-authentication", 20 / 60, 20)
-
-
-def owner_of(address: str) -> str:
-    """Return what an address is counted as: for IPv6 its network, since the owner of one address has 2⁶⁴ of them."""
-    if ":" not in address:
-        return address
-    try:
-        parsed = IPv6Address(address)
-    except ValueError:
-        return address
-    return str(parsed.ipv4_mapped or IPv6Network((parsed, IPV6_BITS), strict=False))
 
 
 @cache

@@ -69,6 +69,10 @@ PERMISSIONS: Mapping[Role, frozenset[Permission]] = MappingProxyType(
 )
 
 
+# What a signed-in person may do only shortly after they have typed their password.
+DANGEROUS = frozenset({Permission.KEYS, Permission.MEMBERS_ERASE, Permission.STAFF})
+
+
 class Channel(StrEnum):
     """The way by which an action of the studio's side arrives."""
 
@@ -82,7 +86,8 @@ class Staff:
     """The person or command behind an access, for permissions and for the audit log.
 
     ``name`` is the account's email, or the operating system's user who ran a command. An instructor acts only on
-    classes of ``instructor_id``.
+    classes of ``instructor_id``. ``password_is_recent`` is false for a session whose password was typed too long ago
+    for dangerous actions.
     """
 
     name: str
@@ -91,3 +96,4 @@ class Staff:
     account_id: UUID | None = None
     instructor_id: UUID | None = None
     address: str | None = None
+    password_is_recent: bool = True

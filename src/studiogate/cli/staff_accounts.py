@@ -1,0 +1,288 @@
+"""studiogate staff and console: accounts for the console, their roles, sessions and sign-in links."""
+
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+import typer
+from rich.table import Table
+
+from studiogate import settings as configuration
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    counted,
+    no_studio,
+    on_database,
+    operator_of,
+    parse_row_id,
+    print_json,
+    screen,
+)
+from studiogate.cli.lists import Slug, cell
+from studiogate.domain.access import Access
+from studiogate.domain.people import normalize_email
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Role
+from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff.tokens import link_path
+from studiogate.flows.staff import operators, roles
+from studiogate.flows.staff.roles import Invitation, Invited
+from studiogate.flows.staff.visits import IssuedLink
+from studiogate.server.address_file import known_address
+from studiogate.storage import studio as studios
+from studiogate.storage.accounts import accounts, sessions
+from studiogate.storage.accounts.accounts import Account
+from studiogate.storage.db.pool import Connection, Record
+
+app = typer.Typer(help="Accounts of staff, and their roles.", no_args_is_help=True)
+console = typer.Typer(help="The console of the studio's staff.", no_args_is_help=True)
+Email = Annotated[str, typer.Argument(metavar="EMAIL", help="The account's email.")]
+RoleOption = Annotated[Role, typer.Option("--role", help="What the account may do in the studio.")]
+Locations = Annotated[
+    list[UUID] | None,
+    typer.Option("--location", metavar="ID", parser=parse_row_id, help="Limit to this location; repeat for more."),
+]
+Instructor = Annotated[
+    UUID | None,
+    typer.Option("--instructor", metavar="ID", parser=parse_row_id, help="For the role instructor: whose classes."),
+]
+Result = TypeVar("Result")
+OneStudio = Annotated[str | None, typer.Option("--studio", metavar="SLUG", help="Only in this studio.")]
+
+
+@app.command("invite")
+def invite(
+    email: Email,
+    studio: Slug,
+    role: RoleOption,
+    location: Locations = None,
+    instructor: Instructor = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Give somebody a role in a studio, and print the link with which they choose a password."""
+    mail = configuration.load(data_dir=data).smtp_url is not None
+    wanted = Invitation(email, _grant(role, location, instructor), mail)
+
+    async def work(connection: Connection) -> Invited:
+        return _done(await roles.invite(connection, await _access(connection, studio), wanted), email)
+
+    done = on_database(data, work)
+    shown = _link(data, done.link, mail=mail and done.is_new)
+    if as_json:
+        print_json({"id": done.account_id, "email": done.email, "studio": studio, "role": role.value, **shown})
+        return
+    screen.print(f"{done.email} is {role.value} of {studio} now.", markup=False, soft_wrap=True)
+    if done.link is not None:
+        _print_link(shown)
+    elif done.is_new:
+        screen.print(
+            f"The account is disabled: `studiogate staff enable {done.email}` changes that.",
+            markup=False,
+            soft_wrap=True,
+        )
+    else:
+        screen.print("They have an account already, and find the studio in it.")
+
+
+@app.command("list")
+def list_staff(studio: OneStudio = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """List accounts with their roles."""
+
+    async def work(connection: Connection) -> list[Record]:
+        studio_id = None if studio is None else (await _access(connection, studio)).studio_id
+        return await accounts.list_accounts(connection, studio_id)
+
+    rows = on_database(data, work)
+    if as_json:
+        print_json([dict(row) for row in rows])
+        return
+    table = Table("studio", "email", "name", "role", "locations", "state", "second factor", "last used", box=None)
+    for row in rows:
+        locations = "all" if row["location_ids"] is None else len(row["location_ids"])
+        values = (row["studio"], row["email"], row["name"], row["role"], locations, row["state"])
+        table.add_row(*map(cell, (*values, "yes" if row["second_factor"] else "no", row["last_used_at"])))
+    screen.print(table if rows else "No staff yet: `studiogate staff invite` makes an account.")
+
+
+@app.command("role")
+def change_role(
+    email: Email,
+    studio: Slug,
+    role: RoleOption,
+    location: Locations = None,
+    instructor: Instructor = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Replace the role of an account in a studio. Without --location it is not limited."""
+    wanted = _grant(role, location, instructor)
+
+    async def work(connection: Connection) -> Grant:
+        account, access = await _account(connection, email), await _access(connection, studio)
+        return _done(await roles.change_role(connection, access, account.id, wanted), email)
+
+    on_database(data, work)
+    shown = {"email": email, "studio": studio, "role": role.value}
+    _report(shown, f"{email} is {role.value} of {studio} now.", as_json)
+
+
+@app.command("disable")
+def disable(email: Email, studio: OneStudio = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Disable an account, in one studio or everywhere. Its sessions end."""
+
+    async def work(connection: Connection) -> int:
+        account = await _account(connection, email)
+        if studio is None:
+            return _done(await operators.disable_account(connection, operator_of, account.id), email)
+        return _done(await roles.disable(connection, await _access(connection, studio), account.id), email)
+
+    ended = on_database(data, work)
+    shown = {"email": email, "studio": studio, "state": "disabled", "sessions_ended": ended}
+    _report(shown, f"{email} is disabled; {counted(ended, 'session')} ended.", as_json)
+
+
+@app.command("enable")
+def enable(email: Email, studio: OneStudio = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Let a disabled account sign in again, in one studio or everywhere."""
+
+    async def work(connection: Connection) -> None:
+        account = await _account(connection, email)
+        if studio is None:
+            await operators.enable_account(connection, operator_of, account.id)
+        else:
+            _done(await roles.enable(connection, await _access(connection, studio), account.id), email)
+
+    on_database(data, work)
+    _report({"email": email, "studio": studio, "state": "enabled"}, f"{email} is enabled.", as_json)
+
+
+@app.command("sessions")
+def list_sessions(
+    email: Email,
+    end: Annotated[bool, typer.Option("--end", help="End all of them.")] = False,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """List an account's sessions, or end them."""
+
+    async def work(connection: Connection) -> tuple[list[Record], int]:
+        account = await _account(connection, email)
+        if end:
+            return [], await operators.end_sessions(connection, operator_of, account.id)
+        return await sessions.list_sessions(connection, account.id), 0
+
+    rows, ended = on_database(data, work)
+    if end:
+        _report({"email": email, "sessions_ended": ended}, f"{counted(ended, 'session')} ended.", as_json)
+    elif as_json:
+        print_json([dict(row) for row in rows])
+    else:
+        table = Table("id", "studio", "address", "browser", "since", "last used", box=None)
+        for row in rows:
+            table.add_row(*(cell(row[name]) for name in SESSION_COLUMNS))
+        screen.print(table if rows else "No sessions.")
+
+
+SESSION_COLUMNS = ("id", "studio", "address", "user_agent", "created_at", "last_used_at")
+
+
+@app.command("second-factor")
+def second_factor(
+    email: Email,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove it, for somebody who has lost their phone.")] = False,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Say whether an account has a second factor, or remove it."""
+
+    async def work(connection: Connection) -> bool:
+        account = await _account(connection, email)
+        if not remove:
+            return account.totp_confirmed_at is not None
+        refusal = await operators.remove_second_factor(connection, operator_of, account.id)
+        if refusal is not None:
+            raise CommandError(f"{email} has no second factor.")
+        return False
+
+    has_one = on_database(data, work)
+    shown = {"email": email, "second_factor": has_one}
+    _report(shown, f"{email} has {'a' if has_one else 'no'} second factor.", as_json)
+
+
+@console.callback()
+def _one_of_several() -> None:
+    """The console of the studio's staff."""
+
+
+@console.command("link")
+def sign_in_link(email: Email, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Print a link that signs an account in once, without its password."""
+    mail = configuration.load(data_dir=data).smtp_url is not None
+
+    async def work(connection: Connection) -> IssuedLink:
+        account = await _account(connection, email)
+        return _done(await operators.make_sign_in_link(connection, operator_of, account, mail=mail), email)
+
+    shown = _link(data, on_database(data, work), mail=mail)
+    if as_json:
+        print_json({"email": email, **shown})
+    else:
+        _print_link(shown)
+
+
+def _grant(role: Role, locations: list[UUID] | None, instructor_id: UUID | None) -> Grant:
+    return Grant(role, tuple(dict.fromkeys(locations)) if locations else None, instructor_id)
+
+
+async def _access(connection: Connection, slug: str) -> Access:
+    studio = await studios.find_studio(connection, slug)
+    if studio is None:
+        raise no_studio(slug)
+    return operator_of(studio["studio_id"])
+
+
+async def _account(connection: Connection, email: str) -> Account:
+    account = await accounts.find(connection, normalize_email(email) or "")
+    if account is None:
+        raise CommandError(f"There is no account {email!r}: `studiogate staff list` shows them.")
+    return account
+
+
+def _done(outcome: Result | Refusal, email: str) -> Result:
+    """Return a flow's result; a refusal becomes the command's error."""
+    if not isinstance(outcome, Refusal):
+        return outcome
+    if outcome.faults:
+        raise CommandError("; ".join(f"{fault.loc[0]}: {fault.msg}" for fault in outcome.faults) + ".")
+    if outcome.code is Code.NOT_FOUND:
+        raise CommandError(f"{email} has no role in this studio: `studiogate staff invite` gives one.")
+    if outcome.code is Code.INVALID_TRANSITION:
+        raise CommandError(f"{email} is disabled: `studiogate staff enable {email}` changes that.")
+    if outcome.code is Code.LAST_OWNER:
+        slug = outcome.details["studio"]
+        raise CommandError(
+            f"{email} is the last owner of {slug}: `studiogate staff invite` or `staff role` makes another one."
+        )
+    raise CommandError(outcome.message)
+
+
+def _link(data: DataFolder, link: IssuedLink | None, *, mail: bool) -> dict[str, Any]:
+    if link is None:
+        return {"url": None, "expires_at": None, "mailed": False}
+    origin = known_address(configuration.load(data_dir=data))
+    return {"url": origin + link_path(link.token), "expires_at": link.expires_at, "mailed": mail}
+
+
+def _print_link(shown: dict[str, Any]) -> None:
+    typer.echo(shown["url"])
+    mailed = " A mail with a link of its own is on its way." if shown["mailed"] else ""
+    screen.print(f"It works once, until {shown['expires_at']:%Y-%m-%d %H:%M} UTC.{mailed}", style="dim", soft_wrap=True)
+
+
+def _report(values: dict[str, Any], sentence: str, as_json: bool) -> None:
+    if as_json:
+        print_json(values)
+    else:
+        screen.print(sentence, markup=False, soft_wrap=True)

@@ -1,0 +1,64 @@
+"""The secrets that staff present instead of a password: the token of a session, and that of a one-time link.
+
+Each has 256 random bits. Only its SHA-256 is stored: what the database holds opens nothing.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+
+TOKEN_BYTES = 32
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class Purpose(StrEnum):
+    """What a one-time link is for."""
+
+    INVITATION = "invitation"
+    RESET = "password_reset"
+    SIGN_IN = "sign_in"
+
+
+LINK_LIFE: Mapping[Purpose, timedelta] = MappingProxyType(
+    {
+        Purpose.INVITATION: timedelta(days=7),
+        Purpose.RESET: timedelta(hours=1),
+        Purpose.SIGN_IN: timedelta(hours=1),
+    }
+)
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def token_hash(token: str) -> bytes | None:
+    """Return what is stored of a token, or None if it cannot be one of ours."""
+    return hashlib.sha256(token.encode()).digest() if _TOKEN.fullmatch(token) else None
+
+
+def link_is_open(expires_at: datetime, used_at: datetime | None, now: datetime) -> bool:
+    """Return whether a one-time link still works."""
+    return used_at is None and now < expires_at
+
+
+def link_path(token: str) -> str:
+    """Return the path of a link's page. Opening the page does not use the link up: mail scanners open links."""
+    return f"/console/link/{token}"
+
+
+def csrf_token(session_token: str) -> str:
+    """Return the token that every form of a session carries. It is derived from the session's own token, which other
+    sites can make a browser send but cannot read."""
+    digest = hmac.digest(session_token.encode(), b"studiogate csrf", "sha256")
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def is_csrf_token(session_token: str, presented: str) -> bool:
+    return hmac.compare_digest(csrf_token(session_token).encode(), presented.encode(errors="replace"))

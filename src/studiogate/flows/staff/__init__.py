@@ -1,0 +1,1 @@
+"""Accounts of staff: invitations, passwords, second factors, sessions and roles."""

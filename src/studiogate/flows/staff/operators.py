@@ -1,0 +1,89 @@
+"""What only operators do: it concerns an account in all its studios."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff.roles import refusal_without_owner
+from studiogate.domain.staff.tokens import Purpose
+from studiogate.flows import audit
+from studiogate.flows.staff.visits import IssuedLink, issue_link
+from studiogate.storage import staff
+from studiogate.storage.accounts import accounts, links, sessions
+from studiogate.storage.accounts.accounts import Account
+from studiogate.storage.accounts.sessions import Sessions
+from studiogate.storage.db.pool import Connection
+
+Operator = Callable[[UUID], Access]
+"""Returns the operator's access to a studio."""
+
+
+async def disable_account(connection: Connection, operator: Operator, account_id: UUID) -> int | Refusal:
+    """Disable an account everywhere, and end its sessions and links; return how many sessions. No studio may lose its
+    last owner."""
+    async with connection.transaction():
+        for studio in await accounts.studios(connection, account_id):
+            await staff.lock_studio(connection, operator(studio.studio_id))
+        await accounts.lock(connection, account_id)
+        for studio in await accounts.studios(connection, account_id):
+            owners = await staff.owners(connection, operator(studio.studio_id))
+            refusal = refusal_without_owner(owners, account_id, studio.slug)
+            if refusal is not None:
+                return refusal
+        await accounts.set_disabled(connection, account_id, True)
+        await links.use_all(connection, account_id)
+        ended = await sessions.end(connection, Sessions(account_id))
+        await _record(connection, operator, account_id, "staff.disable_account")
+    return ended
+
+
+async def enable_account(connection: Connection, operator: Operator, account_id: UUID) -> None:
+    """Let an account sign in again, with the password and the roles that it had."""
+    async with connection.transaction():
+        await accounts.lock(connection, account_id)
+        await accounts.set_disabled(connection, account_id, False)
+        await _record(connection, operator, account_id, "staff.enable_account")
+
+
+async def end_sessions(connection: Connection, operator: Operator, account_id: UUID) -> int:
+    """End all sessions of an account; return how many."""
+    async with connection.transaction():
+        ended = await sessions.end(connection, Sessions(account_id))
+        if ended:
+            await _record(connection, operator, account_id, "staff.end_session")
+    return ended
+
+
+async def remove_second_factor(connection: Connection, operator: Operator, account_id: UUID) -> Refusal | None:
+    """Remove the second factor of somebody who has lost it. Their sessions end."""
+    async with connection.transaction():
+        account = await accounts.lock(connection, account_id)
+        if account is None or account.totp_secret is None:
+            return Refusal(Code.NOT_FOUND)
+        await accounts.set_second_factor(connection, account_id, None)
+        await sessions.end(connection, Sessions(account_id))
+        await _record(connection, operator, account_id, "staff.second_factor_off")
+    return None
+
+
+async def make_sign_in_link(
+    connection: Connection, operator: Operator, account: Account, *, mail: bool
+) -> IssuedLink | Refusal:
+    """Create a one-time link that signs an account in without its password; ``mail`` queues a mail with another one."""
+    async with connection.transaction():
+        locked = await accounts.lock(connection, account.id)
+        studios = [each for each in await accounts.studios(connection, account.id) if each.disabled_at is None]
+        if locked is None or not locked.state.may_sign_in or not studios:
+            return Refusal(Code.INVALID_TRANSITION, {"from": "disabled", "to": "signed_in"})
+        link = await issue_link(connection, account.id, Purpose.SIGN_IN)
+        if mail:
+            access = operator(studios[0].studio_id)
+            await staff.queue_mail(connection, access, account.id, "staff_sign_in", account.email)
+        await _record(connection, operator, account.id, "staff.make_sign_in_link")
+    return link
+
+
+async def _record(connection: Connection, operator: Operator, account_id: UUID, action: str) -> None:
+    for studio in await accounts.studios(connection, account_id):
+        await audit.record(connection, operator(studio.studio_id), action, "staff_account", account_id)

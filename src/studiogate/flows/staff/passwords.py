@@ -1,0 +1,136 @@
+"""Set a password: by an invitation, by a reset link, or when signed in."""
+
+from typing import NamedTuple
+
+from studiogate.domain.names import name_fault
+from studiogate.domain.people import normalize_email
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.staff.passwords import password_faults
+from studiogate.domain.staff.sign_in import Attempt
+from studiogate.domain.staff.tokens import Purpose
+from studiogate.flows.staff import hashing
+from studiogate.flows.staff.sessions import SignedIn
+from studiogate.flows.staff.visits import (
+    Started,
+    Visit,
+    count_attempt,
+    open_link,
+    record_everywhere,
+    start_session,
+)
+from studiogate.storage.accounts import accounts, attempts, links, sessions
+from studiogate.storage.accounts.accounts import Account
+from studiogate.storage.accounts.sessions import Sessions
+from studiogate.storage.db.pool import Connection
+
+
+class Acceptance(NamedTuple):
+    """What an invited person chooses."""
+
+    name: str
+    password: str
+
+
+async def accept_invitation(visit: Visit, token: str, given: Acceptance) -> Started | Refusal:
+    """Set the name and the password of an invited account, and sign it in. The link is used up."""
+    account = await _account_of_link(visit, token, Purpose.INVITATION)
+    if isinstance(account, Refusal):
+        return account
+    faults = [*_name_faults(given.name), *password_faults(given.password, account.email)]
+    if faults:
+        return Refusal(Code.VALIDATION_ERROR, faults=faults)
+    password_hash = await hashing.hash_password(given.password)
+    async with visit.database.transaction() as connection:
+        locked = await _lock_with_link(connection, account, token, Purpose.INVITATION)
+        if isinstance(locked, Refusal):
+            return locked
+        await accounts.set_password(connection, account.id, password_hash, given.name.strip())
+        await links.use_all(connection, account.id)
+        await record_everywhere(connection, locked, visit.origin, "staff.accept_invitation")
+        return await start_session(connection, locked, visit.origin, with_password=True)
+
+
+async def request_reset(visit: Visit, email: str) -> Refusal | None:
+    """Queue a mail with a link to set a new password, if there is such an account. The outcome does not tell."""
+    normalized = normalize_email(email) or email[:1]
+    attempt = await count_attempt(visit, Attempt.RESET, normalized)
+    if isinstance(attempt, Refusal):
+        return attempt
+    async with visit.database.transaction() as connection:
+        await links.queue_reset(connection, normalized)
+    return None
+
+
+async def reset_password(visit: Visit, token: str, password: str) -> Refusal | None:
+    """Set a new password by a reset link. All sessions and links of the account end; a second factor stays."""
+    account = await _account_of_link(visit, token, Purpose.RESET)
+    if isinstance(account, Refusal):
+        return account
+    if faults := password_faults(password, account.email):
+        return Refusal(Code.VALIDATION_ERROR, faults=faults)
+    password_hash = await hashing.hash_password(password)
+    async with visit.database.transaction() as connection:
+        locked = await _lock_with_link(connection, account, token, Purpose.RESET)
+        if isinstance(locked, Refusal):
+            return locked
+        await accounts.set_password(connection, account.id, password_hash)
+        await links.use_all(connection, account.id)
+        await sessions.end(connection, Sessions(account.id))
+        await record_everywhere(connection, locked, visit.origin, "staff.reset_password")
+    return None
+
+
+async def change_password(visit: Visit, signed_in: SignedIn, current: str | None, new: str) -> Refusal | None:
+    """Replace the password of a signed-in person, and end their other sessions. Who signed in by a link and has none
+    yet chooses their first one."""
+    session = signed_in.session
+    if faults := password_faults(new, session.email):
+        return Refusal(Code.VALIDATION_ERROR, faults=faults)
+    attempt = await count_attempt(visit, Attempt.SIGN_IN, session.email)
+    if isinstance(attempt, Refusal):
+        return attempt
+    async with visit.database.connection() as connection:
+        account = await accounts.read(connection, session.account_id)
+    if account is None or not await _knows_password(account, current):
+        return Refusal(Code.SIGN_IN_FAILED)
+    password_hash = await hashing.hash_password(new)
+    async with visit.database.transaction() as connection:
+        locked = await accounts.lock(connection, account.id)
+        if locked is None or locked.password_hash != account.password_hash:
+            return Refusal(Code.SIGN_IN_FAILED)
+        await accounts.set_password(connection, account.id, password_hash)
+        await links.use_all(connection, account.id)
+        await sessions.end(connection, Sessions(account.id, but=session.id))
+        await sessions.note_password(connection, session.id)
+        await attempts.remove(connection, attempt)
+        await record_everywhere(connection, locked, visit.origin, "staff.change_password")
+    return None
+
+
+async def _knows_password(account: Account, current: str | None) -> bool:
+    if account.password_hash is None:
+        return current is None
+    return await hashing.is_password(account.password_hash, current or "")
+
+
+async def _account_of_link(visit: Visit, token: str, purpose: Purpose) -> Account | Refusal:
+    async with visit.database.connection() as connection:
+        link = await open_link(connection, token, purpose)
+        account = None if isinstance(link, Refusal) else await accounts.read(connection, link.account_id)
+    return account or Refusal(Code.LINK_EXPIRED)
+
+
+async def _lock_with_link(connection: Connection, account: Account, token: str, purpose: Purpose) -> Account | Refusal:
+    """Lock the account, then look at the link again: of two who use it at the same time, one succeeds."""
+    locked = await accounts.lock(connection, account.id)
+    link = await open_link(connection, token, purpose)
+    if locked is None or locked.disabled_at is not None or isinstance(link, Refusal):
+        return Refusal(Code.LINK_EXPIRED)
+    return locked
+
+
+def _name_faults(name: str) -> list[Fault]:
+    if not name.strip():
+        return [Fault(("name",), "string_too_short", "String should have at least 1 character")]
+    fault = name_fault(name)
+    return [Fault(("name",), "name", f"Name should {fault}")] if fault else []

@@ -1,0 +1,131 @@
+"""The staff of a studio: invite, change a role, disable, enable, end sessions."""
+
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.people import normalize_email
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.staff import Channel, Permission, Role
+from studiogate.domain.staff.roles import MAXIMUM_STAFF, Grant, grant_faults, refusal_without_owner
+from studiogate.domain.staff.tokens import Purpose
+from studiogate.flows import audit
+from studiogate.flows.audit import audited
+from studiogate.flows.staff.visits import IssuedLink, issue_link
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import staff
+from studiogate.storage.accounts import accounts, links, sessions
+from studiogate.storage.accounts.accounts import Account
+from studiogate.storage.accounts.sessions import Sessions
+from studiogate.storage.audit import Subject
+from studiogate.storage.db.pool import Connection
+
+NO_EMAIL = Fault(("email",), "email", "Value is not a valid email address")
+IS_STAFF = Fault(("email",), "exists", "This account belongs to the studio already: change its role instead")
+
+
+class Invitation(NamedTuple):
+    """Whom to invite, and as what. ``mail`` queues a mail with the link."""
+
+    email: str
+    grant: Grant
+    mail: bool = False
+
+
+class Invited(NamedTuple):
+    """``link`` is None if the account has a password already, or if the inviter must not see the link: whoever opens it
+    first chooses the account's password, which is the business of the invited person and of operators."""
+
+    account_id: UUID
+    email: str
+    link: IssuedLink | None
+    is_new: bool
+
+
+@staff_flow(Permission.STAFF)
+async def invite(connection: Connection, access: Access, invitation: Invitation) -> Invited | Refusal:
+    """Give the account with this email a role in the studio; create the account if there is none. Inviting somebody
+    again who has not accepted yet replaces the role and the link."""
+    email, grant = normalize_email(invitation.email), invitation.grant
+    faults = [] if email else [NO_EMAIL]
+    faults += grant_faults(grant, await staff.known_rows(connection, access, grant))
+    if faults or email is None:
+        return Refusal(Code.VALIDATION_ERROR, faults=faults)
+    await staff.lock_studio(connection, access)
+    account = await accounts.find_or_add(connection, email)
+    role = await staff.find_role(connection, access, account.id)
+    if role is not None and (account.password_hash is not None or role.disabled_at is not None):
+        return Refusal(Code.VALIDATION_ERROR, faults=[IS_STAFF])
+    if role is None and await staff.count_roles(connection, access) >= MAXIMUM_STAFF:
+        return Refusal(Code.LIMIT_REACHED, {"limit": "staff", "maximum": MAXIMUM_STAFF})
+    async with audited(connection, access, "staff.invite", Subject("staff_role", account.id)):
+        await staff.put_role(connection, access, account.id, grant)
+    link = await _invitation_link(connection, access, account, mail=invitation.mail)
+    return Invited(account.id, email, link, account.password_hash is None)
+
+
+async def _invitation_link(
+    connection: Connection, access: Access, account: Account, *, mail: bool
+) -> IssuedLink | None:
+    if account.password_hash is not None or account.disabled_at is not None:
+        return None
+    await links.use_all(connection, account.id)
+    if mail:
+        await staff.queue_mail(connection, access, account.id, "staff_invitation", account.email)
+    if access.staff is None or access.staff.channel is not Channel.COMMAND:
+        return None
+    return await issue_link(connection, account.id, Purpose.INVITATION)
+
+
+@staff_flow(Permission.STAFF)
+async def change_role(connection: Connection, access: Access, account_id: UUID, grant: Grant) -> Grant | Refusal:
+    """Replace an account's role, locations and instructor. It takes effect with the account's next request."""
+    if faults := grant_faults(grant, await staff.known_rows(connection, access, grant)):
+        return Refusal(Code.VALIDATION_ERROR, faults=faults)
+    slug = await staff.lock_studio(connection, access)
+    if slug is None or await staff.find_role(connection, access, account_id) is None:
+        return Refusal(Code.NOT_FOUND)
+    if grant.role is not Role.OWNER:
+        refusal = refusal_without_owner(await staff.owners(connection, access), account_id, slug)
+        if refusal is not None:
+            return refusal
+    async with audited(connection, access, "staff.change_role", Subject("staff_role", account_id)):
+        await staff.put_role(connection, access, account_id, grant)
+    return grant
+
+
+@staff_flow(Permission.STAFF)
+async def disable(connection: Connection, access: Access, account_id: UUID) -> int | Refusal:
+    """Take an account's access to this studio away; return how many of its sessions ended."""
+    slug = await staff.lock_studio(connection, access)
+    if slug is None or await staff.find_role(connection, access, account_id) is None:
+        return Refusal(Code.NOT_FOUND)
+    refusal = refusal_without_owner(await staff.owners(connection, access), account_id, slug)
+    if refusal is not None:
+        return refusal
+    await accounts.lock(connection, account_id)
+    async with audited(connection, access, "staff.disable", Subject("staff_role", account_id)):
+        await staff.set_disabled(connection, access, account_id, True)
+    return await sessions.end(connection, Sessions(account_id, studio_id=access.studio_id))
+
+
+@staff_flow(Permission.STAFF)
+async def enable(connection: Connection, access: Access, account_id: UUID) -> bool | Refusal:
+    """Give an account its access to this studio back."""
+    await staff.lock_studio(connection, access)
+    if await staff.find_role(connection, access, account_id) is None:
+        return Refusal(Code.NOT_FOUND)
+    async with audited(connection, access, "staff.enable", Subject("staff_role", account_id)):
+        await staff.set_disabled(connection, access, account_id, False)
+    return True
+
+
+@staff_flow(Permission.STAFF)
+async def end_sessions(connection: Connection, access: Access, account_id: UUID) -> int | Refusal:
+    """End an account's sessions in this studio; return how many."""
+    if await staff.find_role(connection, access, account_id) is None:
+        return Refusal(Code.NOT_FOUND)
+    ended = await sessions.end(connection, Sessions(account_id, studio_id=access.studio_id))
+    if ended:
+        await audit.record(connection, access, "staff.end_session", "staff_account", account_id)
+    return ended

@@ -1,0 +1,73 @@
+"""Set up, confirm and remove the second factor of a signed-in person."""
+
+from typing import NamedTuple
+
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff.second_factor import (
+    matching_step,
+    new_totp_secret,
+    provisioning_uri,
+    secret_text,
+    totp_purpose,
+)
+from studiogate.domain.webhooks.signing import SealError
+from studiogate.flows.staff.sessions import SignedIn
+from studiogate.flows.staff.visits import Visit, record_everywhere
+from studiogate.storage import secret_key
+from studiogate.storage.accounts import accounts
+
+
+class Offered(NamedTuple):
+    """A second factor to be confirmed: as text to type, and as the address that a QR code holds."""
+
+    secret: str
+    uri: str
+
+
+async def set_up(visit: Visit, signed_in: SignedIn) -> Offered | Refusal:
+    """Offer a new second factor. It counts from the confirmation on; an earlier offer is replaced."""
+    refusal = signed_in.refusal_without_password()
+    if refusal is not None:
+        return refusal
+    session, secret = signed_in.session, new_totp_secret()
+    async with visit.database.transaction() as connection:
+        visit.sealer.use(await secret_key.share_fingerprint(connection))
+        account = await accounts.lock(connection, session.account_id)
+        if account is None or account.state.has_second_factor:
+            return Refusal(Code.INVALID_TRANSITION, {"from": "confirmed", "to": "offered"})
+        sealed = visit.sealer.seal(secret, totp_purpose(account.id))
+        await accounts.set_second_factor(connection, account.id, sealed)
+    return Offered(secret_text(secret), provisioning_uri(secret, session.email))
+
+
+async def confirm(visit: Visit, signed_in: SignedIn, code: str) -> Refusal | None:
+    """Confirm the offered second factor with its first code; sign-ins need a code from now on."""
+    async with visit.database.transaction() as connection:
+        account = await accounts.lock(connection, signed_in.session.account_id)
+        if account is None or account.totp_secret is None or account.state.has_second_factor:
+            return Refusal(Code.INVALID_TRANSITION, {"from": "none", "to": "confirmed"})
+        try:
+            secret = visit.sealer.open(account.totp_secret, totp_purpose(account.id))
+        except SealError:
+            return Refusal(Code.SIGN_IN_FAILED)
+        step = matching_step(secret, code, account.now, account.totp_last_step)
+        if step is None:
+            return Refusal(Code.SIGN_IN_FAILED)
+        await accounts.use_step(connection, account.id, step)
+        await accounts.confirm_second_factor(connection, account.id)
+        await record_everywhere(connection, account, visit.origin, "staff.second_factor_on")
+    return None
+
+
+async def remove(visit: Visit, signed_in: SignedIn) -> Refusal | None:
+    """Remove the second factor, or the offer of one."""
+    refusal = signed_in.refusal_without_password()
+    if refusal is not None:
+        return refusal
+    async with visit.database.transaction() as connection:
+        account = await accounts.lock(connection, signed_in.session.account_id)
+        if account is None or account.totp_secret is None:
+            return Refusal(Code.NOT_FOUND)
+        await accounts.set_second_factor(connection, account.id, None)
+        await record_everywhere(connection, account, visit.origin, "staff.second_factor_off")
+    return None

@@ -1,0 +1,47 @@
+"""Attempts to sign in, counted per email and per address."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from studiogate.domain.staff.sign_in import Attempt, Tried
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
+
+ADD = "insert into staff_sign_in_attempts (id, kind, email_key, address) values ($1, $2, $3, $4)"
+COUNT = """
+    select of_email.count, of_address.count, of_email.oldest, of_address.oldest, clock_timestamp()
+    from (select count(*), min(attempted_at) as oldest from staff_sign_in_attempts
+          where kind = $1 and email_key = $2 and attempted_at > clock_timestamp() - $4::interval) of_email,
+         (select count(*), min(attempted_at) as oldest from staff_sign_in_attempts
+          where kind = $1 and address = $3 and attempted_at > clock_timestamp() - $4::interval) of_address"""
+REMOVE = "delete from staff_sign_in_attempts where id = $1"
+FORGET = """
+    delete from staff_sign_in_attempts where id in (
+        select id from staff_sign_in_attempts where attempted_at < clock_timestamp() - interval '1 day' limit $1)"""
+
+
+async def add(connection: Connection, kind: Attempt, email_key: bytes, address: str) -> UUID:
+    """Record an attempt before anything is checked, so that attempts made at the same time count too."""
+    attempt_id = new_id()
+    await connection.execute(ADD, attempt_id, kind.value, email_key, address)
+    return attempt_id
+
+
+async def count(connection: Connection, kind: Attempt, email_key: bytes, address: str, window: timedelta) -> Tried:
+    """Count what was committed. Must run after the transaction of ``add``: of attempts made at the same time, each then
+    sees those that were recorded before it."""
+    row = await connection.fetchrow(COUNT, kind.value, email_key, address, window)
+    if row is None:
+        raise AssertionError("an aggregate has one row")
+    return Tried(*row)
+
+
+async def remove(connection: Connection, attempt_id: UUID) -> None:
+    """Remove an attempt that does not count: it succeeded, or was refused by the limit."""
+    await connection.execute(REMOVE, attempt_id)
+
+
+async def forget(connection: Connection, at_most: int) -> int:
+    """Delete attempts older than a day; return how many."""
+    status: str = await connection.execute(FORGET, at_most)
+    return int(status.rpartition(" ")[2])

@@ -1,0 +1,65 @@
+"""One-time links: stored as hashes, valid for a time, used once."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.staff.tokens import Purpose
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
+
+ADD = """
+    insert into staff_links (id, account_id, purpose, token_hash, expires_at)
+    values ($1, $2, $3, $4, clock_timestamp() + $5::interval) returning expires_at"""
+FIND = """
+    select id, account_id, purpose, expires_at, used_at, clock_timestamp() as now from staff_links
+    where token_hash = $1"""
+USE = "update staff_links set used_at = clock_timestamp() where account_id = $1 and used_at is null"
+# One statement whether or not there is such an account: how long it takes tells nobody.
+QUEUE_RESET = """
+    insert into mails (studio_id, id, account_id, kind, recipient)
+    select r.studio_id, $2, a.id, 'staff_password_reset', a.email
+    from staff_accounts a join staff_roles r on r.account_id = a.id
+    where lower(a.email) = lower($1) and a.disabled_at is null and r.disabled_at is null
+    order by r.studio_id limit 1"""
+FORGET = """
+    delete from staff_links where id in (
+        select id from staff_links where expires_at < clock_timestamp() - interval '7 days' limit $1)"""
+
+
+class StoredLink(NamedTuple):
+    id: UUID
+    account_id: UUID
+    purpose: Purpose
+    expires_at: datetime
+    used_at: datetime | None
+    now: datetime
+
+
+async def add(
+    connection: Connection, account_id: UUID, purpose: Purpose, token_hash: bytes, life: timedelta
+) -> datetime:
+    """Store a link; return when it expires."""
+    expires_at: datetime = await connection.fetchval(ADD, new_id(), account_id, purpose.value, token_hash, life)
+    return expires_at
+
+
+async def find(connection: Connection, token_hash: bytes) -> StoredLink | None:
+    row = await connection.fetchrow(FIND, token_hash)
+    return None if row is None else StoredLink(row[0], row[1], Purpose(row[2]), *row[3:])
+
+
+async def use_all(connection: Connection, account_id: UUID) -> None:
+    """Use up every link of an account: whoever used one has no need of the others, and nobody else may have them."""
+    await connection.execute(USE, account_id)
+
+
+async def queue_reset(connection: Connection, email: str) -> None:
+    """Queue a mail with a link to set a new password, in one of the account's studios, if there is such an account."""
+    await connection.execute(QUEUE_RESET, email, new_id())
+
+
+async def forget(connection: Connection, at_most: int) -> int:
+    """Delete links that expired a week ago; return how many."""
+    status: str = await connection.execute(FORGET, at_most)
+    return int(status.rpartition(" ")[2])

@@ -1,0 +1,123 @@
+"""Sessions: rows that can be listed and ended. Only the hash of a session's token is stored."""
+
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.staff import Role
+from studiogate.domain.staff.sessions import LIFE, MAXIMUM_SESSIONS, Origin, Session
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection, Record
+
+ADD = """
+    insert into staff_sessions
+        (id, account_id, chosen_studio_id, token_hash, address, user_agent, password_at, expires_at)
+    values ($1, $2, $3, $4, $5, $6, case when $7 then clock_timestamp() end, clock_timestamp() + $8::interval)"""
+END_OLDEST = """
+    update staff_sessions set ended_at = clock_timestamp() where id in (
+        select id from staff_sessions where account_id = $1 and ended_at is null
+        order by created_at desc, id desc offset $2)"""
+FIND = """
+    select s.id, s.account_id, a.email, s.chosen_studio_id as studio_id, s.expires_at, s.last_used_at, s.ended_at,
+           s.password_at, a.disabled_at as account_disabled_at, r.role, r.disabled_at as role_disabled_at,
+           r.location_ids, r.instructor_id, clock_timestamp() as now
+    from staff_sessions s
+    join staff_accounts a on a.id = s.account_id
+    left join staff_roles r on r.studio_id = s.chosen_studio_id and r.account_id = s.account_id
+    where s.token_hash = $1"""
+LAST_STUDIO = """
+    select chosen_studio_id from staff_sessions where account_id = $1 order by created_at desc, id desc limit 1"""
+NOTE_USE = """
+    update staff_sessions set last_used_at = clock_timestamp(), address = $2 where id = $1 and ended_at is null"""
+CONFIRM = "update staff_sessions set password_at = clock_timestamp() where id = $1 and ended_at is null"
+CHOOSE_STUDIO = "update staff_sessions set chosen_studio_id = $2 where id = $1 and ended_at is null"
+END = """
+    update staff_sessions set ended_at = clock_timestamp()
+    where account_id = $1 and ended_at is null and ($2::uuid is null or id = $2)
+      and ($3::uuid is null or id <> $3) and ($4::uuid is null or chosen_studio_id = $4)"""
+LIST = """
+    select s.id, t.slug as studio, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at
+    from staff_sessions s join studios t on t.studio_id = s.chosen_studio_id
+    where s.account_id = $1 and s.ended_at is null and s.expires_at > clock_timestamp()
+    order by s.last_used_at desc, s.id"""
+FORGET = """
+    delete from staff_sessions where id in (
+        select id from staff_sessions where expires_at < clock_timestamp() - interval '30 days' limit $1)"""
+
+
+class NewSession(NamedTuple):
+    account_id: UUID
+    studio_id: UUID
+    token_hash: bytes
+    origin: Origin
+    with_password: bool
+
+
+class Sessions(NamedTuple):
+    """Sessions of an account: all of them, one of them, all but one, or those in one studio."""
+
+    account_id: UUID
+    only: UUID | None = None
+    but: UUID | None = None
+    studio_id: UUID | None = None
+
+
+async def add(connection: Connection, session: NewSession) -> UUID:
+    """Store a session, and end the account's oldest ones if there are too many; return its id."""
+    session_id, origin = new_id(), session.origin.bounded()
+    await connection.execute(
+        ADD,
+        session_id,
+        session.account_id,
+        session.studio_id,
+        session.token_hash,
+        origin.address,
+        origin.user_agent,
+        session.with_password,
+        LIFE,
+    )
+    await connection.execute(END_OLDEST, session.account_id, MAXIMUM_SESSIONS)
+    return session_id
+
+
+async def find(connection: Connection, token_hash: bytes) -> Session | None:
+    row = await connection.fetchrow(FIND, token_hash)
+    if row is None:
+        return None
+    locations = None if row["location_ids"] is None else tuple(row["location_ids"])
+    role = None if row["role"] is None else Role(row["role"])
+    return Session(**{**row, "role": role, "location_ids": locations})
+
+
+async def last_studio(connection: Connection, account_id: UUID) -> UUID | None:
+    """Return the studio that the account's latest session worked in."""
+    studio_id: UUID | None = await connection.fetchval(LAST_STUDIO, account_id)
+    return studio_id
+
+
+async def note_use(connection: Connection, session_id: UUID, address: str) -> None:
+    await connection.execute(NOTE_USE, session_id, address)
+
+
+async def note_password(connection: Connection, session_id: UUID) -> None:
+    await connection.execute(CONFIRM, session_id)
+
+
+async def choose_studio(connection: Connection, session_id: UUID, studio_id: UUID) -> None:
+    await connection.execute(CHOOSE_STUDIO, session_id, studio_id)
+
+
+async def end(connection: Connection, which: Sessions) -> int:
+    """End sessions; return how many."""
+    status: str = await connection.execute(END, which.account_id, which.only, which.but, which.studio_id)
+    return int(status.rpartition(" ")[2])
+
+
+async def list_sessions(connection: Connection, account_id: UUID) -> list[Record]:
+    """Return the sessions of an account that have not ended, the one used last first."""
+    return list(await connection.fetch(LIST, account_id))
+
+
+async def forget(connection: Connection, at_most: int) -> int:
+    """Delete sessions that expired a month ago; return how many."""
+    status: str = await connection.execute(FORGET, at_most)
+    return int(status.rpartition(" ")[2])

@@ -1,0 +1,107 @@
+"""The staff of one studio: which accounts have which role."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.staff import Role
+from studiogate.domain.staff.roles import Grant, Known
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection, Record
+
+LOCK_STUDIO = "select slug from studios where studio_id = $1 for no key update"
+KNOWN = """
+    select array(select l.id from locations l where l.studio_id = $1 and l.id = any($2::uuid[])) as locations,
+           array(select i.id from instructors i where i.studio_id = $1 and i.id = $3::uuid) as instructors"""
+ROLE = """
+    select role, location_ids, instructor_id, disabled_at from staff_roles where studio_id = $1 and account_id = $2"""
+COUNT = "select count(*) from staff_roles where studio_id = $1"
+# Owners who can sign in: an invitation that nobody has accepted keeps no studio going.
+OWNERS = """
+    select r.account_id from staff_roles r join staff_accounts a on a.id = r.account_id
+    where r.studio_id = $1 and r.role = 'owner' and r.disabled_at is null and a.disabled_at is null
+      and a.password_hash is not null"""
+PUT = """
+    insert into staff_roles (studio_id, account_id, role, location_ids, instructor_id) values ($1, $2, $3, $4, $5)
+    on conflict (studio_id, account_id) do update
+    set role = excluded.role, location_ids = excluded.location_ids, instructor_id = excluded.instructor_id"""
+DISABLE = """
+    update staff_roles set disabled_at = clock_timestamp()
+    where studio_id = $1 and account_id = $2 and disabled_at is null"""
+ENABLE = "update staff_roles set disabled_at = null where studio_id = $1 and account_id = $2"
+QUEUE_MAIL = "insert into mails (studio_id, id, account_id, kind, recipient) values ($1, $2, $3, $4, $5)"
+
+CLAIM_MAILS = """
+    with due as (
+        select m.studio_id, m.id from mails m
+        where m.studio_id = $1 and m.status = 'queued' and m.due_at <= clock_timestamp() and m.account_id is not null
+        order by m.due_at limit $2 for update skip locked
+    ), claimed as (
+        update mails m set attempts = m.attempts + 1, due_at = clock_timestamp() + $3::integer * interval '1 second'
+        from due where m.studio_id = $1 and m.id = due.id
+        returning m.id, m.kind, m.recipient, m.attempts, m.account_id
+    )
+    select c.id, c.kind, c.recipient, c.attempts, c.account_id, s.name as studio,
+           a.password_hash is not null as has_password,
+           a.disabled_at is not null or r.disabled_at is not null as is_disabled
+    from claimed c
+    join staff_roles r on r.studio_id = $1 and r.account_id = c.account_id
+    join staff_accounts a on a.id = c.account_id
+    join studios s on s.studio_id = $1"""
+
+
+class StoredRole(NamedTuple):
+    grant: Grant
+    disabled_at: datetime | None
+
+
+async def lock_studio(connection: Connection, access: Access) -> str | None:
+    """Lock the studio's row and return its slug: changes of its staff are made one after the other, so that two owners
+    cannot remove each other."""
+    slug: str | None = await connection.fetchval(LOCK_STUDIO, access.studio_id)
+    return slug
+
+
+async def known_rows(connection: Connection, access: Access, grant: Grant) -> Known:
+    """Return which of the rows that a grant names exist in the studio."""
+    row = await connection.fetchrow(KNOWN, access.studio_id, list(grant.location_ids or ()), grant.instructor_id)
+    return Known(row["locations"], row["instructors"]) if row is not None else Known((), ())
+
+
+async def find_role(connection: Connection, access: Access, account_id: UUID) -> StoredRole | None:
+    row = await connection.fetchrow(ROLE, access.studio_id, account_id)
+    if row is None:
+        return None
+    locations = None if row["location_ids"] is None else tuple(row["location_ids"])
+    return StoredRole(Grant(Role(row["role"]), locations, row["instructor_id"]), row["disabled_at"])
+
+
+async def count_roles(connection: Connection, access: Access) -> int:
+    count: int = await connection.fetchval(COUNT, access.studio_id)
+    return count
+
+
+async def owners(connection: Connection, access: Access) -> list[UUID]:
+    """Return the accounts of the studio's owners who can sign in."""
+    return [row["account_id"] for row in await connection.fetch(OWNERS, access.studio_id)]
+
+
+async def put_role(connection: Connection, access: Access, account_id: UUID, grant: Grant) -> None:
+    """Give an account a role in the studio, or replace the one it has."""
+    locations = None if grant.location_ids is None else list(grant.location_ids)
+    await connection.execute(PUT, access.studio_id, account_id, grant.role.value, locations, grant.instructor_id)
+
+
+async def set_disabled(connection: Connection, access: Access, account_id: UUID, disabled: bool) -> None:
+    await connection.execute(DISABLE if disabled else ENABLE, access.studio_id, account_id)
+
+
+async def queue_mail(connection: Connection, access: Access, account_id: UUID, kind: str, recipient: str) -> None:
+    """Queue a mail with a one-time link. Must run inside the transaction of what it is about."""
+    await connection.execute(QUEUE_MAIL, access.studio_id, new_id(), account_id, kind, recipient)
+
+
+async def claim_mails(connection: Connection, access: Access, at_most: int, lease_seconds: int) -> list[Record]:
+    """Claim due mails with a link for an account until the lease ends."""
+    return list(await connection.fetch(CLAIM_MAILS, access.studio_id, at_most, lease_seconds))
