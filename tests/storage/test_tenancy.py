@@ -117,12 +117,6 @@ async def _fill_the_rest(connection: Any, studio: Studio) -> None:
         account,
         instructor,
     )
-    await connection.execute(
-        "insert into mails (studio_id, id, account_id, kind, recipient)"
-        " values ($1, gen_random_uuid(), $2, 'staff_sign_in', 'x')",
-        studio.studio_id,
-        account,
-    )
     # A membership's first line belongs to no booking, so it could not refer to another studio's.
     await connection.execute("delete from credit_ledger where studio_id = $1", studio.studio_id)
     await insert(

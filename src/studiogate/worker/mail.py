@@ -12,6 +12,7 @@ from studiogate.flows import mails
 from studiogate.flows.bookings import mails as member_mails
 from studiogate.flows.forms import mails as form_mails
 from studiogate.flows.mails import ClaimedMail
+from studiogate.flows.staff import mails as staff_mails
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
 from studiogate.web.public_address import known_address
@@ -67,6 +68,7 @@ async def _send_claimed(runtime: Runtime, url: str, studio_id: UUID) -> int:
     links = form_mails.Links(known_address(runtime.settings), runtime.sealer)
     claimed = await form_mails.claim(runtime.database, studio_id, AT_ONCE, links)
     claimed += await member_mails.claim(runtime.database, studio_id, AT_ONCE)
+    claimed += await staff_mails.claim(runtime.database, studio_id, AT_ONCE, links.origin)
     for tried, mail in enumerate(claimed):
         if clock.monotonic() > until:
             return tried

@@ -1,6 +1,6 @@
 """The invariants of accounts and roles, each as a query for its violations. Operators only: they read all studios."""
 
-from studiogate.storage.invariants import Promise
+from studiogate.storage.promise import Promise
 
 STAFF_PROMISES = (
     Promise(

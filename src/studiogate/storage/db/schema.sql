@@ -565,6 +565,7 @@ CREATE TABLE public.mails (
     problem text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     sent_at timestamp with time zone,
+    account_id uuid,
     event_id uuid,
     booking_id uuid,
     member_id uuid,
@@ -745,6 +746,73 @@ CREATE TABLE public.schema_migrations (
     version text NOT NULL,
     checksum text NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE public.staff_accounts (
+    id uuid NOT NULL,
+    email text NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
+    password_hash text,
+    totp_secret bytea,
+    totp_confirmed_at timestamp with time zone,
+    totp_last_step bigint,
+    disabled_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT staff_accounts_email_check CHECK ((email <> ''::text)),
+    CONSTRAINT staff_accounts_password_hash_check CHECK ((password_hash ~~ '$argon2id$%'::text)),
+    CONSTRAINT staff_accounts_second_factor CHECK (((totp_confirmed_at IS NULL) OR (totp_secret IS NOT NULL)))
+);
+
+CREATE TABLE public.staff_links (
+    id uuid NOT NULL,
+    account_id uuid NOT NULL,
+    purpose text NOT NULL,
+    token_hash bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT staff_links_purpose_check CHECK ((purpose = ANY (ARRAY['invitation'::text, 'password_reset'::text, 'sign_in'::text]))),
+    CONSTRAINT staff_links_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+
+CREATE TABLE public.staff_roles (
+    studio_id uuid NOT NULL,
+    account_id uuid NOT NULL,
+    role text NOT NULL,
+    location_ids uuid[],
+    instructor_id uuid,
+    disabled_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT staff_roles_instructor_has_one CHECK (((role = 'instructor'::text) = (instructor_id IS NOT NULL))),
+    CONSTRAINT staff_roles_location_ids_check CHECK ((cardinality(location_ids) > 0)),
+    CONSTRAINT staff_roles_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'manager'::text, 'front_desk'::text, 'instructor'::text, 'developer'::text])))
+);
+
+CREATE TABLE public.staff_sessions (
+    id uuid NOT NULL,
+    account_id uuid NOT NULL,
+    chosen_studio_id uuid NOT NULL,
+    token_hash bytea NOT NULL,
+    address text NOT NULL,
+    user_agent text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    last_used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    password_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT staff_sessions_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+
+CREATE TABLE public.staff_sign_in_attempts (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    email_key bytea NOT NULL,
+    address text NOT NULL,
+    attempted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT staff_sign_in_attempts_email_key_check CHECK ((octet_length(email_key) = 32)),
+    CONSTRAINT staff_sign_in_attempts_kind_check CHECK ((kind = ANY (ARRAY['sign_in'::text, 'password_reset'::text])))
 );
 
 CREATE TABLE public.studio_logos (
@@ -1003,6 +1071,27 @@ ALTER TABLE ONLY public.sales
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY public.staff_accounts
+    ADD CONSTRAINT staff_accounts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.staff_links
+    ADD CONSTRAINT staff_links_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.staff_links
+    ADD CONSTRAINT staff_links_token_key UNIQUE (token_hash);
+
+ALTER TABLE ONLY public.staff_roles
+    ADD CONSTRAINT staff_roles_pkey PRIMARY KEY (studio_id, account_id);
+
+ALTER TABLE ONLY public.staff_sessions
+    ADD CONSTRAINT staff_sessions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.staff_sessions
+    ADD CONSTRAINT staff_sessions_token_key UNIQUE (token_hash);
+
+ALTER TABLE ONLY public.staff_sign_in_attempts
+    ADD CONSTRAINT staff_sign_in_attempts_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.studio_logos
     ADD CONSTRAINT studio_logos_pkey PRIMARY KEY (studio_id);
 
@@ -1137,6 +1226,8 @@ CREATE INDEX mails_done ON public.mails USING btree (studio_id, created_at) WHER
 
 CREATE INDEX mails_due ON public.mails USING btree (studio_id, due_at) WHERE (status = 'queued'::text);
 
+CREATE INDEX mails_of_account ON public.mails USING btree (studio_id, account_id) WHERE (account_id IS NOT NULL);
+
 CREATE INDEX mails_of_booking ON public.mails USING btree (studio_id, booking_id) WHERE (booking_id IS NOT NULL);
 
 CREATE INDEX mails_of_member ON public.mails USING btree (studio_id, member_id, created_at) WHERE (member_id IS NOT NULL);
@@ -1180,6 +1271,24 @@ CREATE INDEX room_spots_list ON public.room_spots USING btree (studio_id, room_i
 CREATE INDEX rooms_by_location ON public.rooms USING btree (studio_id, location_id, created_at DESC, id DESC);
 
 CREATE INDEX rooms_list ON public.rooms USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE UNIQUE INDEX staff_accounts_email_key ON public.staff_accounts USING btree (lower(email));
+
+CREATE INDEX staff_links_by_age ON public.staff_links USING btree (expires_at);
+
+CREATE INDEX staff_links_of_account ON public.staff_links USING btree (account_id);
+
+CREATE INDEX staff_roles_of_account ON public.staff_roles USING btree (account_id);
+
+CREATE INDEX staff_sessions_by_age ON public.staff_sessions USING btree (expires_at);
+
+CREATE INDEX staff_sessions_of_account ON public.staff_sessions USING btree (account_id, created_at);
+
+CREATE INDEX staff_sign_in_attempts_by_age ON public.staff_sign_in_attempts USING btree (attempted_at);
+
+CREATE INDEX staff_sign_in_attempts_of_address ON public.staff_sign_in_attempts USING btree (kind, address, attempted_at);
+
+CREATE INDEX staff_sign_in_attempts_of_email ON public.staff_sign_in_attempts USING btree (kind, email_key, attempted_at);
 
 CREATE INDEX studio_secrets_unsealed ON public.studio_secrets USING btree (studio_id) WHERE (length(link_secret) = 32);
 
@@ -1252,6 +1361,10 @@ CREATE TRIGGER touch BEFORE UPDATE ON public.purchases FOR EACH ROW EXECUTE FUNC
 CREATE TRIGGER touch BEFORE UPDATE ON public.room_spots FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.rooms FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.staff_accounts FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
+
+CREATE TRIGGER touch BEFORE UPDATE ON public.staff_roles FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.studio_logos FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 
@@ -1392,6 +1505,9 @@ ALTER TABLE ONLY public.mail_cursors
     ADD CONSTRAINT mail_cursors_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_account_fkey FOREIGN KEY (studio_id, account_id) REFERENCES public.staff_roles(studio_id, account_id);
+
+ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.mails
@@ -1471,6 +1587,24 @@ ALTER TABLE ONLY public.sales
 
 ALTER TABLE ONLY public.sales
     ADD CONSTRAINT sales_purchase_fkey FOREIGN KEY (studio_id, purchase_id) REFERENCES public.purchases(studio_id, id);
+
+ALTER TABLE ONLY public.staff_links
+    ADD CONSTRAINT staff_links_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.staff_accounts(id);
+
+ALTER TABLE ONLY public.staff_roles
+    ADD CONSTRAINT staff_roles_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.staff_accounts(id);
+
+ALTER TABLE ONLY public.staff_roles
+    ADD CONSTRAINT staff_roles_instructor_fkey FOREIGN KEY (studio_id, instructor_id) REFERENCES public.instructors(studio_id, id);
+
+ALTER TABLE ONLY public.staff_roles
+    ADD CONSTRAINT staff_roles_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.staff_sessions
+    ADD CONSTRAINT staff_sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.staff_accounts(id);
+
+ALTER TABLE ONLY public.staff_sessions
+    ADD CONSTRAINT staff_sessions_chosen_studio_id_fkey FOREIGN KEY (chosen_studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.studio_logos
     ADD CONSTRAINT studio_logos_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id) ON DELETE CASCADE;
