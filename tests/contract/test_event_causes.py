@@ -15,17 +15,12 @@ from tests.support.event_causes import Stage, caused_by, causing, in_any_order
 pytestmark = pytest.mark.anyio
 hall, stage = event_causes.hall, event_causes.stage
 
-# Only an import makes these changes, and it does not emit events for its own changes yet (of their consequences, it
-# announces converted leads). ``test_an_import`` fails once it does: then these types need a test.
-WITHOUT_A_CAUSE = {EventType.MEMBER_UPDATED}
-
 
 def test_every_type_has_a_cause() -> None:
     defined = {**globals(), **vars(test_event_causes_inside)}
     tests = [test for name, test in defined.items() if name.startswith("test_") and callable(test)]
     named = {type_ for test in tests for type_ in caused_by(test)}
-    assert named.isdisjoint(WITHOUT_A_CAUSE)
-    assert named | WITHOUT_A_CAUSE == set(EventType)
+    assert named == set(EventType)
 
 
 @causing("lead.created", "lead.updated")

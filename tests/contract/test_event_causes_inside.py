@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import anyio
 import pytest
 
 from tests.support import event_causes
@@ -250,30 +251,121 @@ async def test_what_has_no_event(stage: Stage) -> None:
     assert await stage.news("staff") == []
 
 
-@causing("lead.created", "lead.updated")
-async def test_an_import(stage: Stage, tmp_path: Path) -> None:
-    """A new member converts a lead. The import's own changes are not announced yet."""
-    lead = await stage.act("POST", "/leads", {"email": "both@example.com"})
-    member = await stage.studio.new_member()
-    assert await stage.news() == [("lead.created", {})]
-    file, slug = tmp_path / "studio.json", stage.studio.studio.slug
-    await stage.command("export", "--studio", slug, "--output", file)
-    document = json.loads(file.read_text())
-    new, later = str(uuid4()), (await stage.studio.now() + WEEK).isoformat()
-    end = (await stage.studio.now() + WEEK + timedelta(hours=1)).isoformat()
-    document["members"][0]["first_name"] = "Changed"
-    document["members"].append({"id": new, "email": "both@example.com", "first_name": "B", "last_name": "Oth"})
-    document["memberships"].append(
-        {"id": str(uuid4()), "member_id": new, "product_id": str(stage.studio.product), "status": "active"}
-    )
-    document["classes"].append(
-        {"id": str(uuid4()), "title": "New", "start_time": later, "end_time": end, "capacity": 5}
-    )
-    file.write_text(json.dumps(document))
+async def exported(stage: Stage, file: Path) -> dict[str, Any]:
+    await stage.command("export", "--studio", stage.studio.studio.slug, "--output", file)
+    document: dict[str, Any] = json.loads(await anyio.Path(file).read_text())
+    return document
+
+
+async def imported(stage: Stage, file: Path, **sections: Any) -> None:
+    await anyio.Path(file).write_text(json.dumps({"studio": {"id": str(stage.studio.id)}, **sections}))
     await stage.command("import", file)
-    assert (await stage.studio.get(f"/members/{member}"))["first_name"] == "Changed"
-    assert await stage.news("staff") == [("lead.updated", {"status": "new", "lifecycle_stage": "lead"})]
+
+
+@causing(
+    "class.created",
+    "form.created",
+    "form.submitted",
+    "lead.created",
+    "lead.updated",
+    "member.created",
+    "membership.created",
+    "purchase.created",
+    "booking.created",
+)
+async def test_an_import_creates(stage: Stage, tmp_path: Path) -> None:
+    """Every new row has its event; the lead of a new member is converted."""
+    lead = await stage.act("POST", "/leads", {"email": "both@example.com"})
+    assert await stage.news() == [("lead.created", {})]
+    member, class_id, form = str(uuid4()), str(uuid4()), str(uuid4())
+    now = await stage.studio.now()
+    begin, end = (now + WEEK).isoformat(), (now + WEEK + timedelta(hours=1)).isoformat()
+    sale = {"product_id": str(stage.studio.product), "product_key": "k", "product_type": "package"}
+    await imported(
+        stage,
+        tmp_path / "studio.json",
+        members=[{"id": member, "email": "both@example.com", "first_name": "B", "last_name": "Oth"}],
+        memberships=[
+            {"id": str(uuid4()), "member_id": member, "product_id": str(stage.studio.product), "status": "active"}
+        ],
+        purchases=[{"id": str(uuid4()), "member_id": member, **sale}],
+        leads=[{"id": str(uuid4()), "email": "other@example.com"}],
+        classes=[{"id": class_id, "title": "New", "start_time": begin, "end_time": end, "capacity": 1}],
+        forms=[{"id": form, "title": "New", "slug": "new", "status": "published"}],
+        submissions=[{"id": str(uuid4()), "form_id": form, "submitter_email": "x@example.com"}],
+        bookings=[{"id": str(uuid4()), "class_id": class_id, "member_id": member, "status": "confirmed"}],
+    )
+    expected: list[event_causes.News] = [
+        *((f"{word}.created", {}) for word in ("booking", "class", "form", "lead", "member", "membership", "purchase")),
+        ("form.submitted", {}),
+        ("lead.updated", {"status": "new", "lifecycle_stage": "lead"}),
+    ]
+    assert in_any_order(await stage.news("staff")) == in_any_order(expected)
     assert (await stage.studio.get(f"/leads/{lead['id']}"))["status"] == "converted"
+
+
+@causing(
+    "class.updated",
+    "form.created",
+    "form.updated",
+    "lead.created",
+    "lead.updated",
+    "member.created",
+    "member.updated",
+    "membership.updated",
+    "booking.created",
+    "booking.updated",
+    "booking.cancelled",
+    "waitlist.updated",
+)
+async def test_an_import_changes(stage: Stage, tmp_path: Path) -> None:
+    """Every changed row has one event with exactly what changed, and so has everything that follows."""
+    class_id = await stage.studio.new_class(capacity=1)
+    held = await stage.studio.booked(class_id, await stage.studio.new_member(None))  # which took no credit
+    waits = [await stage.studio.waits(class_id, await stage.studio.new_member()) for _ in range(2)]
+    member = await stage.act("POST", "/members", {"email": "a@example.com", "first_name": "A", "last_name": "B"})
+    membership = str(await stage.studio.new_membership(UUID(member["id"])))
+    lead = await stage.act("POST", "/leads", {"email": "l@example.com"})
+    form = await stage.act("POST", "/forms", {"title": "Cause", "status": "published", "fields": []})
+    await stage.news()
+    paths = (f"/classes/{class_id}", f"/memberships/{membership}")
+    before = [await stage.studio.get(path) for path in paths]
+    await imported(
+        stage,
+        tmp_path / "studio.json",
+        members=[{"id": member["id"], "first_name": "Changed", "suspended": True}],
+        memberships=[{"id": membership, "auto_renew": True}],
+        leads=[{"id": lead["id"], "status": "contacted"}],
+        classes=[{"id": str(class_id), "title": "Moved"}],
+        forms=[{"id": form["id"], "title": "New"}],
+        bookings=[{"id": held["id"], "status": "cancelled"}],
+    )
+    after = [await stage.studio.get(path) for path in paths]
+    moved, renewed_by_itself = map(difference, before, after)
+    assert set(moved) == {"title", "waitlist_count"}, "one place was given up and taken by who waited"
+    expected: list[event_causes.News] = [
+        ("member.updated", {"name": "A B", "first_name": "A"}),
+        ("membership.updated", renewed_by_itself),
+        ("lead.updated", {"status": "new"}),
+        ("class.updated", moved),
+        ("form.updated", {"title": "Cause", "version": 1}),
+        ("booking.cancelled", {"status": "confirmed"}),
+        *promoted(),
+        ("waitlist.updated", {"position": 2}),
+    ]
+    assert in_any_order(await stage.news("staff")) == in_any_order(expected)
+    assert (await stage.studio.get(f"/bookings/{waits[0]['id']}"))["status"] == "confirmed"
+
+
+@causing("lead.created", "member.created")
+async def test_an_import_that_changes_nothing(stage: Stage, tmp_path: Path) -> None:
+    await stage.act("POST", "/leads", {"email": "l@example.com"})
+    await stage.act("POST", "/members", {"email": "a@example.com", "first_name": "A", "last_name": "B"})
+    await stage.news()
+    document = await exported(stage, tmp_path / "studio.json")
+    await stage.command("import", tmp_path / "studio.json")
+    assert await stage.news("staff") == []
+    assert await exported(stage, tmp_path / "again.json") == document
 
 
 # The passing of time

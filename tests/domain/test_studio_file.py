@@ -5,22 +5,20 @@ from typing import Any
 import pytest
 
 from studiogate.domain.studio_file.faults import KEPT, Fault, Faults, place_of
-from studiogate.domain.studio_file.rows import RowReader
-from studiogate.domain.studio_file.sections import PRICES, SECTION_BY_NAME, SPOTS, STUDIO
+from studiogate.domain.studio_file.rows import GIVEN, RowReader
+from studiogate.domain.studio_file.sections import EVERY_SECTION, STUDIO
 from studiogate.domain.studio_file.values import Setting
-from tests.support.studio_files import small_studio, uid
+from tests.support.studio_files import small_studio, uid, with_history
 
 SETTING = Setting("USD", "US", "America/New_York")
-READERS = {
-    name: RowReader(section, SETTING)
-    for name, section in {**SECTION_BY_NAME, "studio": STUDIO, "spots": SPOTS, "prices": PRICES}.items()
-}
+READERS = {name: RowReader(section, SETTING) for name, section in {**EVERY_SECTION, "studio": STUDIO}.items()}
 ID = uid("any")
 
 
 def good_row(section: str) -> dict[str, Any]:
-    studio = small_studio()
-    rows = {**studio, "spots": studio["rooms"][0]["spots"], "prices": studio["products"][0]["prices"]}
+    studio = with_history(small_studio())
+    outer = {"spots": "rooms", "prices": "products", "versions": "forms", "files": "submissions"}
+    rows = {**studio, **{nested: studio[name][0][nested] for nested, name in outer.items()}}
     row = rows[section] if section == "studio" else rows[section][0]
     return dict(row)
 
@@ -110,7 +108,6 @@ WRONG = [
     ("studio", {"timezone": "Mars/Olympus"}, "timezone"),
     ("studio", {"timezone": "../etc/passwd"}, "timezone"),
     ("studio", {"currency": "usd"}, "currency"),
-    ("studio", {"currency": ...}, "currency"),
     ("studio", {"country": "USA"}, "country"),
     ("studio", {"country": "ZZ"}, "country"),
     ("studio", {"test": "yes"}, "test"),
@@ -135,16 +132,15 @@ WRONG = [
     ("classes", {"end_time": "2031-05-09T09:00:00Z"}, "end_time"),
     ("classes", {"status": "gone"}, "status"),
     ("classes", {"spot_selection_mode": "none"}, "spot_selection_mode"),
-    ("classes", {"title": ...}, "title"),
     ("products", {"location_ids": [ID, "x"]}, "location_ids[1]"),
     ("products", {"credits_granted": -1}, "credits_granted"),
     ("prices", {"amount": 150}, "amount"),
-    ("prices", {"amount": "150"}, "amount"),
+    ("prices", {"amount": "150", "currency": "USD"}, "amount"),
     ("prices", {"amount": "1e3"}, "amount"),
     ("prices", {"amount": "-1.00"}, "amount"),
     ("prices", {"amount": "150.00", "currency": "JPY"}, "amount"),
     ("prices", {"amount": "150.00", "currency": "KWD"}, "amount"),
-    ("prices", {"price_type": "recurring"}, "interval"),
+    ("prices", {"price_type": "recurring", "interval": None}, "interval"),
     ("prices", {"interval": "month"}, "interval"),
     ("members", {"email": "nobody"}, "email"),
     ("members", {"email": "a@b@c.de"}, "email"),
@@ -157,7 +153,7 @@ WRONG = [
     ("memberships", {"state_version": 0}, "state_version"),
     ("memberships", {"credits_remaining": -1}, "credits_remaining"),
     ("purchases", {"quantity": 0}, "quantity"),
-    ("purchases", {"amount_total": "15.0"}, "amount_total"),
+    ("purchases", {"amount_total": "15.0", "refunded_amount": None}, "amount_total"),
     ("leads", {"status": "warm"}, "status"),
     ("leads", {"email": None}, "email"),
     ("leads", {"metadata": []}, "metadata"),
@@ -167,6 +163,19 @@ WRONG = [
     ("forms", {"settings": "x"}, "settings"),
     ("bookings", {"status": "waitlisted"}, "class_spot_id"),
     ("bookings", {"status": "pending"}, "status"),
+    ("products", {"product_type": "voucher"}, "product_type"),
+    ("purchases", {"product_type": None}, "product_type"),
+    ("members", {"revision": 0}, "revision"),
+    ("waitlist", {"status": "waiting"}, "position"),
+    ("ledger", {"reason": "found"}, "reason"),
+    ("ledger", {"reason": "returned", "delta": 2, "booking_id": ID}, "delta"),
+    ("ledger", {"reason": "adjusted", "booking_id": ID}, "booking_id"),
+    ("cancellations", {"cancellation_type": "never"}, "cancellation_type"),
+    ("cancellations", {"credits_returned": 1}, "credits_returned"),
+    ("renewals", {"period_end": "2020-01-01T00:00:00Z"}, "period_end"),
+    ("submissions", {"status": "lost"}, "status"),
+    ("files", {"sha256": "AA"}, "sha256"),
+    ("versions", {"fields": {}}, "fields"),
 ]
 
 
@@ -202,10 +211,24 @@ def test_people_are_kept_in_their_normal_form() -> None:
     assert (values["email"], values["phone"]) == ("a.b@xn--exmple-cua.com", "+17185550100")
 
 
-def test_an_absent_credit_is_not_an_unlimited_one() -> None:
+def test_what_is_given_is_known() -> None:
+    section = READERS["memberships"].section
     row = good_row("memberships")
-    assert READERS["memberships"].read(row)[0]["credits_remaining"] == -1
-    assert READERS["memberships"].read({**row, "credits_remaining": None})[0]["credits_remaining"] is None
+    del row["credits_remaining"]
+    absent, _ = READERS["memberships"].read(row)
+    cleared, _ = READERS["memberships"].read({**row, "credits_remaining": None})
+    assert absent["credits_remaining"] is cleared["credits_remaining"] is None
+    assert not absent[GIVEN] & section.bit("credits_remaining")
+    assert cleared[GIVEN] & section.bit("credits_remaining")
+    assert absent[GIVEN] == section.bit(*row)
+
+
+def test_a_row_needs_an_id_only() -> None:
+    """Whether the row is new, and so needs more, is known only once it is compared with the stored ones."""
+    for name, reader in READERS.items():
+        if reader.section.bit("id"):
+            assert reader.read({"id": ID})[1] == [], name
+            assert reader.read({})[1] == [(("id",), "is required")], name
 
 
 def test_faults_are_all_counted_and_the_first_kept_in_order() -> None:

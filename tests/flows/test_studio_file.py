@@ -96,8 +96,8 @@ async def test_an_export_has_every_member_of_the_file(connection: Connection) ->
     for section, rows in demo.items():
         row, mine = (rows, written[section]) if section == "studio" else (rows[0], written[section][0])
         assert set(row) <= set(mine), section
-    assert set(demo["products"][0]["prices"][0]) == set(written["products"][0]["prices"][0])
-    assert set(demo["rooms"][0]["spots"][0]) == set(written["rooms"][0]["spots"][0])
+    assert set(demo["products"][0]["prices"][0]) <= set(written["products"][0]["prices"][0])
+    assert set(demo["rooms"][0]["spots"][0]) <= set(written["rooms"][0]["spots"][0])
     assert list(written["forms"][0]["fields"][1])[:3] == ["type", "label", "key"]
 
 
@@ -124,7 +124,8 @@ async def test_there_is_no_such_studio_to_export(connection: Connection) -> None
         ("products.0.location_ids", None, {"products": 1}),
         ("products.0.location_ids.0", uid("north", "location", 0), {"products": 1}),
         ("products.0.class_type_ids", [uid("north", "class_type")], {"products": 1}),
-        ("products.0.prices.0.location_ids", ..., {"prices": 1}),
+        ("products.0.prices.0.location_ids", None, {"prices": 1}),
+        ("products.0.prices.0.location_ids", ..., {}),
         ("products.0.prices", [], {}),
         ("members.0.phone", None, {"members": 1}),
         ("members.0.created_at", ..., {}),
@@ -185,7 +186,7 @@ async def test_credits_and_version_of_a_membership(connection: Connection) -> No
     lines = await connection.fetch("select reason, delta from credit_ledger order by created_at")
     assert [tuple(line) for line in lines] == [("granted", 10), ("adjusted", -6), ("adjusted", 1)]
     await load_well(connection, changed(stale, "memberships.0.state_version", 40))
-    assert await state() == (10, 5, 40)
+    assert await state() == (10, 5, 9), "it is the system's own number"
 
 
 async def test_rows_of_a_file_may_exchange_what_is_unique(connection: Connection) -> None:
@@ -232,7 +233,7 @@ FAULTY = [
     ("purchases.0.member_id", uid(SECOND, "member", 0), ["purchases[0].member_id"]),
     ("leads.1", {"id": uid("l"), "email": "M0@north.example.com"}, ["leads[1].email"]),
     ("forms.1", {"id": uid("f"), "title": "W", "slug": "waiver"}, ["forms[1].slug"]),
-    ("products.1", {"id": uid("p"), "key": "pack-10", "name": "X", "product_type": "x"}, ["products[1].key"]),
+    ("products.1", {"id": uid("p"), "key": "pack-10", "name": "X", "product_type": "other"}, ["products[1].key"]),
     ("bookings.0.class_id", uid(SECOND, "class", 0), ["bookings[0].class_id"]),
     ("bookings.1.member_id", uid("x"), ["bookings[1].member_id"]),
 ]

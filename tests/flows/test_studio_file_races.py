@@ -12,6 +12,7 @@ import pytest
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import Outcome
 from studiogate.storage.studio_file import changes
+from studiogate.storage.studio_file.emails import lock_emails
 from tests.support.studio_files import (
     assert_promises_hold,
     booking,
@@ -140,6 +141,42 @@ async def test_a_member_who_joins_with_the_same_email_meanwhile(connection: Conn
     assert await connection.fetchval("select count(*) from members where id = $1", uid("new")) == 0
 
 
+QUANTITY = "update purchases set quantity = 2"
+
+
+async def test_a_row_that_changes_while_the_import_waits_is_not_rewound(
+    connection: Connection, other: Connection
+) -> None:
+    await load_well(connection, small_studio())
+    document = changed(json.loads(await exported(connection)), "purchases.0.status", "refunded")
+    async with other.transaction():
+        await other.execute(QUANTITY)
+        importing = await begin_and_wait(connection, other, document)
+    assert [str(fault) for fault in (await importing).faults] == ["purchases[0]: changed since this export"]
+    del document["purchases"][0]["revision"]
+    del document["purchases"][0]["quantity"]
+    async with other.transaction():
+        await other.execute("update purchases set quantity = 3")
+        importing = await begin_and_wait(connection, other, document)
+    assert (await importing).faults == []
+    row = await other.fetchrow("select quantity, status from purchases")
+    assert tuple(row) == (3, "refunded"), "a field that the file does not give stays what it is by then"
+
+
+async def test_without_the_lock_the_change_would_be_lost(
+    connection: Connection, other: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verifies the test above: only because of the locks does the import see the change."""
+    await load_well(connection, small_studio())
+    document = changed(json.loads(await exported(connection)), "purchases.0.status", "refunded")
+    monkeypatch.setattr(changes, "_lock", lock_emails)
+    async with other.transaction():
+        await other.execute(QUANTITY)
+        importing = await begin_and_wait(connection, other, document)  # only where the row is written
+    assert (await importing).faults == []
+    assert await other.fetchval("select quantity from purchases") == 1
+
+
 async def test_a_deadlock_is_no_crash(connection: Connection, other: Connection) -> None:
     await load_well(connection, small_studio())
     # The session whose deadlock_timeout ends first after the cycle has closed becomes the victim.
@@ -172,12 +209,13 @@ async def test_an_interrupted_import_leaves_nothing(connection: Connection, othe
 async def test_a_killed_import_leaves_nothing(connection: Connection, other: Connection) -> None:
     await load_well(connection, small_studio())
     before = await exported(other)
-    async with other.transaction():
-        await other.execute("update leads set source = 'held'")
-        importing = await begin_and_wait(connection, other, changed(with_booking(), "leads.0.source", "New"))
-        connection.terminate()
-        with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError, Exception)):
-            await importing
-        await other.execute("update leads set source = null")
+    held = other.transaction()
+    await held.start()
+    await other.execute("update leads set source = 'held'")
+    importing = await begin_and_wait(connection, other, changed(with_booking(), "leads.0.source", "New"))
+    connection.terminate()
+    with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError, Exception)):
+        await importing
+    await held.rollback()
     assert await exported(other) == before
     await assert_promises_hold(other)

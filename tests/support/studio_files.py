@@ -1,6 +1,7 @@
 """A small, complete studio file for tests, and ways to change it."""
 
 import copy
+import hashlib
 import io
 import json
 from collections.abc import Iterable
@@ -8,7 +9,8 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from studiogate.flows import studio_file
-from studiogate.flows.studio_file import Outcome
+from studiogate.flows.studio_file import Options, Outcome
+from studiogate.flows.studio_file.outcome import Progress, silent
 from studiogate.storage import invariants
 from studiogate.storage.db.pool import Connection
 
@@ -164,6 +166,71 @@ def _people(slug: str) -> Document:
     }
 
 
+def with_history(document: Document, slug: str = "north") -> Document:
+    """Add what has happened: a paid and cancelled booking, an ended wait, a renewal, a submission with a file."""
+    seen = "2026-01-05T10:00:00+00:00"
+    history = {
+        "waitlist": [
+            {"id": uid(slug, "entry"), "booking_id": uid(slug, "booking", 4), "position": None, "status": "converted"}
+            | {"promoted_at": seen, "skip_reason": None, "created_at": seen}
+        ],
+        "ledger": [
+            {"id": uid(slug, "line", number), "membership_id": uid(slug, "membership"), "booking_id": booking_id}
+            | {"delta": delta, "reason": reason, "created_at": seen}
+            for number, (booking_id, delta, reason) in enumerate(
+                [
+                    (None, 10, "granted"),
+                    (uid(slug, "booking", 0), -1, "booked"),
+                    (uid(slug, "booking", 5), -1, "booked"),
+                    (uid(slug, "booking", 5), 0, "forfeited"),
+                    (None, 2, "adjusted"),
+                ]
+            )
+        ],
+        "cancellations": [
+            {"id": uid(slug, "receipt"), "booking_id": uid(slug, "booking", 5), "cancelled_at": seen}
+            | {"cancellation_type": "late", "late": True, "graced_for_promotion": False, "credits_forfeited": 1}
+            | {"credits_returned": 0, "purchase_id": uid(slug, "fee"), "receipt": {"z": "ü", "a": {"b": 1.5}}}
+        ],
+        "renewals": [
+            {"id": uid(slug, "purchase"), "membership_id": uid(slug, "membership"), "period_start": seen}
+            | {"period_end": "2026-02-05T10:00:00+00:00", "created_at": seen}
+        ],
+        "sales": [
+            {"id": uid(slug, "purchase"), "membership_id": uid(slug, "membership"), "price_id": uid(slug, "price")}
+            | {"created_at": seen}
+        ],
+        "submissions": [submission(slug)],
+    }
+    fee = {"id": uid(slug, "fee"), "member_id": uid(slug, "member", 0), "product_key": "late_cancel_fee"}
+    fee |= {"product_type": "fee", "booking_id": uid(slug, "booking", 5), "status": "pending"}
+    document = changed(changed(document, "memberships.0.credits_remaining", 10), "purchases.1", fee)
+    document = changed(document, "bookings.0.credits_taken", 1)
+    document = changed(changed(document, "bookings.5.credits_taken", 1), "bookings.4.promoted_at", seen)
+    document = changed(document, "bookings.5.membership_id", uid(slug, "membership"))
+    document = changed(document, "bookings.0.policy", {"late_action": "none"})
+    document = changed(changed(document, "forms.0.version", 3), "forms.0.versions", [{"version": 1, "fields": []}])
+    return {**document, **history}
+
+
+def submission(slug: str = "north") -> Document:
+    return {
+        "id": uid(slug, "submission"),
+        "form_id": uid(slug, "form"),
+        "form_version": 1,
+        "submitter_name": "M0",
+        "submitter_email": f"m0@{slug}.example.com",
+        "data": {"z": "yes"},
+        "consents": [{"key": "a", "slug": None}],
+        "status": "confirmed",
+        "member_id": uid(slug, "member", 0),
+        "files": [
+            {"id": uid(slug, "file"), "field_key": "z", "filename": "ö.txt", "content_type": "text/plain", "size": 5}
+            | {"sha256": hashlib.sha256(b"hello").hexdigest()}
+        ],
+    }
+
+
 def changed(document: Document, path: str, value: Any) -> Document:
     """Return a copy with one value set, by path (``classes.0.capacity``); the value ``...`` removes it."""
     document = copy.deepcopy(document)
@@ -180,8 +247,10 @@ def changed(document: Document, path: str, value: Any) -> Document:
     return document
 
 
-async def load(connection: Connection, document: Document, **options: Any) -> Outcome:
-    return await studio_file.import_studio_file(connection, io.BytesIO(json.dumps(document).encode()), **options)
+async def load(connection: Connection, document: Document, *, progress: Progress = silent, **options: Any) -> Outcome:
+    """Import a document; ``options`` are those of ``Options``."""
+    data = io.BytesIO(json.dumps(document).encode())
+    return await studio_file.import_studio_file(connection, data, Options(**options), progress)
 
 
 async def load_well(connection: Connection, *documents: Document) -> Outcome:

@@ -1,18 +1,21 @@
 """studiogate import | export."""
 
+import json
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import IO, Annotated, Any, BinaryIO
+from uuid import UUID
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from studiogate import settings as configuration
 from studiogate.cli.context import (
     AsJson,
     CommandError,
@@ -21,45 +24,104 @@ from studiogate.cli.context import (
     counted,
     no_studio,
     on_database,
+    operator_of,
     print_json,
     screen,
     write,
 )
+from studiogate.domain.studio_file.schema import studio_file_schema
 from studiogate.flows import studio_file
-from studiogate.flows.studio_file import Outcome
+from studiogate.flows.studio_file import FilesBeside, Options, Outcome
+from studiogate.flows.studio_file.files import ExportedFiles, folder_beside
 from studiogate.server.stop_signals import of_this_process
+from studiogate.storage.studio_file.diff import RowChange
+from studiogate.storage.upload_folder import UploadFolder
 
 SHOWN = 50
+# The longest value that a dry run prints in full.
+WIDTH = 60
 
-StudioFile = Annotated[Path, typer.Argument(metavar="FILE", help="The studio file; - reads standard input.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and count everything, change nothing.")]
+StudioFile = Annotated[
+    Path | None, typer.Argument(metavar="FILE", help="The studio file; - reads standard input.", show_default=False)
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show every change, field by field, and change nothing.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Also change rows that have changed since the file was exported.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse what is otherwise only a warning.")]
+Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of studio files, and import nothing.")]
 StudioSlug = Annotated[str, typer.Option("--studio", metavar="SLUG", help="The studio's slug.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Files of submissions go beside it. Default: standard output.",
+    ),
+]
 
 
-def import_file(path: StudioFile, dry_run: DryRun = False, as_json: AsJson = False, data: DataFolder = None) -> None:
-    """Load a studio file: upsert by id, all of it or nothing."""
-    with _opened(path) as file, _progress(shown=not as_json) as progress:
-        outcome = on_database(
-            data,
-            lambda connection: studio_file.import_studio_file(connection, file, dry_run=dry_run, progress=progress),
-        )
-    if as_json:
-        print_json(_as_json(outcome, dry_run))
-    elif outcome.faults:
-        _print_faults(outcome, path)
-    else:
-        _print_summary(outcome, dry_run)
+def import_file(
+    path: StudioFile = None,
+    dry_run: DryRun = False,
+    overwrite: Overwrite = False,
+    strict: Strict = False,
+    schema: Schema = False,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Load a studio file as a patch: what it does not give stays; all of it or nothing."""
+    if schema:
+        typer.echo(json.dumps(studio_file_schema(), indent=2, ensure_ascii=False))
+        return
+    if path is None:
+        raise typer.BadParameter("Name the studio file, or - for standard input.", param_hint="FILE")
+    with tempfile.TemporaryFile("w+") as changes:
+        options = Options(dry_run, overwrite, strict, _operator(), _files(path, data))
+        if dry_run:
+            options = replace(options, on_change=lambda change: _note(changes, change))
+        outcome = _import(path, options, as_json, data)
+        if as_json:
+            _print_json(outcome, options, changes)
+        else:
+            _print_text(outcome, options, changes, path)
     if outcome.faults:
         raise typer.Exit(1)
 
 
+def _import(path: Path, options: Options, as_json: bool, data: DataFolder) -> Outcome:
+    with _opened(path) as file, _progress(shown=not as_json) as progress:
+        return on_database(data, lambda connection: studio_file.import_studio_file(connection, file, options, progress))
+
+
+def _operator() -> str:
+    staff = operator_of(UUID(int=0)).staff
+    return staff.name if staff else "operator"
+
+
+def _files(path: Path, data: DataFolder) -> FilesBeside | None:
+    if str(path) == "-":
+        return None
+    return FilesBeside(folder_beside(path), UploadFolder(configuration.load(data_dir=data).data_dir))
+
+
+def _note(changes: IO[str], change: RowChange) -> None:
+    fields = {name: {"old": values[0], "new": values[1]} for name, values in change.fields.items()}
+    row = {"place": change.place, "id": str(change.id), "created": change.created, "fields": fields}
+    changes.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
 def export(studio: StudioSlug, output: Output = None, data: DataFolder = None) -> None:
-    """Write a studio as a studio file: importing it again changes nothing."""
+    """Write a studio as a studio file, with everything in it: importing it again changes nothing."""
+    uploads = UploadFolder(configuration.load(data_dir=data).data_dir)
+    files = None if output is None else ExportedFiles(folder_beside(output), uploads)
     with _written(output) as write:
-        found = on_database(data, lambda connection: studio_file.export_studio(connection, studio, write))
+        found = on_database(data, lambda connection: studio_file.export_studio(connection, studio, write, files))
         if not found:
             raise no_studio(studio)
+    for upload_id in files.lost if files else ():
+        complaints.print(f"warning: the file of upload {upload_id} is lost; its row is in the export.", soft_wrap=True)
 
 
 @contextmanager
@@ -114,13 +176,63 @@ def _written(output: Path | None) -> Iterator[Callable[[str], object]]:
         raise CommandError(f"{output} cannot be written: {error.strerror}.") from None
 
 
-def _as_json(outcome: Outcome, dry_run: bool) -> dict[str, object]:
-    return {
-        "dry_run": dry_run,
+def _print_json(outcome: Outcome, options: Options, changes: IO[str]) -> None:
+    """Print the outcome as JSON. The changes, of which there may be many, come last, one per line."""
+    head = {
+        "dry_run": options.dry_run,
         "sections": {name: asdict(counts) for name, counts in outcome.sections.items()},
+        "effects": outcome.effects,
+        "warning_count": outcome.warning_count,
+        "warnings": [{"place": each.place, "message": each.message} for each in outcome.warnings],
         "fault_count": outcome.fault_count,
-        "faults": [{"place": fault.place, "message": fault.message} for fault in outcome.faults],
+        "faults": [{"place": each.place, "message": each.message} for each in outcome.faults],
     }
+    if not options.dry_run:
+        print_json(head)
+        return
+    typer.echo(json.dumps(head, indent=2, ensure_ascii=False).rstrip("\n}") + ',\n  "changes": [', nl=False)
+    separator = "\n"
+    for line in _noted(changes, outcome):
+        typer.echo(separator + "    " + line, nl=False)
+        separator = ",\n"
+    typer.echo("\n  ]\n}")
+
+
+def _noted(changes: IO[str], outcome: Outcome) -> Iterator[str]:
+    """Yield the noted changes, unless a fault was found after them."""
+    changes.seek(0)
+    for line in changes if not outcome.faults else ():
+        yield line.rstrip("\n")
+
+
+def _print_text(outcome: Outcome, options: Options, changes: IO[str], path: Path) -> None:
+    _print_warnings(outcome)
+    if outcome.faults:
+        _print_faults(outcome, path)
+        return
+    for line in _noted(changes, outcome):
+        _print_change(json.loads(line))
+    _print_summary(outcome, options.dry_run)
+
+
+def _print_change(change: dict[str, Any]) -> None:
+    created = change["created"]
+    typer.echo(f"{change['place']} {'new row' if created else 'change of'} {change['id']}")
+    for name, values in change["fields"].items():
+        old, new = (_shortened(values[side]) for side in ("old", "new"))
+        typer.echo(f"  {name}: {new}" if created else f"  {name}: {old} → {new}")
+
+
+def _shortened(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+
+
+def _print_warnings(outcome: Outcome) -> None:
+    for warning in outcome.warnings[:SHOWN]:
+        complaints.print(f"warning: {warning.place}: {warning.message}", markup=False, soft_wrap=True)
+    if outcome.warning_count > SHOWN:
+        complaints.print(f"… and {outcome.warning_count - SHOWN} more warnings")
 
 
 def _print_faults(outcome: Outcome, path: Path) -> None:
@@ -130,7 +242,7 @@ def _print_faults(outcome: Outcome, path: Path) -> None:
         complaints.print(f"… and {outcome.fault_count - SHOWN} more")
     number = counted(outcome.fault_count, "fault")
     complaints.print(
-        f"[red]error:[/] {path} has {number}. Nothing was loaded: mend it and import it again.", soft_wrap=True
+        f"[red]error:[/] {path} has {number}. Nothing was loaded. Fix the file and import it again.", soft_wrap=True
     )
 
 
@@ -142,5 +254,8 @@ def _print_summary(outcome: Outcome, dry_run: bool) -> None:
         if counts.created or counts.updated or counts.unchanged:
             table.add_row(name, f"{counts.created:,}", f"{counts.updated:,}", f"{counts.unchanged:,}")
     screen.print(table)
+    if outcome.effects:
+        followed = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in outcome.effects.items())
+        screen.print(f"What followed: {followed}.")
     if dry_run:
         screen.print("Dry run: nothing was changed.")

@@ -24,13 +24,13 @@ async def announce_due(connection: Connection, access: Access, limit: int) -> in
     return await _announce(connection, access, await class_clock.lock_due(connection, access, limit))
 
 
-async def announce_first(connection: Connection, access: Access, class_id: UUID) -> None:
-    """Announce a status change by time before another change of the class, so that each has its own event.
+async def announce_first(connection: Connection, access: Access, *class_ids: UUID) -> None:
+    """Announce status changes by time before another change of the classes, so that each has its own event.
 
-    Must run inside a transaction that has locked the class.
+    Must run inside a transaction that has locked the classes.
     """
-    known = await class_clock.read_clock(connection, access, class_id)
-    await _announce(connection, system_access(access.studio_id), [known])
+    known = await class_clock.read_clocks(connection, access, class_ids)
+    await _announce(connection, system_access(access.studio_id), known)
 
 
 async def _announce(connection: Connection, access: Access, classes: Iterable[ClassClock]) -> int:

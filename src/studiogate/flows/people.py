@@ -13,12 +13,13 @@ BATCH = 500
 
 async def members_appeared(
     connection: Connection, access: Access, emails: Sequence[str], *, announce: bool = True
-) -> None:
+) -> int:
     """Convert the leads with these members' emails, and assign earlier submissions with these emails to the members.
 
     Every flow that creates a member or changes a member's email calls this, in its own transaction, with the emails
-    locked (``storage.people``). Without ``announce`` no event is emitted.
+    locked (``storage.people``). Without ``announce`` no event is emitted. Return how many leads were converted.
     """
+    converted = 0
     for start in range(0, len(emails), BATCH):
         batch = emails[start : start + BATCH]
         lead_ids = await storage.lock_leads_of_members(connection, access, batch)
@@ -28,3 +29,5 @@ async def members_appeared(
         elif lead_ids:
             await storage.convert(connection, access, lead_ids)
         await storage.adopt_submissions(connection, access, batch)
+        converted += len(lead_ids)
+    return converted

@@ -1,7 +1,7 @@
 """The audit log: snapshots of the rows that a change is about, the entries, and their list."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -54,6 +54,12 @@ INSERT = """
                            changes, reason)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"""
 
+INSERT_MANY = """
+    insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
+                           changes)
+    select $1, e.id, $3, $4, $5, $6, e.action, e.kind, e.subject, e.changes::jsonb
+    from unnest($2::uuid[], $7::text[], $8::text[], $9::uuid[], $10::text[]) e(id, action, kind, subject, changes)"""
+
 
 class Subject(NamedTuple):
     """What an entry is about."""
@@ -91,6 +97,24 @@ async def add(connection: Connection, access: Access, entry: Entry) -> None:
         entry.subject.id,
         json.dumps(entry.changes),
         entry.reason,
+    )
+
+
+async def add_many(connection: Connection, access: Access, entries: Sequence[Entry]) -> None:
+    """Write many entries of one change, as ``add`` does."""
+    staff = access.staff
+    await connection.execute(
+        INSERT_MANY,
+        access.studio_id,
+        [new_id() for _ in entries],
+        staff.channel.value if staff else access.actor.value,
+        staff.account_id if staff else None,
+        staff.name if staff else access.credential_id,
+        staff.address if staff else None,
+        [entry.action for entry in entries],
+        [entry.subject.kind for entry in entries],
+        [entry.subject.id for entry in entries],
+        [json.dumps(entry.changes) for entry in entries],
     )
 
 

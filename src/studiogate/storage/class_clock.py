@@ -32,7 +32,7 @@ LOCK_DUE = f"""
     select {FACTS} from classes c where c.studio_id = $1 and {DUE}
     order by c.start_time, c.id limit $2 for no key update skip locked"""
 
-READ_FACTS = f"select {FACTS} from classes c where c.studio_id = $1 and c.id = $2"
+READ_FACTS = f"select {FACTS} from classes c where c.studio_id = $1 and c.id = any($2::uuid[])"
 
 MARK_ANNOUNCED = "update classes set announced_status = $3 where studio_id = $1 and id = any($2::uuid[])"
 
@@ -63,12 +63,9 @@ async def lock_due(connection: Connection, access: Access, limit: int) -> list[C
     return [_clock(row) for row in await connection.fetch(LOCK_DUE, access.studio_id, limit)]
 
 
-async def read_clock(connection: Connection, access: Access, class_id: UUID) -> ClassClock:
-    """Return the facts of a class; raise LookupError if it does not exist."""
-    row = await connection.fetchrow(READ_FACTS, access.studio_id, class_id)
-    if row is None:
-        raise LookupError(f"no class {class_id}")
-    return _clock(row)
+async def read_clocks(connection: Connection, access: Access, class_ids: Sequence[UUID]) -> list[ClassClock]:
+    """Return the facts of classes."""
+    return [_clock(row) for row in await connection.fetch(READ_FACTS, access.studio_id, list(class_ids))]
 
 
 async def mark_announced(

@@ -1,12 +1,16 @@
 """The sections of the catalog: products with their prices, and purchases."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.columns import CREATED_AT, ID, NAME
+from studiogate.domain.studio_file.columns import ID, NAME, RECORD
 from studiogate.domain.studio_file.faults import Loc
-from studiogate.domain.studio_file.rows import RowCheck, Section, Values, optional, required
+from studiogate.domain.studio_file.rows import RowCheck, Rule, Section, optional, required
 from studiogate.domain.studio_file.values import Setting
+
+PRODUCT_TYPES = ("membership", "package", "single", "intro", "retail", "gift_card", "fee", "other")
+PURCHASE_STATES = ("pending", "completed", "failed", "cancelled", "partially_refunded", "refunded")
 
 
 def _studio_currency(setting: Setting) -> str:
@@ -14,7 +18,7 @@ def _studio_currency(setting: Setting) -> str:
 
 
 def _money(*members: str) -> RowCheck:
-    def check(values: Values, setting: Setting) -> Iterator[tuple[Loc, str]]:
+    def check(values: Mapping[str, Any], setting: Setting) -> Iterator[tuple[Loc, str]]:
         for member in members:
             if values[member] is not None:
                 message = v.decimals_fault(values[member], values["currency"] or setting.currency)
@@ -24,8 +28,7 @@ def _money(*members: str) -> RowCheck:
     return check
 
 
-def _price(values: Values, setting: Setting) -> Iterator[tuple[Loc, str]]:
-    yield from _money("amount")(values, setting)
+def _interval(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["price_type"] == "recurring" and values["interval"] is None:
         yield ("interval",), "is required on a recurring price"
     if values["price_type"] == "one_time" and values["interval"] is not None:
@@ -43,8 +46,9 @@ PRICES = Section(
         optional("default", v.boolean, False),
         optional("active", v.boolean, True),
         optional("location_ids", v.identifiers, ()),
+        *RECORD,
     ),
-    check=_price,
+    rules=(Rule(("amount", "currency"), _money("amount")), Rule(("price_type", "interval"), _interval)),
 )
 
 PRODUCTS = Section(
@@ -53,12 +57,13 @@ PRODUCTS = Section(
         ID,
         required("key", v.text(v.MAX_INDEXED, 1)),
         required("name", NAME),
-        required("product_type", v.text(v.MAX_INDEXED, 1)),
+        required("product_type", v.one_of(PRODUCT_TYPES)),
         optional("active", v.boolean, True),
         optional("client_visible", v.boolean, True),
         optional("credits_granted", v.whole()),
         optional("location_ids", v.identifiers, ()),
         optional("class_type_ids", v.identifiers, ()),
+        *RECORD,
     ),
     nested=(PRICES,),
 )
@@ -70,15 +75,16 @@ PURCHASES = Section(
         required("member_id", v.identifier),
         optional("product_id", v.identifier),
         required("product_key", v.text(v.MAX_INDEXED, 1)),
-        required("product_type", v.text(v.MAX_INDEXED, 1)),
+        required("product_type", v.one_of(PRODUCT_TYPES)),
         optional("quantity", v.whole(1), 1),
         optional("amount_total", v.amount),
         optional("currency", v.currency),
         optional("refunded_amount", v.amount),
-        optional("status", v.one_of(("pending", "completed", "failed", "cancelled", "partially_refunded", "refunded"))),
+        optional("status", v.one_of(PURCHASE_STATES)),
         optional("location_id", v.identifier),
-        CREATED_AT,
+        optional("booking_id", v.identifier),
+        *RECORD,
     ),
     frozenset({"updated_at"}),
-    _money("amount_total", "refunded_amount"),
+    (Rule(("amount_total", "refunded_amount", "currency"), _money("amount_total", "refunded_amount")),),
 )

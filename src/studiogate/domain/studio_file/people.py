@@ -1,12 +1,14 @@
 """The sections of people: members, memberships and leads."""
 
 from studiogate.domain.bookings.states import MembershipStatus
+from studiogate.domain.leads import MAX_NOTES_BYTES
+from studiogate.domain.studio_file import documents
 from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.columns import CREATED_AT, ID, TEXT
+from studiogate.domain.studio_file.columns import ID, RECORD, TEXT
 from studiogate.domain.studio_file.rows import Member, Section, optional, required
 
-# For a membership's credits: null means unlimited, so "not given" needs a separate value.
-NOT_GIVEN = -1
+# Notes of staff are appended to.
+NOTES = v.text(MAX_NOTES_BYTES)
 
 MEMBERS = Section(
     "members",
@@ -21,7 +23,8 @@ MEMBERS = Section(
         optional("membership_start_date", v.instant),
         optional("membership_end_date", v.instant),
         optional("suspended", v.boolean, False),
-        CREATED_AT,
+        optional("staff_notes", NOTES, ""),
+        *RECORD,
     ),
     frozenset({"name", "updated_at"}),
 )
@@ -47,8 +50,11 @@ MEMBERSHIPS = Section(
         optional("cancelled_at", v.instant),
         optional("cancellation_reason", TEXT),
         optional("ended_at", v.instant),
-        Member("credits_granted", v.whole(), default=NOT_GIVEN, null=None),
-        Member("credits_remaining", v.whole(), default=NOT_GIVEN, null=None),
+        # Null means unlimited. A new membership without these gets what its product grants.
+        optional("credits_granted", v.whole()),
+        optional("credits_remaining", v.whole()),
+        optional("price_id", v.identifier),
+        *RECORD,
     ),
     frozenset({"updated_at"}),
 )
@@ -59,14 +65,14 @@ LEADS = Section(
         ID,
         required("email", v.email),
         optional("first_name", v.name(), ""),
-        # Absent keeps the stored value: files of earlier releases have neither. Null and an empty string remove it.
-        Member("last_name", v.name(), default=None, null=""),
-        Member("phone", v.phone, default=None, null=""),
+        optional("last_name", v.name(), ""),
+        optional("phone", v.phone),
         optional("source", v.name()),
         optional("status", v.one_of(("new", "contacted", "qualified", "unqualified", "converted", "lost")), "new"),
         Member("lifecycle_stage", v.one_of(("lead", "trial", "member", "former_member")), default="lead", null=None),
-        optional("metadata", v.lead_metadata, "{}"),
-        CREATED_AT,
+        optional("metadata", documents.lead_metadata, "{}"),
+        optional("staff_notes", NOTES, ""),
+        *RECORD,
     ),
     frozenset({"updated_at"}),
 )

@@ -1,6 +1,6 @@
 """Convert one element of a section into checked values in the form in which they are stored, or report its faults."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -9,29 +9,47 @@ from studiogate.domain.studio_file.values import Reader, Setting, WrongValueErro
 
 Values: TypeAlias = dict[str, Any]
 RowFaults: TypeAlias = list[tuple[Loc, str]]
-RowCheck: TypeAlias = Callable[[Values, Setting], Iterable[tuple[Loc, str]]]
+RowCheck: TypeAlias = Callable[[Mapping[str, Any], Setting], Iterable[tuple[Loc, str]]]
 
+# The name under which the values of a row say which members the file gives, as a bit mask: see ``Section.bit``.
+GIVEN = "given"
 _REQUIRED: Any = object()
 _ABSENT: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """``default`` replaces an absent member and ``null`` a null one. If callable, it is called with the setting."""
+    """``default`` is the value of a new row without the member, ``null`` the value that null stands for. If callable,
+    it is called with the setting. A stored row without the member in the file keeps what it has."""
 
     name: str
     read: Reader
     default: Any = _REQUIRED
     null: Any = _REQUIRED
 
+    @property
+    def required(self) -> bool:
+        """Whether a new row must have the member."""
+        return self.default is _REQUIRED
+
 
 def required(name: str, read: Reader) -> Member:
+    """Return a member that a new row must have and that is never null."""
     return Member(name, read)
 
 
 def optional(name: str, read: Reader, default: Any = None) -> Member:
-    """Return a member for which absent and null both mean the default."""
+    """Return a member whose default also is what null stands for."""
     return Member(name, read, default, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule over several members of a row, checked once all of them are known: those that the file does not give
+    come from the stored row."""
+
+    needs: tuple[str, ...]
+    check: RowCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +62,16 @@ class Section:
     name: str
     members: tuple[Member, ...]
     derived: frozenset[str] = frozenset()
-    check: RowCheck | None = None
+    rules: tuple[Rule, ...] = ()
     nested: tuple["Section", ...] = ()
 
     @property
     def known(self) -> frozenset[str]:
         return self.derived | {member.name for member in self.members} | {each.name for each in self.nested}
+
+    def bit(self, *names: str) -> int:
+        """Return the bits that stand for these members in the mask of given ones; others have none."""
+        return sum(1 << number for number, member in enumerate(self.members) if member.name in names)
 
 
 class RowReader:
@@ -59,6 +81,9 @@ class RowReader:
         self.section = section
         self._setting = setting
         self._known = section.known | {"object"}
+        self._bits = [(member, 1 << number) for number, member in enumerate(section.members)]
+        self._rules = [(rule, section.bit(*rule.needs)) for rule in section.rules]
+        self._identified = section.bit("id")
 
     def read(self, row: Any) -> tuple[Values, RowFaults]:
         """Return the values of the members that could be read, and the faults; a row with any fault is invalid."""
@@ -66,19 +91,32 @@ class RowReader:
             return {}, [((), "must be an object")]
         values: Values = {}
         faults: RowFaults = [((name,), "is no member of this section") for name in row if name not in self._known]
-        for member in self.section.members:
+        given = 0
+        for member, bit in self._bits:
+            value = row.get(member.name, _ABSENT)
+            given |= bit if value is not _ABSENT else 0
             try:
-                values[member.name] = self._value(member, row.get(member.name, _ABSENT))
+                values[member.name] = self._value(member, value)
             except WrongValueError as wrong:
                 faults += [((member.name, *loc), message) for loc, message in wrong.faults]
-        if self.section.check and not faults:
-            faults += self.section.check(values, self._setting)
+        if self._identified and not given & self._identified:
+            faults.append((("id",), "is required"))
+            del values["id"]
+        if not faults:
+            faults += self._broken_rules(values, given)
+        values[GIVEN] = given
         return values, faults
+
+    def _broken_rules(self, values: Values, given: int) -> RowFaults:
+        known = (rule for rule, needs in self._rules if given & needs == needs)
+        return [fault for rule in known for fault in rule.check(values, self._setting)]
 
     def _value(self, member: Member, given: Any) -> Any:
         if given is not _ABSENT and given is not None:
             return member.read(given, self._setting)
+        if given is None and member.null is _REQUIRED:
+            raise WrongValueError(((), "must not be null"))
         stands = member.default if given is _ABSENT else member.null
         if stands is _REQUIRED:
-            raise WrongValueError(((), "is required" if given is _ABSENT else "must not be null"))
+            return None
         return stands(self._setting) if callable(stands) else stands

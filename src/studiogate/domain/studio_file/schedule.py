@@ -1,13 +1,15 @@
 """The sections of the schedule: studio, locations, rooms with their spots, class types, instructors and classes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from typing import Any
 
 from studiogate.domain.bookings.states import ClassStatus
+from studiogate.domain.studio_file import documents
 from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.columns import ID, NAME, POLICY, TEXT
+from studiogate.domain.studio_file.columns import ID, NAME, POLICY, RECORD, TEXT
 from studiogate.domain.studio_file.faults import Loc
-from studiogate.domain.studio_file.rows import Section, Values, optional, required
+from studiogate.domain.studio_file.rows import Rule, Section, optional, required
 from studiogate.domain.studio_file.values import Setting
 
 LONGEST_CLASS = timedelta(days=7)
@@ -25,11 +27,13 @@ STUDIO = Section(
         required("slug", v.slug),
         required("timezone", v.timezone),
         optional("logo_url", v.text(2_000)),
+        optional("logo", documents.logo),
         optional("primary_color", v.text(100)),
         required("currency", v.currency),
         required("country", v.country),
         optional("test", v.boolean, False),
         POLICY,
+        *RECORD,
     ),
 )
 
@@ -44,12 +48,13 @@ LOCATIONS = Section(
         optional("active", v.boolean, True),
         optional("is_primary", v.boolean, False),
         POLICY,
+        *RECORD,
     ),
 )
 
 SPOTS = Section(
     "spots",
-    (ID, required("label", v.name(v.MAX_INDEXED, 1)), optional("x", v.number), optional("y", v.number)),
+    (ID, required("label", v.name(v.MAX_INDEXED, 1)), optional("x", v.number), optional("y", v.number), *RECORD),
     frozenset({"class_id", "available"}),
 )
 
@@ -61,6 +66,7 @@ ROOMS = Section(
         required("name", NAME),
         required("capacity", v.whole()),
         optional("active", v.boolean, True),
+        *RECORD,
     ),
     nested=(SPOTS,),
 )
@@ -74,6 +80,7 @@ CLASS_TYPES = Section(
         optional("beginner_safe", v.boolean),
         optional("recovery", v.boolean),
         POLICY,
+        *RECORD,
     ),
 )
 
@@ -85,11 +92,12 @@ INSTRUCTORS = Section(
         optional("tagline", v.text(), ""),
         optional("tags", v.texts, ()),
         optional("active", v.boolean, True),
+        *RECORD,
     ),
 )
 
 
-def _class_times(values: Values, _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _class_times(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["end_time"] <= values["start_time"]:
         yield ("end_time",), "must be after start_time"
     elif values["end_time"] - values["start_time"] > LONGEST_CLASS:
@@ -122,8 +130,9 @@ CLASSES = Section(
         ),
         optional("visible", v.boolean, True),
         POLICY,
+        *RECORD,
     ),
     frozenset({"booked_count", "available_count", "waitlist_count", "booking_opens_at", "booking_closes_at"})
     | {"cancellation_cutoff_at", "promotion_cutoff_at", "updated_at"},
-    _class_times,
+    (Rule(("start_time", "end_time"), _class_times),),
 )

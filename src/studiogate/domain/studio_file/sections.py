@@ -1,40 +1,29 @@
 """Every section of the file: the names and types of the API, with additions.
 
-An absent member and a null one both mean the default. If a row already exists, the values that the system maintains
-are kept (``created_at``, ``booking_source``, a membership's credits and ``state_version``); everything else is
-replaced by the values in the file.
+A row is a patch: a stored row keeps what the file does not give, and a new row gets the default. Null stands for the
+default too. ``docs/studio-file.md`` describes every member.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from studiogate.domain.bookings.states import BookingStatus
+from studiogate.domain.studio_file import documents
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.catalog import PRICES, PRODUCTS, PURCHASES
-from studiogate.domain.studio_file.columns import CREATED_AT, ID, NAME, TEXT
+from studiogate.domain.studio_file.columns import ID, RECORD
 from studiogate.domain.studio_file.faults import Loc
+from studiogate.domain.studio_file.forms import FILES, FORMS, SUBMISSIONS, VERSIONS
+from studiogate.domain.studio_file.history import CANCELLATIONS, LEDGER, RENEWALS, SALES, WAITLIST
 from studiogate.domain.studio_file.people import LEADS, MEMBERS, MEMBERSHIPS
-from studiogate.domain.studio_file.rows import Section, Values, optional, required
+from studiogate.domain.studio_file.rows import Rule, Section, optional, required
 from studiogate.domain.studio_file.schedule import CLASS_TYPES, CLASSES, INSTRUCTORS, LOCATIONS, ROOMS, SPOTS, STUDIO
 from studiogate.domain.studio_file.values import Setting
 
-__all__ = ["PRICES", "SECTIONS", "SECTION_BY_NAME", "SPOTS", "STUDIO"]
-
-FORMS = Section(
-    "forms",
-    (
-        ID,
-        required("title", NAME),
-        required("slug", v.slug),
-        optional("description", TEXT),
-        optional("fields", v.form_fields, "[]"),
-        optional("settings", v.form_settings, "{}"),
-        optional("status", v.one_of(("draft", "published", "archived")), "draft"),
-    ),
-    frozenset({"version"}),
-)
+__all__ = ["EVERY_SECTION", "FILES", "PRICES", "SECTIONS", "SECTION_BY_NAME", "SPOTS", "STUDIO", "VERSIONS"]
 
 
-def _waiting(values: Values, _setting: Setting) -> Iterator[tuple[Loc, str]]:
+def _waiting(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["status"] == BookingStatus.WAITLISTED and values["class_spot_id"] is not None:
         yield ("class_spot_id",), "must be null: a waitlisted booking holds no spot"
 
@@ -49,10 +38,14 @@ BOOKINGS = Section(
         optional("booking_source", v.text(v.MAX_INDEXED, 1)),
         optional("membership_id", v.identifier),
         optional("class_spot_id", v.identifier),
-        CREATED_AT,
+        # History, like that of ``history.py``.
+        optional("credits_taken", v.whole(0, 1), 0),
+        optional("policy", documents.json_object),
+        optional("promoted_at", v.instant),
+        *RECORD,
     ),
     frozenset({"waitlist_position", "updated_at"}),
-    _waiting,
+    (Rule(("status", "class_spot_id"), _waiting),),
 )
 
 SECTIONS = (
@@ -67,7 +60,15 @@ SECTIONS = (
     PURCHASES,
     LEADS,
     FORMS,
+    SUBMISSIONS,
     BOOKINGS,
+    WAITLIST,
+    LEDGER,
+    CANCELLATIONS,
+    SALES,
+    RENEWALS,
 )
 
 SECTION_BY_NAME = {section.name: section for section in SECTIONS}
+# By name: the sections and those nested in them, without the studio.
+EVERY_SECTION = SECTION_BY_NAME | {each.name: each for section in SECTIONS for each in section.nested}

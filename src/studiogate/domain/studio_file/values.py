@@ -1,6 +1,5 @@
 """The accepted values of each kind. A reader returns the value in the form in which it is stored, or raises."""
 
-import json
 import math
 import re
 import zoneinfo
@@ -9,16 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import phonenumbers
 
-from studiogate.domain.bookings.policy_faults import policy_faults
-from studiogate.domain.forms.canonical import canonical_settings, completed_fields
-from studiogate.domain.forms.rule_checks import definition_faults
-from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.ids import parse_id
-from studiogate.domain.leads import MAX_METADATA_BYTES, metadata_too_large
 from studiogate.domain.money import currency_decimals, is_currency
 from studiogate.domain.names import name_fault
 from studiogate.domain.people import normalize_email, normalize_phone
@@ -29,12 +23,13 @@ MAX_TEXT = 20_000
 # For values in an index: PostgreSQL limits index entries to 2,700 bytes.
 MAX_INDEXED = 200
 MAX_WHOLE = 2**31 - 1
-MAX_DEPTH = 100
+MAX_FILE = 2**40
 
 # datetime.fromisoformat() accepts far more than the API does.
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:]{5,8}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})")
 _SLUG = re.compile(r"[a-z0-9](-?[a-z0-9])*")
 _AMOUNT = re.compile(r"[0-9]{1,12}(?:\.([0-9]{1,4}))?")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
 # The added codes are places without their own telephone numbering plan.
 _COUNTRIES = frozenset(phonenumbers.SUPPORTED_REGIONS) | {"AQ", "BV", "GS", "HM", "PN", "TF", "UM"}
@@ -50,6 +45,22 @@ class Setting:
 
 
 Reader: TypeAlias = Callable[[Any, Setting], Any]
+Shape: TypeAlias = dict[str, Any]
+AnyReader = TypeVar("AnyReader", bound=Reader)
+
+# The shape of the values that each reader accepts, as JSON Schema. A reader may refuse more: not every string of the
+# right form is a date.
+SHAPES: dict[Reader, Shape] = {}
+
+
+def shaped(shape: Shape) -> Callable[[AnyReader], AnyReader]:
+    """Register the shape of a reader's values."""
+
+    def register(read: AnyReader) -> AnyReader:
+        SHAPES[read] = shape
+        return read
+
+    return register
 
 
 class WrongValueError(Exception):
@@ -60,14 +71,15 @@ class WrongValueError(Exception):
         self.faults = faults
 
 
-def _wrong(message: str) -> WrongValueError:
+def wrong(message: str) -> WrongValueError:
     return WrongValueError(((), message))
 
 
 def text(most: int = MAX_NAME, least: int = 0) -> Reader:
+    @shaped({"type": "string", "minLength": least, "maxLength": most})
     def read(value: Any, _setting: Setting) -> str:
         if not isinstance(value, str) or not least <= len(value) <= most:
-            raise _wrong(f"must be a string of {least} to {most} characters")
+            raise wrong(f"must be a string of {least} to {most} characters")
         return value
 
     return read
@@ -77,39 +89,43 @@ def name(most: int = MAX_NAME, least: int = 0) -> Reader:
     """Return a reader for a single line of text that is shown as a name."""
     read_text = text(most, least)
 
+    @shaped(SHAPES[read_text])
     def read(value: Any, setting: Setting) -> str:
         given: str = read_text(value, setting)
         fault = name_fault(given, most)
         if fault is not None:
-            raise _wrong(f"must {fault}")
+            raise wrong(f"must {fault}")
         return given
 
     return read
 
 
+@shaped({"type": "boolean"})
 def boolean(value: Any, _setting: Setting) -> bool:
     if not isinstance(value, bool):
-        raise _wrong("must be true or false")
+        raise wrong("must be true or false")
     return value
 
 
 def whole(least: int = 0, most: int = MAX_WHOLE) -> Reader:
+    @shaped({"type": "integer", "minimum": least, "maximum": most})
     def read(value: Any, _setting: Setting) -> int:
         # A bool is an int in Python, but not in JSON.
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise _wrong(f"must be a whole number from {least} to {most}")
+            raise wrong(f"must be a whole number from {least} to {most}")
         return value
 
     return read
 
 
+@shaped({"type": "number"})
 def number(value: Any, _setting: Setting) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise _wrong("must be a number")
+        raise wrong("must be a number")
     try:
         return float(value)
     except OverflowError:
-        raise _wrong("is too large") from None
+        raise wrong("is too large") from None
 
 
 def one_of(values: Iterable[str], also: Mapping[str, str] | None = None) -> Reader:
@@ -117,30 +133,33 @@ def one_of(values: Iterable[str], also: Mapping[str, str] | None = None) -> Read
     allowed = {value: str(value) for value in values}
     meaning = {**allowed, **(also or {})}
 
+    @shaped({"enum": list(meaning)})
     def read(value: Any, _setting: Setting) -> str:
         if not isinstance(value, str) or value not in meaning:
-            raise _wrong(f"must be one of {', '.join(allowed)}")
+            raise wrong(f"must be one of {', '.join(allowed)}")
         return meaning[value]
 
     return read
 
 
+@shaped({"type": "string", "pattern": "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"})
 def identifier(value: Any, _setting: Setting) -> str:
     parsed = parse_id(value)
     if parsed is None:
-        raise _wrong("must be a uuid of 36 characters")
+        raise wrong("must be a uuid of 36 characters")
     return parsed
 
 
+@shaped({"type": "string", "format": "date-time", "pattern": f"^{_INSTANT.pattern}$"})
 def instant(value: Any, _setting: Setting) -> datetime:
     if not isinstance(value, str) or not _INSTANT.fullmatch(value):
-        raise _wrong('must be a date-time with an offset, such as "2026-03-01T09:30:00Z"')
+        raise wrong('must be a date-time with an offset, such as "2026-03-01T09:30:00Z"')
     try:
         moment = datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise _wrong("is no date and time of the calendar") from None
+        raise wrong("is no date and time of the calendar") from None
     if moment < _EARLIEST:
-        raise _wrong("must not be before the year 1900")
+        raise wrong("must not be before the year 1900")
     return moment
 
 
@@ -149,34 +168,39 @@ def _timezones() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones() - {"Factory", "localtime"})
 
 
+@shaped({"type": "string", "examples": ["America/New_York"]})
 def timezone(value: Any, _setting: Setting) -> str:
     if not isinstance(value, str) or value not in _timezones():
-        raise _wrong('must be an IANA timezone, such as "America/New_York"')
+        raise wrong('must be an IANA timezone, such as "America/New_York"')
     return value
 
 
+@shaped({"type": "string", "pattern": "^[A-Z]{3}$"})
 def currency(value: Any, _setting: Setting) -> str:
     if not is_currency(value):
-        raise _wrong("must be a currency code of three capital letters")
+        raise wrong("must be a currency code of three capital letters")
     return str(value)
 
 
+@shaped({"type": "string", "pattern": "^[A-Z]{2}$"})
 def country(value: Any, _setting: Setting) -> str:
     if not isinstance(value, str) or value not in _COUNTRIES:
-        raise _wrong('must be a country code of two capital letters, such as "US"')
+        raise wrong('must be a country code of two capital letters, such as "US"')
     return value
 
 
+@shaped({"type": "string", "pattern": f"^{_SLUG.pattern}$", "maxLength": MAX_INDEXED})
 def slug(value: Any, _setting: Setting) -> str:
     if not isinstance(value, str) or len(value) > MAX_INDEXED or not _SLUG.fullmatch(value):
-        raise _wrong("must be lower-case letters, digits and single hyphens between them")
+        raise wrong("must be lower-case letters, digits and single hyphens between them")
     return value
 
 
+@shaped({"type": "string", "pattern": f"^{_AMOUNT.pattern}$"})
 def amount(value: Any, _setting: Setting) -> Decimal:
     """Read an amount. Its number of decimals is checked later against the row's currency, see ``decimals_fault``."""
     if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
-        raise _wrong('must be a decimal string such as "15.00"')
+        raise wrong('must be a decimal string such as "15.00"')
     return Decimal(value)
 
 
@@ -185,91 +209,56 @@ def decimals_fault(money: Decimal, of_currency: str) -> str | None:
     return None if money.as_tuple().exponent == -decimals else f"must have {decimals} decimals, as {of_currency} has"
 
 
+@shaped({"type": "string"})
 def email(value: Any, _setting: Setting) -> str:
     normalized = normalize_email(value) if isinstance(value, str) else None
     if normalized is None:
-        raise _wrong("must be an email address")
+        raise wrong("must be an email address")
     return normalized
 
 
+@shaped({"type": "string"})
 def phone(value: Any, setting: Setting) -> str:
     normalized = normalize_phone(value, setting.country) if isinstance(value, str) else None
     if normalized is None:
-        raise _wrong(f"must be a phone number, international or of {setting.country or 'the studio'}")
+        raise wrong(f"must be a phone number, international or of {setting.country or 'the studio'}")
     return normalized
 
 
+@shaped({"type": "string", "pattern": f"^{_DIGEST.pattern}$"})
+def digest(value: Any, _setting: Setting) -> bytes:
+    """Read a SHA-256 digest."""
+    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+        raise wrong("must be 64 hexadecimal digits in lower case")
+    return bytes.fromhex(value)
+
+
+_line = text()
+
+
+@shaped({"type": "array", "items": SHAPES[_line]})
 def texts(value: Any, setting: Setting) -> list[str]:
-    return _each(value, text(), setting)
+    return _each(value, _line, setting)
 
 
+@shaped({"type": "array", "items": SHAPES[identifier]})
 def identifiers(value: Any, setting: Setting) -> list[str]:
     return _each(value, identifier, setting)
 
 
 def _each(value: Any, read: Reader, setting: Setting) -> list[Any]:
     if not isinstance(value, list):
-        raise _wrong("must be an array")
+        raise wrong("must be an array")
     taken: list[Any] = []
     faults: list[tuple[Loc, str]] = []
     for index, item in enumerate(value):
         try:
             taken.append(read(item, setting))
-        except WrongValueError as wrong:
-            faults += [((index, *loc), message) for loc, message in wrong.faults]
+        except WrongValueError as refused:
+            faults += [((index, *loc), message) for loc, message in refused.faults]
     if faults:
         raise WrongValueError(*faults)
     return taken
-
-
-def policy(value: Any, setting: Setting) -> str:
-    if not isinstance(value, dict):
-        raise _wrong("must be an object")
-    faults = policy_faults(value, setting.currency)
-    if faults:
-        raise WrongValueError(*(((member,), message) for member, message in faults))
-    form_id = value.get("waiver_form_id")
-    return _written({**value, "waiver_form_id": form_id.lower()} if form_id else value)
-
-
-def json_object(value: Any, _setting: Setting) -> str:
-    if not isinstance(value, dict):
-        raise _wrong("must be an object")
-    return _written(value)
-
-
-def lead_metadata(value: Any, setting: Setting) -> str:
-    written = json_object(value, setting)
-    if metadata_too_large(value):
-        raise _wrong(f"must have at most {MAX_METADATA_BYTES // 1024} KiB as stored")
-    return written
-
-
-def form_fields(value: Any, _setting: Setting) -> str:
-    faults = definition_faults(value)
-    if faults:
-        raise WrongValueError(*faults)
-    return _written(completed_fields(value))
-
-
-def form_settings(value: Any, _setting: Setting) -> str:
-    faults = setting_faults(value)
-    if faults:
-        raise WrongValueError(*faults)
-    return _written(canonical_settings(value))
-
-
-def _written(value: Any) -> str:
-    if _deeper_than(value, MAX_DEPTH):
-        raise _wrong("is nested too deeply")
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _deeper_than(value: Any, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_deeper_than(each, levels - 1) for each in inner)
 
 
 def finite(literal: str) -> float:

@@ -178,6 +178,15 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.raise_revision() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.revision := old.revision + 1;
+    return new;
+end
+$$;
+
 CREATE FUNCTION public.touch_updated_at() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -249,7 +258,8 @@ CREATE TABLE public.bookings (
     policy jsonb,
     promoted_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL
 );
 
 CREATE TABLE public.class_series (
@@ -292,6 +302,7 @@ CREATE TABLE public.class_types (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     active boolean DEFAULT true NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT class_types_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
 );
 
@@ -321,6 +332,7 @@ CREATE TABLE public.classes (
     series_date date,
     detached boolean DEFAULT false NOT NULL,
     series_revision integer DEFAULT 0 NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT classes_announced_status CHECK ((announced_status = ANY (ARRAY['scheduled'::text, 'in_progress'::text, 'completed'::text]))),
     CONSTRAINT classes_calendar CHECK (((start_time >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (start_time < '2200-01-01 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT classes_duration CHECK (((end_time > start_time) AND (end_time <= (start_time + '7 days'::interval)))),
@@ -432,6 +444,7 @@ CREATE TABLE public.form_submissions (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     verified boolean DEFAULT false NOT NULL,
     page_key bytea,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT form_submissions_consents_check CHECK ((jsonb_typeof(consents) = 'array'::text)),
     CONSTRAINT form_submissions_data_check CHECK ((jsonb_typeof(data) = 'object'::text)),
     CONSTRAINT form_submissions_member_is_verified CHECK ((verified OR (member_id IS NULL))),
@@ -483,6 +496,7 @@ CREATE TABLE public.forms (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     completed_version integer,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT forms_fields_check CHECK ((json_typeof(fields) = 'array'::text)),
     CONSTRAINT forms_settings_check CHECK ((json_typeof(settings) = 'object'::text)),
     CONSTRAINT forms_slug_check CHECK ((slug ~ '^[a-z0-9](-?[a-z0-9])*$'::text)),
@@ -509,7 +523,8 @@ CREATE TABLE public.instructors (
     tags text[] DEFAULT '{}'::text[] NOT NULL,
     active boolean DEFAULT true NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL
 );
 
 CREATE TABLE public.leads (
@@ -526,6 +541,7 @@ CREATE TABLE public.leads (
     staff_notes text DEFAULT ''::text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT leads_email_check CHECK ((email <> ''::text)),
     CONSTRAINT leads_lifecycle_stage_check CHECK ((lifecycle_stage = ANY (ARRAY['lead'::text, 'trial'::text, 'member'::text, 'former_member'::text]))),
     CONSTRAINT leads_metadata_check CHECK ((jsonb_typeof(metadata) = 'object'::text)),
@@ -544,6 +560,7 @@ CREATE TABLE public.locations (
     policy jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT locations_policy_check CHECK ((jsonb_typeof(policy) = 'object'::text))
 );
 
@@ -592,6 +609,7 @@ CREATE TABLE public.members (
     staff_notes text DEFAULT ''::text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT members_email_check CHECK ((email <> ''::text)),
     CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['member'::text, 'user'::text, 'lead'::text])))
 );
@@ -621,6 +639,7 @@ CREATE TABLE public.memberships (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     price_id uuid,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT memberships_credits_granted_check CHECK ((credits_granted >= 0)),
     CONSTRAINT memberships_credits_never_negative CHECK ((credits_remaining >= 0)),
     CONSTRAINT memberships_state_version_check CHECK ((state_version >= 1))
@@ -644,6 +663,7 @@ CREATE TABLE public.prices (
     active boolean DEFAULT true NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT prices_amount_check CHECK ((amount >= (0)::numeric)),
     CONSTRAINT prices_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT prices_interval_check CHECK (("interval" = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text]))),
@@ -674,6 +694,7 @@ CREATE TABLE public.products (
     credits_granted integer,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT products_credits_granted_check CHECK ((credits_granted >= 0)),
     CONSTRAINT products_key_check CHECK ((key <> ''::text))
 );
@@ -694,6 +715,7 @@ CREATE TABLE public.purchases (
     booking_id uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT purchases_amount_total_check CHECK ((amount_total >= (0)::numeric)),
     CONSTRAINT purchases_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
     CONSTRAINT purchases_quantity_check CHECK ((quantity >= 1)),
@@ -719,7 +741,8 @@ CREATE TABLE public.room_spots (
     x double precision,
     y double precision,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL
 );
 
 CREATE TABLE public.rooms (
@@ -731,6 +754,7 @@ CREATE TABLE public.rooms (
     active boolean DEFAULT true NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT rooms_capacity_check CHECK ((capacity >= 0))
 );
 
@@ -850,6 +874,7 @@ CREATE TABLE public.studios (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     schedule_weeks_ahead integer DEFAULT 8 NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     mail_switches jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT studios_country_check CHECK ((country ~ '^[A-Z]{2}$'::text)),
     CONSTRAINT studios_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -1327,6 +1352,38 @@ CREATE TRIGGER count_removed AFTER DELETE ON public.form_uploads REFERENCING OLD
 CREATE TRIGGER detach BEFORE UPDATE OF title, description, class_type_id, location_id, room_id, instructor_id, start_time, end_time, capacity, allow_waitlist, spot_selection_mode, visible, policy ON public.classes FOR EACH ROW WHEN (((old.series_id IS NOT NULL) AND (NOT new.detached) AND (new.series_revision = old.series_revision) AND ((old.title IS DISTINCT FROM new.title) OR (old.description IS DISTINCT FROM new.description) OR (old.class_type_id IS DISTINCT FROM new.class_type_id) OR (old.location_id IS DISTINCT FROM new.location_id) OR (old.room_id IS DISTINCT FROM new.room_id) OR (old.instructor_id IS DISTINCT FROM new.instructor_id) OR (old.start_time IS DISTINCT FROM new.start_time) OR (old.end_time IS DISTINCT FROM new.end_time) OR ((old.capacity)::integer IS DISTINCT FROM (new.capacity)::integer) OR (old.allow_waitlist IS DISTINCT FROM new.allow_waitlist) OR ((old.spot_selection_mode)::text IS DISTINCT FROM (new.spot_selection_mode)::text) OR (old.visible IS DISTINCT FROM new.visible) OR ((old.policy)::jsonb IS DISTINCT FROM (new.policy)::jsonb)))) EXECUTE FUNCTION public.detach_from_series();
 
 CREATE TRIGGER grant_credits AFTER INSERT ON public.memberships REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.grant_credits();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.bookings FOR EACH ROW WHEN (((old.updated_at = new.updated_at) AND (old.* IS DISTINCT FROM new.*))) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.class_types FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.classes FOR EACH ROW WHEN ((((old.booked_count)::integer = (new.booked_count)::integer) AND ((old.waitlist_count)::integer = (new.waitlist_count)::integer) AND (old.announced_status = new.announced_status) AND (old.* IS DISTINCT FROM new.*))) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.form_submissions FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.forms FOR EACH ROW WHEN (((old.title IS DISTINCT FROM new.title) OR (old.slug IS DISTINCT FROM new.slug) OR (old.description IS DISTINCT FROM new.description) OR ((old.fields)::text IS DISTINCT FROM (new.fields)::text) OR ((old.settings)::text IS DISTINCT FROM (new.settings)::text) OR (old.status IS DISTINCT FROM new.status) OR (old.version IS DISTINCT FROM new.version) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.instructors FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.leads FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.locations FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.members FOR EACH ROW WHEN (((old.first_name IS DISTINCT FROM new.first_name) OR (old.last_name IS DISTINCT FROM new.last_name) OR (old.email IS DISTINCT FROM new.email) OR (old.phone IS DISTINCT FROM new.phone) OR (old.role IS DISTINCT FROM new.role) OR (old.membership_type IS DISTINCT FROM new.membership_type) OR (old.membership_start_date IS DISTINCT FROM new.membership_start_date) OR (old.membership_end_date IS DISTINCT FROM new.membership_end_date) OR (old.suspended IS DISTINCT FROM new.suspended) OR (old.staff_notes IS DISTINCT FROM new.staff_notes) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.memberships FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.prices FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.products FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.purchases FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.room_spots FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.rooms FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.studios FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
 
 CREATE TRIGGER touch BEFORE UPDATE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.touch_updated_at();
 

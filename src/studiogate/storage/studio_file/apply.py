@@ -1,25 +1,37 @@
 """Write the changes to the tables: a few statements per table, however many rows there are."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import asyncpg
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.failures import CONFLICTING, Connection, DatabaseUnavailableError
 from studiogate.storage.studio_file.table_types import Limits, Table
+from studiogate.storage.studio_file.tables import FORMS
 
-STUDIO_COLUMNS = ("name", "slug", "timezone", "logo_url", "primary_color", "currency", "country", "test", "policy")
+# Bookings of the same file may reduce the count to a lower capacity: it is counted again at the end. By itself, because
+# the counts are not among the fields that raise a revision.
+LOWERED_COUNTS = """
+    update classes t set booked_count = c.capacity from change_classes c
+    where t.studio_id = $1 and c.existing and t.id = c.id and t.booked_count > c.capacity"""
 
 NEW_FORM_VERSIONS = """
     insert into form_versions (studio_id, form_id, version, fields)
     select $1, f.id, f.version, f.fields from forms f where f.studio_id = $1 and f.id in (select id from change_forms)
     on conflict do nothing"""
 
-# Their definitions were completed when the file was read.
-COMPLETED_FORMS = """
-    update forms set completed_version = version where studio_id = $1 and id in (select id from change_forms)"""
+# The database writes what a new membership is granted; a file with its ledger has that line too.
+FORGOTTEN_GRANTS = """
+    delete from credit_ledger l where l.studio_id = $1 and l.reason = 'granted'
+        and l.membership_id in (select membership_id from change_credit_ledger)"""
+
+# Definitions of the file were completed when it was read; a form whose definition it does not give is what it was.
+_WHOLE = FORMS.section.bit("fields", "settings")
+COMPLETED_FORMS = f"""
+    update forms t set completed_version = t.version from change_forms c
+    where t.studio_id = $1 and t.id = c.id
+        and (not c.existing or c.given & {_WHOLE} = {_WHOLE} or t.completed_version = t.version - 1)"""
 
 
 class ConflictError(Exception):
@@ -39,28 +51,6 @@ def conflicts() -> Iterator[None]:
         raise DatabaseUnavailableError(str(error)) from error
 
 
-async def apply_studio(connection: Connection, access: Access, values: Mapping[str, Any]) -> str:
-    """Insert or update the studio; return ``created``, ``updated`` or ``unchanged``."""
-    names = ", ".join(STUDIO_COLUMNS)
-    places = ", ".join(f"${number}" for number in range(2, len(STUDIO_COLUMNS) + 2))
-    given = [access.studio_id, *(values[name] for name in STUDIO_COLUMNS)]
-    if not await connection.fetchval("select true from studios where studio_id = $1", access.studio_id):
-        await connection.execute(f"insert into studios (studio_id, {names}) values ($1, {places})", *given)
-        return "created"
-    slug, others = given.pop(2), ", ".join(name for name in STUDIO_COLUMNS if name != "slug")
-    places = ", ".join(f"${number}" for number in range(2, len(given) + 1))
-    written = await connection.fetchval(
-        f"""update studios set ({others}) = ({places})
-            where studio_id = $1 and ({others}) is distinct from ({places}) returning true""",
-        *given,
-    )
-    # In a separate statement, for the reason given at _update.
-    renamed = await connection.fetchval(
-        "update studios set slug = $2 where studio_id = $1 and slug <> $2 returning true", access.studio_id, slug
-    )
-    return "updated" if written or renamed else "unchanged"
-
-
 async def tell_the_planner(connection: Connection, tables: Iterable[Table]) -> None:
     """Analyze the tables after an import: until autovacuum does so, a minute later, PostgreSQL may read a whole studio
     to find a row.
@@ -72,12 +62,6 @@ async def tell_the_planner(connection: Connection, tables: Iterable[Table]) -> N
             await connection.execute(f"analyze {table.name}")
 
 
-async def slug_taken(connection: Connection, access: Access, slug: str) -> bool:
-    """Return whether another studio has the slug: slugs are unique among all studios. Operators only."""
-    query = "select exists (select from studios where slug = $2 and studio_id <> $1)"
-    return bool(await connection.fetchval(query, access.studio_id, slug))
-
-
 async def apply(connection: Connection, access: Access, table: Table) -> None:
     for statement in _statements(table):
         await connection.execute(statement, access.studio_id)
@@ -86,9 +70,12 @@ async def apply(connection: Connection, access: Access, table: Table) -> None:
 def _statements(table: Table) -> list[str]:
     vacating = [_vacate(table, column, value) for column, value in table.vacated.items()]
     limits = [statement for each in table.limits for statement in _replace(table, each)]
-    versions = [COMPLETED_FORMS, NEW_FORM_VERSIONS] if table.name == "forms" else []
+    counts = [LOWERED_COUNTS] if table.name == "classes" else []
+    versions = {"forms": [COMPLETED_FORMS], "form_versions": [NEW_FORM_VERSIONS]}.get(table.name, [])
     claiming = [_claim(table)] if table.keys else []
-    return [*vacating, _update(table), *claiming, _insert(table), *limits, *versions]
+    updating = [] if table.append_only else [*counts, *vacating, _update(table), *claiming]
+    grants = [FORGOTTEN_GRANTS] if table.name == "credit_ledger" else []
+    return [*updating, *grants, _insert(table), *limits, *versions]
 
 
 def _vacate(table: Table, column: str, value: str) -> str:
@@ -103,7 +90,10 @@ def _update(table: Table) -> str:
     Neither ``on conflict do update`` nor all columns at once: a statement that names a unique column locks its rows
     as if that column changed, and would block every transaction that references them.
     """
-    assigned = {column.quoted: f"c.{column.quoted}" for column in table.stored if column not in table.keys}
+    own = [column for column in table.patched if column.stored and column not in table.keys]
+    assigned = {column.quoted: f"c.{column.quoted}" for column in own}
+    if table.limits:  # a change of these alone must raise the revision too
+        assigned["revision"] = "t.revision + 1"
     assigned |= {f'"{name}"': value for name, value in table.at_change.items()}
     return f"""
         update {table.name} t set {", ".join(f"{name} = {value}" for name, value in assigned.items())}
@@ -122,9 +112,12 @@ def _claim(table: Table) -> str:
 def _insert(table: Table) -> str:
     filled = {column.quoted: f"c.{column.quoted}" for column in table.stored}
     filled |= {f'"{name}"': value for name, value in table.at_creation.items()}
+    filled |= {"revision": "coalesce(c.revision, 1)"} if table.revised else {}
+    filled |= {"id": "c.id"} if table.identity is None else {}
     return f"""
-        insert into {table.name} (studio_id, id, {", ".join(filled)})
-        select $1, c.id, {", ".join(filled.values())} from {table.change} c where not c.existing"""
+        insert into {table.name} (studio_id, {", ".join(filled)})
+        select $1, {", ".join(filled.values())} from {table.change} c where not c.existing
+        {"on conflict do nothing" if table.append_only else ""}"""
 
 
 def _replace(table: Table, limits: Limits) -> tuple[str, str]:

@@ -1,22 +1,25 @@
 """Classes and bookings as they would be after the import: nothing oversold, nothing held twice.
 
 ``final_classes`` and ``final_bookings`` contain the classes that the file changes, with all of their bookings; those of
-the file replace the stored ones. ``n`` and ``place`` are null for rows that are not in the file.
+the file replace the stored ones. ``n`` and ``place`` are null for rows that are not in the file. ``may_be_freed`` is
+whether the import can leave a stored class with more free seats than before.
 """
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 
 PREPARE = """
-    create temp table final_classes (n integer, place text, id uuid, capacity integer, status text, room_id uuid)
-        on commit drop;
+    create temp table final_classes (n integer, place text, id uuid, capacity integer, status text, room_id uuid,
+        may_be_freed boolean) on commit drop;
     create temp table final_bookings (n integer, place text, id uuid, class_id uuid, member_id uuid, status text,
         class_spot_id uuid) on commit drop"""
 
 FINAL_CLASSES = """
     insert into final_classes
     select s.n, s.place, f.id, coalesce(c.capacity, k.capacity), coalesce(c.status, k.status),
-           case when c.id is null then k.room_id else c.room_id end
+           case when c.id is null then k.room_id else c.room_id end,
+           k.id is not null and (c.capacity > k.capacity
+                                 or f.id in (select class_id from change_bookings where existing))
     from (select id from change_classes union select class_id from change_bookings) f(id)
     left join stage_classes s on s.id = f.id
     left join change_classes c on c.id = f.id

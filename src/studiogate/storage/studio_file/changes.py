@@ -3,41 +3,42 @@
 Only rows that differ are locked and written: a row that equals the file's when it is compared is done, and later
 changes to it count as made after the import. Bookings continue in every class that the file does not change.
 
-Locks are taken in the same order as everywhere, each kind by id: the studio, classes, members, memberships, forms.
-Everything that a running booking can hold is locked before anything is written, so the two cannot deadlock.
+Locks are taken in the same order as everywhere, each kind by id: the studio, classes, members, memberships, forms,
+emails, then all others. Everything that a running booking can hold is locked before anything is written, so the two
+cannot deadlock.
 """
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file.emails import lock_emails
+from studiogate.storage.studio_file.history_tables import HISTORY
 from studiogate.storage.studio_file.table_types import Table
-from studiogate.storage.studio_file.tables import BOOKINGS, CLASSES, MEMBERS, MEMBERSHIPS, TABLES
+from studiogate.storage.studio_file.tables import CLASSES, FORMS, MEMBERS, MEMBERSHIPS, TABLES
 
 # An arbitrary number of our own, which no other advisory lock uses.
 IMPORTS = 7_311_925
-
-# The tables for which the locks are taken: compared again once they are held.
-LOCKED = (MEMBERS, MEMBERSHIPS, CLASSES, BOOKINGS)
 
 CLASSES_TO_LOCK = """
     select k.id from classes k where k.studio_id = $1 and k.id in (
         select id from change_classes union select class_id from change_bookings)
     order by k.id for no key update"""
 
+# Those who wait for a class may be promoted if it becomes larger or a booking changes.
 MEMBERS_TO_LOCK = """
     select m.id from members m where m.studio_id = $1 and m.id in (
         select id from change_members union select member_id from change_memberships
-        union select member_id from change_bookings)
+        union select member_id from change_bookings
+        union select w.member_id from waitlist_entries w where w.studio_id = $1 and w.status = 'waiting'
+            and w.class_id in (
+                select c.id from change_classes c join classes k on k.studio_id = $1 and k.id = c.id
+                where c.capacity > k.capacity
+                union select class_id from change_bookings where existing))
     order by m.id for no key update"""
 
 MEMBERSHIPS_TO_LOCK = """
     select s.id from memberships s where s.studio_id = $1 and s.id in (
         select id from change_memberships union select membership_id from change_bookings)
     order by s.id for no key update"""
-
-# A submission locks the form and then the submitter's email; an import does the same.
-FORMS_TO_LOCK = """
-    select f.id from forms f where f.studio_id = $1 and f.id in (select id from change_forms)
-    order by f.id for no key update"""
 
 
 async def lock_studio(connection: Connection, access: Access) -> None:
@@ -49,14 +50,33 @@ async def lock_studio(connection: Connection, access: Access) -> None:
     await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
 
 
-async def find_changes(connection: Connection, access: Access) -> None:
+async def find_changes(connection: Connection, access: Access, *, studio_exists: bool) -> None:
     for table in TABLES:
         await connection.execute(_differing(table), access.studio_id)
-    for statement in (CLASSES_TO_LOCK, MEMBERS_TO_LOCK, MEMBERSHIPS_TO_LOCK, FORMS_TO_LOCK):
-        await connection.execute(statement, access.studio_id)
-    for table in LOCKED:
-        await _look_again(connection, access, table)
+    if studio_exists:
+        await _lock(connection, access)
+        for table in TABLES:
+            await _look_again(connection, access, table)
+    else:
+        await lock_emails(connection, access)
     await connection.execute("; ".join(f"analyze {table.change}" for table in TABLES))
+
+
+async def _lock(connection: Connection, access: Access) -> None:
+    for statement in (CLASSES_TO_LOCK, MEMBERS_TO_LOCK, MEMBERSHIPS_TO_LOCK, _rows_to_lock(FORMS)):
+        await connection.execute(statement, access.studio_id)
+    # A submission locks the form and then the submitter's email; an import does the same.
+    await lock_emails(connection, access)
+    for table in TABLES:
+        if table not in (CLASSES, MEMBERS, MEMBERSHIPS, FORMS) and not table.append_only:
+            await connection.execute(_rows_to_lock(table), access.studio_id)
+
+
+def _rows_to_lock(table: Table) -> str:
+    return f"""
+        select t.id from {table.name} t
+        where t.studio_id = $1 and t.id in (select id from {table.change} where existing)
+        order by t.id for no key update"""
 
 
 async def _look_again(connection: Connection, access: Access, table: Table) -> None:
@@ -71,11 +91,34 @@ async def _look_again(connection: Connection, access: Access, table: Table) -> N
 
 def _differing(table: Table) -> str:
     names = ", ".join(column.quoted for column in table.columns)
-    wanted = ", ".join(column.wanted for column in table.columns)
-    file = ", ".join(column.compared.format(f"({column.wanted})") for column in table.columns)
-    kept = ", ".join(column.compared.format(f"t.{column.quoted}") for column in table.columns)
+    wanted = ", ".join(table.wanted(column) for column in table.columns)
     return f"""
-        insert into {table.change} (n, place, id, existing, {names})
-        select s.n, s.place, s.id, t.id is not null, {wanted}
+        insert into {table.change} (n, place, id, given, revision, existing, {names})
+        select s.n, s.place, s.id, s.given, s.revision, t.id is not null, {wanted}
         from {table.stage} s left join {table.kept} t on t.studio_id = $1 and t.id = s.id {table.joins}
-        where (t.id is null or ({file}) is distinct from ({kept}))"""
+        where (t.id is null or {_differs(table)})"""
+
+
+def _differs(table: Table) -> str:
+    if table.append_only:
+        return "false"
+    file = ", ".join(column.compared.format(f"({table.wanted(column)})") for column in table.patched)
+    kept = ", ".join(column.compared.format(f"t.{column.quoted}") for column in table.patched)
+    return f"({file}) is distinct from ({kept})"
+
+
+async def leave_out_history(connection: Connection, _access: Access) -> dict[str, int]:
+    """Empty the changes of history, which an existing studio has of its own; return how many new rows are lost."""
+    lost = {}
+    for table in HISTORY:
+        lost[table.title] = int(await connection.fetchval(f"select count(*) from {table.change}"))
+        await connection.execute(f"truncate {table.change}")
+    for table in TABLES:
+        if _past(table):
+            await connection.execute(f"update {table.change} set {_past(table)} where not existing")
+    return {section: count for section, count in lost.items() if count}
+
+
+def _past(table: Table) -> str:
+    forgotten = (column for column in table.columns if column.without_history is not None)
+    return ", ".join(f"{column.quoted} = {column.without_history}" for column in forgotten)

@@ -6,6 +6,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.booking_checks import SEATS
+from studiogate.storage.studio_file.history_checks import HISTORY_CHECKS
 from studiogate.storage.studio_file.stage import FAULTY
 from studiogate.storage.studio_file.table_types import Table, Unique
 from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATIONS, TABLE_BY_NAME, TABLES
@@ -13,9 +14,10 @@ from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATION
 WITH_POLICY = (LOCATIONS, CLASS_TYPES, CLASSES)
 
 
-async def check(connection: Connection, access: Access, faults: Faults) -> None:
-    """Add all faults that the database can find to those of the individual rows."""
-    for query in _queries():
+async def check(connection: Connection, access: Access, faults: Faults, *, overwrite: bool) -> None:
+    """Add all faults that the database can find to those of the individual rows. With ``overwrite``, rows that have
+    changed since the export are no faults."""
+    for query in (*_queries(), *(() if overwrite else _stale())):
         rows = await connection.fetch(
             f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
                 where $1::uuid is not null order by n, place limit {KEPT}""",
@@ -37,7 +39,9 @@ async def waiver_known(connection: Connection, access: Access, policy: str) -> b
 def _queries() -> Iterator[str]:
     for table in TABLES:
         yield _same_id(table)
-        yield _id_of_another_studio(table)
+        yield _required(table)
+        if table.identity is None:
+            yield _id_of_another_studio(table)
         for column, referred in table.references.items():
             yield _reference(table, column, TABLE_BY_NAME[referred])
         for limits in table.limits:
@@ -48,6 +52,23 @@ def _queries() -> Iterator[str]:
     for table in WITH_POLICY:
         yield _waiver(table)
     yield from SEATS
+    yield from HISTORY_CHECKS
+
+
+def _stale() -> Iterator[str]:
+    for table in TABLES:
+        if table.revised:
+            yield f"""
+                select c.n, c.place, 'changed since this export' from {table.change} c
+                join {table.name} t on t.studio_id = $1 and t.id = c.id where t.revision > c.revision"""
+
+
+def _required(table: Table) -> str:
+    members = [member.name for member in table.section.members if member.required and member.name != "id"]
+    bits = ", ".join(f"({table.section.bit(name)}, '{name}')" for name in members)
+    return f"""
+        select c.n, c.place || '.' || m.name, 'is required' from {table.change} c
+        cross join (values {bits}) m(bit, name) where not c.existing and c.given & m.bit = 0"""
 
 
 def _same_id(table: Table) -> str:
@@ -107,16 +128,16 @@ def _twice_in_the_file(table: Table, unique: Unique) -> str:
     return f"""
         select n, place || '.{column}', 'is also the {column} of ' || first
         from (select n, place, {column}, first_value(place) over w as first, row_number() over w as number
-              from {table.stage} s where {unique.only.format("s")} and {column} is not null
+              from {table.change} s where {unique.only.format("s")} and {column} is not null
               window w as (partition by {columns} order by n)) d
         where number > 1"""
 
 
 def _taken_in_the_studio(table: Table, unique: Unique) -> str:
-    """Return the check for values of rows that are not in the file; rows in the file get the file's values."""
+    """Return the check for values of rows that the file does not change."""
     same = " and ".join(f"t.{column} = c.{column}" for column in unique.columns)
     column = unique.columns[-1]
     return f"""
         select c.n, c.place || '.{column}', 'is already the {column} of the {table.noun} ' || t.id
         from {table.change} c join {table.name} t on t.studio_id = $1 and {same} and t.id <> c.id
-        where {unique.only.format("c")} and not exists (select from {table.stage} s where s.id = t.id)"""
+        where {unique.only.format("c")} and not exists (select from {table.change} s where s.id = t.id)"""

@@ -76,7 +76,10 @@ ADJUST_CREDITS = """
     where c.existing and s.credits_remaining <> l.total"""
 
 
-async def settle(connection: Connection, access: Access) -> None:
-    """Run the updates, after classes and bookings are in their tables. The classes must be locked."""
-    for statement in (MOVE_BOOKINGS, MOVE_ENTRIES, END_WAITING, BEGIN_WAITING, CLOSE_GAPS, COUNT, ADJUST_CREDITS):
+async def settle(connection: Connection, access: Access) -> int:
+    """Run the updates, after classes and bookings are in their tables; return for how many memberships the credits were
+    adjusted. The classes must be locked."""
+    for statement in (MOVE_BOOKINGS, MOVE_ENTRIES, END_WAITING, BEGIN_WAITING, CLOSE_GAPS, COUNT):
         await connection.execute(statement, access.studio_id)
+    status: str = await connection.execute(ADJUST_CREDITS, access.studio_id)
+    return int(status.rpartition(" ")[2])

@@ -1,23 +1,27 @@
 """Load rows of the file into temporary tables, in batches, as they are read."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.storage.db.pool import Connection
+from studiogate.domain.studio_file.rows import GIVEN, Rule
+from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import TABLES
 
 # Rows that could not be read: a reference to one of them is not reported as another fault.
 FAULTY = "stage_faulty"
+PREFETCH = 1_000
+NEW_FILES = "select n, place, id, size, sha256, stored_name from change_form_uploads where not existing order by n"
 
 
 async def prepare(connection: Connection) -> None:
     for table in TABLES:
         columns = ", ".join(f"{column.quoted} {column.type}" for column in table.columns)
         await connection.execute(
-            f"""create temp table {table.stage} (n integer, place text, id uuid, {columns}) on commit drop;
+            f"""create temp table {table.stage}
+                    (n integer, place text, id uuid, given bigint, revision integer, {columns}) on commit drop;
                 create temp table {table.change} (like {table.stage}, existing boolean) on commit drop"""
         )
     await connection.execute(f"create temp table {FAULTY} (table_name text, id uuid) on commit drop")
@@ -27,9 +31,9 @@ async def stage(
     connection: Connection, _access: Access, table: Table, rows: Iterable[tuple[int, str, dict[str, Any]]]
 ) -> None:
     """Load rows, each as (number in the file, place, values), into the staging table."""
-    names = ["n", "place", "id", *(column.name for column in table.columns)]
-    records = [(n, place, *(values[name] for name in names[2:])) for n, place, values in rows]
-    await connection.copy_records_to_table(table.stage, records=records, columns=names)
+    names = ["id", GIVEN, "revision", *(column.name for column in table.columns)]
+    records = [(n, place, *map(values.get, names)) for n, place, values in rows]
+    await connection.copy_records_to_table(table.stage, records=records, columns=["n", "place", *names])
 
 
 async def stage_faulty(connection: Connection, _access: Access, ids: Sequence[tuple[str, UUID | str]]) -> None:
@@ -50,3 +54,42 @@ async def counted(connection: Connection, table: Table) -> tuple[int, int, int]:
     if row is None:
         raise AssertionError("an aggregate has one row")
     return row["created"], row["updated"], row["staged"] - row["created"] - row["updated"]
+
+
+async def completed_rows(connection: Connection, _access: Access, table: Table, rule: Rule) -> AsyncIterator[Record]:
+    """Yield the changed rows that the file gives only in part, with every value that the rule needs."""
+    needs = table.section.bit(*rule.needs)
+    names = ", ".join(f'"{name}"' for name in rule.needs)
+    statement = f"select n, place, {names} from {table.change} where given & {needs} <> {needs} order by n"
+    async for row in connection.cursor(statement, prefetch=PREFETCH):
+        yield row
+
+
+async def ids_of(
+    connection: Connection, _access: Access, table: Table, *, existing: bool, at_most: int
+) -> AsyncIterator[list[UUID]]:
+    """Yield the ids of new rows, or of changed ones, in batches and in the order of the file."""
+    statement = f"select id from {table.change} where existing = $1 order by n"
+    batch: list[UUID] = []
+    async for row in connection.cursor(statement, existing, prefetch=PREFETCH):
+        batch.append(row["id"])
+        if len(batch) == at_most:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+class NewFile(NamedTuple):
+    n: int
+    place: str
+    id: UUID
+    size: int
+    sha256: bytes
+    stored_name: str
+
+
+async def new_files(connection: Connection, _access: Access) -> AsyncIterator[NewFile]:
+    """Yield the files that are not in the studio yet, in the order of the studio file."""
+    async for row in connection.cursor(NEW_FILES, prefetch=100):
+        yield NewFile(*row)

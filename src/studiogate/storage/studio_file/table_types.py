@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from studiogate.domain.studio_file.rows import Section
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``value`` is the new value as SQL over s (the file's row) and t (the stored row, if any)."""
+    """``value`` is the value that the file gives, or that a new row gets, as SQL over s (the file's row) and t (the
+    stored row, if any)."""
 
     name: str
     type: str
@@ -15,14 +18,21 @@ class Column:
     compared: str = "{0}"
     # False for a set in a separate table.
     stored: bool = True
+    # True for what only a new row takes from the file.
+    at_creation: bool = False
+    # What a new row gets instead if its studio exists already: history of another studio.
+    without_history: str | None = None
 
     @property
     def quoted(self) -> str:
         return f'"{self.name}"'
 
-    @property
-    def wanted(self) -> str:
-        return self.value or f"s.{self.quoted}"
+
+CREATED_AT = Column("created_at", "timestamptz", "coalesce(s.created_at, t.created_at, now())")
+
+
+def plain_columns(type_: str, *names: str) -> tuple[Column, ...]:
+    return tuple(Column(name, type_) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +54,17 @@ class Limits:
     referred: str
 
 
+def given(section: Section, name: str, row: str = "s") -> str:
+    """Return the condition that the file's row has the member."""
+    return f"({row}.given & {section.bit(name)} <> 0)"
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     name: str
     # What a row is called in a message.
     noun: str
+    section: Section
     columns: tuple[Column, ...]
     references: Mapping[str, str] = field(default_factory=dict)
     uniques: tuple[Unique, ...] = ()
@@ -61,11 +77,17 @@ class Table:
     at_creation: Mapping[str, str] = field(default_factory=dict)
     # Columns that a change of a stored row also sets, as expressions over c and t (the stored row).
     at_change: Mapping[str, str] = field(default_factory=dict)
+    # True if rows are only added: a stored one stays as it is, whatever the file says.
+    append_only: bool = False
+    # True if only the import that creates the studio loads the rows.
+    history: bool = False
+    # The id as SQL over r, where the table has no column of that name.
+    identity: str | None = None
 
     @property
     def title(self) -> str:
         """The table's name in the file."""
-        return "spots" if self.name == "room_spots" else self.name
+        return self.section.name
 
     @property
     def stage(self) -> str:
@@ -80,19 +102,37 @@ class Table:
         return tuple(column for column in self.columns if column.stored)
 
     @property
+    def patched(self) -> tuple[Column, ...]:
+        """The columns that the file can change in a stored row."""
+        return tuple(column for column in self.columns if not column.at_creation)
+
+    @property
     def keys(self) -> tuple[Column, ...]:
         """The columns of unique constraints, besides the id."""
         named = {name for unique in self.uniques for name in unique.columns}
         return tuple(column for column in self.stored if column.name in named)
 
     @property
+    def revised(self) -> bool:
+        """Whether the rows have revisions."""
+        return self.section.bit("revision") != 0
+
+    @property
     def kept(self) -> str:
         """The stored rows, with their limits as sorted arrays."""
-        if not self.limits:
+        if not self.limits and self.identity is None:
             return self.name
-        arrays = ", ".join(
+        arrays = [
             f"""array(select o.{each.reference} from {each.table} o where o.studio_id = r.studio_id
                 and o.{each.owner} = r.id order by 1) as {each.column}"""
             for each in self.limits
-        )
-        return f"(select r.*, {arrays} from {self.name} r where r.studio_id = $1)"
+        ]
+        identity = [f"{self.identity} as id"] if self.identity else []
+        return f"(select r.*, {', '.join([*arrays, *identity])} from {self.name} r where r.studio_id = $1)"
+
+    def wanted(self, column: Column) -> str:
+        """Return the value after the import as SQL over s and t: a stored row keeps what the file does not give."""
+        value = column.value or f"s.{column.quoted}"
+        if column.at_creation or not self.section.bit(column.name):
+            return value
+        return f"case when {given(self.section, column.name)} or t.id is null then {value} else t.{column.quoted} end"

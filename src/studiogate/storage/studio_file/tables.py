@@ -1,10 +1,8 @@
 """Which tables and columns a studio file fills, and what they refer to."""
 
-from studiogate.storage.studio_file.table_types import Column, Limits, Table, Unique
-
-
-def _columns(type_: str, *names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, type_) for name in names)
+from studiogate.domain.studio_file import catalog, people, schedule, sections
+from studiogate.storage.studio_file.history_tables import FILES, HISTORY, SUBMISSIONS, VERSIONS
+from studiogate.storage.studio_file.table_types import CREATED_AT, Column, Limits, Table, Unique, given, plain_columns
 
 
 def _limit(name: str) -> Column:
@@ -12,51 +10,69 @@ def _limit(name: str) -> Column:
 
 
 POLICY = Column("policy", "jsonb")
-CREATED_AT = Column("created_at", "timestamptz", "coalesce(s.created_at, t.created_at, now())")
 
 LOCATIONS = Table(
     "locations",
     "location",
-    (*_columns("text", "name", "city", "state", "timezone"), *_columns("boolean", "active", "is_primary"), POLICY),
+    schedule.LOCATIONS,
+    (
+        *plain_columns("text", "name", "city", "state", "timezone"),
+        *plain_columns("boolean", "active", "is_primary"),
+        POLICY,
+        CREATED_AT,
+    ),
     uniques=(Unique(("is_primary",), only="{0}.is_primary"),),
     vacated={"is_primary": "false"},
 )
 ROOMS = Table(
     "rooms",
     "room",
+    schedule.ROOMS,
     (
         Column("location_id", "uuid"),
         Column("name", "text"),
         Column("capacity", "integer"),
         Column("active", "boolean"),
+        CREATED_AT,
     ),
     {"location_id": "locations"},
 )
 SPOTS = Table(
     "room_spots",
     "spot",
-    (Column("room_id", "uuid"), Column("label", "text"), *_columns("double precision", "x", "y")),
+    schedule.SPOTS,
+    (Column("room_id", "uuid"), Column("label", "text"), *plain_columns("double precision", "x", "y"), CREATED_AT),
     uniques=(Unique(("room_id", "label")),),
     vacated={"label": "c.id::text"},
 )
 CLASS_TYPES = Table(
     "class_types",
     "class type",
-    (*_columns("text", "name", "description"), *_columns("boolean", "beginner_safe", "recovery"), POLICY),
+    schedule.CLASS_TYPES,
+    (
+        *plain_columns("text", "name", "description"),
+        *plain_columns("boolean", "beginner_safe", "recovery"),
+        POLICY,
+        CREATED_AT,
+    ),
 )
 INSTRUCTORS = Table(
     "instructors",
     "instructor",
-    (*_columns("text", "name", "tagline"), Column("tags", "text[]"), Column("active", "boolean")),
+    schedule.INSTRUCTORS,
+    (*plain_columns("text", "name", "tagline"), Column("tags", "text[]"), Column("active", "boolean"), CREATED_AT),
 )
 FORMS = Table(
     "forms",
     "form",
+    sections.SECTION_BY_NAME["forms"],
     (
-        *_columns("text", "title", "slug", "description"),
+        *plain_columns("text", "title", "slug", "description"),
         Column("fields", "json", compared="{0}::jsonb"),
         Column("settings", "json", compared="{0}::jsonb"),
         Column("status", "text"),
+        Column("version", "integer", at_creation=True),
+        CREATED_AT,
     ),
     uniques=(Unique(("slug",)),),
     vacated={"slug": "c.id::text"},
@@ -65,12 +81,14 @@ FORMS = Table(
 PRODUCTS = Table(
     "products",
     "product",
+    catalog.PRODUCTS,
     (
-        *_columns("text", "key", "name", "product_type"),
-        *_columns("boolean", "active", "client_visible"),
+        *plain_columns("text", "key", "name", "product_type"),
+        *plain_columns("boolean", "active", "client_visible"),
         Column("credits_granted", "integer"),
         _limit("location_ids"),
         _limit("class_type_ids"),
+        CREATED_AT,
     ),
     uniques=(Unique(("key",)),),
     vacated={"key": "c.id::text"},
@@ -82,35 +100,40 @@ PRODUCTS = Table(
 PRICES = Table(
     "prices",
     "price",
+    catalog.PRICES,
     (
         Column("product_id", "uuid"),
         Column("amount", "numeric", compared="{0}::text"),
-        *_columns("text", "currency", "price_type", "interval"),
-        *_columns("boolean", "default", "active"),
+        *plain_columns("text", "currency", "price_type", "interval"),
+        *plain_columns("boolean", "default", "active"),
         _limit("location_ids"),
+        CREATED_AT,
     ),
     limits=(Limits("location_ids", "price_locations", "price_id", "location_id", "locations"),),
 )
 MEMBERS = Table(
     "members",
     "member",
+    people.MEMBERS,
     (
-        *_columns("text", "first_name", "last_name", "email", "phone", "role", "membership_type"),
-        *_columns("timestamptz", "membership_start_date", "membership_end_date"),
+        *plain_columns("text", "first_name", "last_name", "email", "phone", "role", "membership_type"),
+        *plain_columns("timestamptz", "membership_start_date", "membership_end_date"),
         Column("suspended", "boolean"),
+        Column("staff_notes", "text"),
         CREATED_AT,
     ),
     uniques=(Unique(("email",)),),
     vacated={"email": "null"},
 )
 
-# -1 means "not given": a new membership gets what its product grants, an existing one keeps what it has.
-_GRANTED = """
-    case when s.credits_granted is distinct from -1 then s.credits_granted when t.id is not null then t.credits_granted
-         when d.id is not null then d.credits_granted else p.credits_granted end"""
+# A new membership without credits gets what its product grants: by the file, if that gives it, else as stored.
+_OF_PRODUCT = f"""
+    case when d.id is not null and ({given(catalog.PRODUCTS, "credits_granted", "d")} or p.id is null)
+         then d.credits_granted else p.credits_granted end"""
+_GRANTED = f"case when {given(people.MEMBERSHIPS, 'credits_granted')} then s.credits_granted else {_OF_PRODUCT} end"
 _REMAINING = f"""
-    case when s.credits_remaining is distinct from -1 then s.credits_remaining
-         when t.id is not null then t.credits_remaining else {_GRANTED} end"""
+    case when {given(people.MEMBERSHIPS, "credits_remaining")} then s.credits_remaining
+         when t.id is null then {_GRANTED} end"""
 _MEMBERSHIP_TIMES = (
     "started_at",
     "current_period_start",
@@ -125,35 +148,40 @@ _MEMBERSHIP_TIMES = (
 MEMBERSHIPS = Table(
     "memberships",
     "membership",
+    people.MEMBERSHIPS,
     (
-        *_columns("uuid", "member_id", "product_id"),
+        *plain_columns("uuid", "member_id", "product_id"),
         Column("status", "text"),
-        *_columns("boolean", "auto_renew", "cancel_at_period_end"),
-        *_columns("timestamptz", *_MEMBERSHIP_TIMES),
-        *_columns("text", "pause_reason", "cancellation_reason"),
+        *plain_columns("boolean", "auto_renew", "cancel_at_period_end"),
+        *plain_columns("timestamptz", *_MEMBERSHIP_TIMES),
+        *plain_columns("text", "pause_reason", "cancellation_reason"),
         Column("credits_granted", "integer", _GRANTED),
         Column("credits_remaining", "integer", _REMAINING),
-        # Never decreases: a client that has seen a version must not see it again with another state.
-        Column("state_version", "integer", "greatest(s.state_version, t.state_version, 1)"),
+        # Of a new membership; each change raises it by one.
+        Column("state_version", "integer", "coalesce(s.state_version, 1)", at_creation=True),
+        Column("price_id", "uuid"),
+        CREATED_AT,
     ),
-    {"member_id": "members", "product_id": "products"},
+    {"member_id": "members", "product_id": "products", "price_id": "prices"},
     joins="""
         left join stage_products d on d.id = s.product_id
         left join products p on p.studio_id = $1 and p.id = s.product_id""",
-    at_change={"state_version": "greatest(c.state_version, t.state_version + 1)"},
+    at_change={"state_version": "t.state_version + 1"},
 )
 CLASSES = Table(
     "classes",
     "class",
+    schedule.CLASSES,
     (
-        *_columns("text", "title", "description"),
-        *_columns("uuid", "class_type_id", "location_id", "room_id", "instructor_id"),
-        *_columns("timestamptz", "start_time", "end_time"),
+        *plain_columns("text", "title", "description"),
+        *plain_columns("uuid", "class_type_id", "location_id", "room_id", "instructor_id"),
+        *plain_columns("timestamptz", "start_time", "end_time"),
         Column("capacity", "integer"),
         Column("allow_waitlist", "boolean"),
-        *_columns("text", "spot_selection_mode", "status"),
+        *plain_columns("text", "spot_selection_mode", "status"),
         Column("visible", "boolean"),
         POLICY,
+        CREATED_AT,
     ),
     {
         "class_type_id": "class_types",
@@ -161,19 +189,21 @@ CLASSES = Table(
         "room_id": "rooms",
         "instructor_id": "instructors",
     },
-    # Bookings of the same file may reduce the count to a lower capacity: it is counted again at the end.
-    at_change={"booked_count": "least(t.booked_count, c.capacity)"},
 )
-_SOURCE = "coalesce(s.booking_source, case when t.id is null then 'import' else t.booking_source end)"
+_SOURCE = f"case when {given(sections.BOOKINGS, 'booking_source')} then s.booking_source else 'import' end"
 _OF_CLASS = "(select k.{0} from classes k where k.studio_id = $1 and k.id = c.class_id)"
 BOOKINGS = Table(
     "bookings",
     "booking",
+    sections.BOOKINGS,
     (
-        *_columns("uuid", "class_id", "member_id"),
+        *plain_columns("uuid", "class_id", "member_id"),
         Column("status", "text"),
         Column("booking_source", "text", _SOURCE),
-        *_columns("uuid", "membership_id", "class_spot_id"),
+        *plain_columns("uuid", "membership_id", "class_spot_id"),
+        Column("credits_taken", "integer", at_creation=True, without_history="0"),
+        Column("policy", "jsonb", at_creation=True, without_history="null"),
+        Column("promoted_at", "timestamptz", at_creation=True, without_history="null"),
         CREATED_AT,
     ),
     {"class_id": "classes", "member_id": "members", "membership_id": "memberships", "class_spot_id": "room_spots"},
@@ -183,28 +213,34 @@ BOOKINGS = Table(
 PURCHASES = Table(
     "purchases",
     "purchase",
+    catalog.PURCHASES,
     (
-        *_columns("uuid", "member_id", "product_id", "location_id"),
-        *_columns("text", "product_key", "product_type", "currency", "status"),
+        *plain_columns("uuid", "member_id", "product_id", "location_id"),
+        *plain_columns("text", "product_key", "product_type", "currency", "status"),
         Column("quantity", "integer"),
         Column("amount_total", "numeric", compared="{0}::text"),
         Column("refunded_amount", "numeric", compared="{0}::text"),
+        # The booking whose cancellation costs this fee.
+        Column("booking_id", "uuid", at_creation=True, without_history="null"),
         CREATED_AT,
     ),
-    {"member_id": "members", "product_id": "products", "location_id": "locations"},
+    {"member_id": "members", "product_id": "products", "location_id": "locations", "booking_id": "bookings"},
 )
-# A lead that has become a member stays converted, whatever an older file says.
-_STAYS_CONVERTED = "case when t.status = 'converted' and s.status <> 'converted' then t.{0} else s.{0} end"
+# A lead that has become a member stays converted, whatever the file says.
+_STATUS = "case when t.status = 'converted' then t.status else s.status end"
+_STAGE = f"""
+    case when t.status = 'converted' and {given(people.LEADS, "status")} and s.status <> 'converted'
+         then t.lifecycle_stage else s.lifecycle_stage end"""
 LEADS = Table(
     "leads",
     "lead",
+    people.LEADS,
     (
-        *_columns("text", "email", "first_name"),
-        Column("last_name", "text", "coalesce(s.last_name, t.last_name, '')"),
-        Column("phone", "text", "nullif(coalesce(s.phone, t.phone), '')"),
-        Column("source", "text"),
-        *(Column(name, "text", _STAYS_CONVERTED.format(name)) for name in ("status", "lifecycle_stage")),
+        *plain_columns("text", "email", "first_name", "last_name", "phone", "source"),
+        Column("status", "text", _STATUS),
+        Column("lifecycle_stage", "text", _STAGE),
         Column("metadata", "jsonb"),
+        Column("staff_notes", "text"),
         CREATED_AT,
     ),
     uniques=(Unique(("email",)),),
@@ -227,5 +263,10 @@ TABLES = (
     BOOKINGS,
     PURCHASES,
     LEADS,
+    VERSIONS,
+    SUBMISSIONS,
+    FILES,
+    *HISTORY,
 )
 TABLE_BY_NAME = {table.name: table for table in TABLES}
+TABLE_OF_SECTION = {table.section.name: table for table in TABLES}

@@ -1,27 +1,30 @@
 """Stage the rows of a studio file in the database: each row is checked, then they are written in batches."""
 
+import hashlib
+import secrets
 from collections import defaultdict
 from typing import Any
+from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
 from studiogate.domain.studio_file.parser import Element
 from studiogate.domain.studio_file.rows import RowReader, Section, Values
-from studiogate.domain.studio_file.sections import PRICES, SECTIONS, SPOTS
+from studiogate.domain.studio_file.sections import EVERY_SECTION, FILES, PRICES, SPOTS, VERSIONS
 from studiogate.domain.studio_file.values import Setting
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import stage
-from studiogate.storage.studio_file.tables import TABLE_BY_NAME
+from studiogate.storage.studio_file.tables import TABLE_OF_SECTION
 
 BATCH = 2_000
-# Nested rows: their table, and the column that holds the outer row's id.
-NESTED = {SPOTS.name: ("room_spots", "room_id"), PRICES.name: ("prices", "product_id")}
+OWN_VALUES = frozenset({VERSIONS.name, FILES.name})
+# Nested rows: the column that holds the outer row's id.
+OUTER = {SPOTS.name: "room_id", PRICES.name: "product_id", VERSIONS.name: "form_id", FILES.name: "submission_id"}
 
 
 class StagedRows:
     def __init__(self, setting: Setting, faults: Faults) -> None:
-        nested = [each for section in SECTIONS for each in section.nested]
-        self._readers = {section.name: RowReader(section, setting) for section in (*SECTIONS, *nested)}
+        self._readers = {name: RowReader(section, setting) for name, section in EVERY_SECTION.items()}
         self._faults = faults
         self._rows: dict[str, list[tuple[int, str, Values]]] = defaultdict(list)
         self._faulty: list[tuple[str, Any]] = []
@@ -45,7 +48,7 @@ class StagedRows:
 
     async def flush(self, connection: Connection, access: Access) -> None:
         for name, rows in self._rows.items():
-            await stage.stage(connection, access, TABLE_BY_NAME[name], rows)
+            await stage.stage(connection, access, TABLE_OF_SECTION[name], rows)
         if self._faulty:
             await stage.stage_faulty(connection, access, self._faulty)
         self._rows.clear()
@@ -59,20 +62,30 @@ class StagedRows:
         if not isinstance(given, list):
             self.fault(Fault(f"{outer.place}.{section.name}", "must be an array"))
             return
-        table, column = NESTED[section.name]
         for index, row in enumerate(given):
             place = f"{outer.place}.{section.name}[{index}]"
-            self._add(table, self._readers[section.name], place, row, {column: outer_id})
+            self._add(section.name, self._readers[section.name], place, row, {OUTER[section.name]: outer_id})
 
-    def _add(self, table: str, reader: RowReader, place: str, row: Any, more: Values) -> Values:
+    def _add(self, section: str, reader: RowReader, place: str, row: Any, more: Values) -> Values:
         self._number += 1
         self._waiting += 1
         values, wrong = reader.read(row)
         for loc, message in wrong:
             self._faults.add(Fault(place_of(place, loc), message, self._number))
         values |= more
+        if section in OWN_VALUES and not wrong:
+            values |= _own_values(section, values)
         if not wrong and None not in more.values():
-            self._rows[table].append((self._number, place, values))
+            self._rows[section].append((self._number, place, values))
         elif "id" in values:
-            self._faulty.append((table, values["id"]))
+            self._faulty.append((TABLE_OF_SECTION[section].name, values["id"]))
         return values
+
+
+def _own_values(section: str, values: Values) -> Values:
+    """Return what a row has besides the file's values: an id for a version of a form, a name for a stored file."""
+    if section == VERSIONS.name:
+        # Not for security: the database computes the same for the stored versions.
+        digest = hashlib.md5(f"{values['form_id']}/{values['version']}".encode(), usedforsecurity=False)
+        return {"id": UUID(bytes=digest.digest())}
+    return {"stored_name": secrets.token_hex(16)} if section == FILES.name else {}

@@ -1,0 +1,115 @@
+"""The sections of what has happened: waitlist entries, the credit ledger, cancellation receipts, sales and
+renewals.
+
+The import that creates a studio loads them, so that an export restores a studio completely. A studio that exists has a
+history of its own, which no file changes.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from studiogate.domain.bookings.cancellation import CancellationType
+from studiogate.domain.bookings.states import WaitlistStatus
+from studiogate.domain.studio_file import documents
+from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.columns import CREATED_AT, ID
+from studiogate.domain.studio_file.faults import Loc
+from studiogate.domain.studio_file.rows import Rule, Section, optional, required
+from studiogate.domain.studio_file.values import Setting
+
+# By reason: the deltas that a line of the ledger may have (None: any), and whether it is about a booking.
+LEDGER_REASONS: Mapping[str, tuple[int | None, bool]] = {
+    "booked": (-1, True),
+    "promoted": (-1, True),
+    "returned": (1, True),
+    "forfeited": (0, True),
+    "renewed": (None, False),
+    "granted": (None, False),
+    "opening": (None, False),
+    "adjusted": (None, False),
+}
+
+
+def _position(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+    if (values["status"] == WaitlistStatus.WAITING) != (values["position"] is not None):
+        yield ("position",), "is set exactly while the entry is waiting"
+
+
+def _delta(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+    delta, of_booking = LEDGER_REASONS[values["reason"]]
+    if delta is not None and values["delta"] != delta:
+        yield ("delta",), f"must be {delta} where the reason is {values['reason']}"
+    if of_booking != (values["booking_id"] is not None):
+        yield ("booking_id",), f"is {'required' if of_booking else 'null'} where the reason is {values['reason']}"
+
+
+def _settled(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+    if values["credits_forfeited"] + values["credits_returned"] > 1:
+        yield ("credits_returned",), "must be 0 where a credit is forfeited"
+
+
+def _period(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+    if values["period_end"] <= values["period_start"]:
+        yield ("period_end",), "must be after period_start"
+
+
+# An entry has its class and its member from its booking.
+WAITLIST = Section(
+    "waitlist",
+    (
+        ID,
+        required("booking_id", v.identifier),
+        optional("position", v.whole(1)),
+        required("status", v.one_of(WaitlistStatus)),
+        optional("promoted_at", v.instant),
+        optional("skip_reason", v.text(v.MAX_INDEXED)),
+        CREATED_AT,
+    ),
+    rules=(Rule(("status", "position"), _position),),
+)
+
+LEDGER = Section(
+    "ledger",
+    (
+        ID,
+        required("membership_id", v.identifier),
+        optional("booking_id", v.identifier),
+        required("delta", v.whole(-v.MAX_WHOLE)),
+        required("reason", v.one_of(LEDGER_REASONS)),
+        CREATED_AT,
+    ),
+    rules=(Rule(("reason", "delta", "booking_id"), _delta),),
+)
+
+CANCELLATIONS = Section(
+    "cancellations",
+    (
+        ID,
+        required("booking_id", v.identifier),
+        required("cancelled_at", v.instant),
+        required("cancellation_type", v.one_of(CancellationType)),
+        required("late", v.boolean),
+        required("graced_for_promotion", v.boolean),
+        required("credits_forfeited", v.whole(0, 1)),
+        required("credits_returned", v.whole(0, 1)),
+        optional("purchase_id", v.identifier),
+        required("receipt", documents.json_object),
+    ),
+    rules=(Rule(("credits_forfeited", "credits_returned"), _settled),),
+)
+
+# The id is that of the purchase by which staff sold the membership.
+SALES = Section("sales", (ID, required("membership_id", v.identifier), required("price_id", v.identifier), CREATED_AT))
+
+# The id is that of the renewal's purchase.
+RENEWALS = Section(
+    "renewals",
+    (
+        ID,
+        required("membership_id", v.identifier),
+        required("period_start", v.instant),
+        required("period_end", v.instant),
+        CREATED_AT,
+    ),
+    rules=(Rule(("period_start", "period_end"), _period),),
+)

@@ -1,0 +1,90 @@
+"""The files of submissions, which lie in a folder beside the studio file: ``north.json`` and ``north.files/ID``."""
+
+import hashlib
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.studio_file.faults import Fault, Faults
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file import stage
+from studiogate.storage.studio_file.stage import NewFile
+from studiogate.storage.upload_folder import UploadFolder
+
+CHUNK = 1 << 20
+MISSING = "the file is missing: put it into the folder beside the studio file, under its id"
+
+
+def folder_beside(path: Path) -> Path:
+    """Return the folder with the files of a studio file."""
+    return path.parent / f"{path.stem}.files"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFiles:
+    """Writes files into the folder beside a studio file. Files of which the disk has lost the content are listed."""
+
+    folder: Path
+    uploads: UploadFolder
+    lost: list[UUID] = field(default_factory=list)
+
+    def copy(self, studio_id: UUID, upload_id: UUID, stored_name: str) -> None:
+        self.folder.mkdir(exist_ok=True)
+        try:
+            shutil.copyfile(self.uploads.find(studio_id, stored_name), self.folder / str(upload_id))
+        except FileNotFoundError:
+            self.lost.append(upload_id)
+
+
+@dataclass(frozen=True, slots=True)
+class FilesBeside:
+    """Reads files from the folder beside a studio file. They are copied before the commit and kept after it, like an
+    upload; see ``storage.upload_folder``."""
+
+    folder: Path
+    uploads: UploadFolder
+    copied: list[tuple[UUID, str]] = field(default_factory=list)
+
+    def take(self, studio_id: UUID, file: NewFile, *, copy: bool) -> str | None:
+        """Compare a file with its row and copy it; return what is wrong with it, if anything."""
+        source = self.folder / str(file.id)
+        if not source.is_file():
+            return MISSING
+        if source.stat().st_size != file.size or _sha256(source) != file.sha256:
+            return "the file in the folder has another content than the row says"
+        if copy:
+            target = self.uploads.incoming(studio_id, file.stored_name)
+            self.uploads.make_private(target.parent)
+            self.copied.append((studio_id, file.stored_name))
+            shutil.copyfile(source, target)
+        return None
+
+    def keep(self) -> None:
+        for studio_id, name in self.copied:
+            self.uploads.keep(studio_id, name)
+        self.copied.clear()
+
+    def discard(self) -> None:
+        for studio_id, name in self.copied:
+            self.uploads.remove(studio_id, name)
+        self.copied.clear()
+
+
+def _sha256(path: Path) -> bytes:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.digest()
+
+
+async def take_files(
+    connection: Connection, access: Access, files: FilesBeside | None, faults: Faults, *, copy: bool
+) -> None:
+    """Take every new file of the import; those that cannot be taken are faults."""
+    async for file in stage.new_files(connection, access):
+        problem = MISSING if files is None else files.take(access.studio_id, file, copy=copy)
+        if problem is not None:
+            faults.add(Fault(file.place, problem, file.n))

@@ -1,0 +1,85 @@
+"""Show what an import changes, and record it in the audit log: one entry for the import and one per row.
+
+The import that creates a studio leaves a single entry: everything in the studio comes from it.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+from studiogate.domain.access import Access
+from studiogate.domain.audit import changed_fields
+from studiogate.domain.json_values import same_json
+from studiogate.domain.studio_file.sections import STUDIO
+from studiogate.flows.studio_file.outcome import Counts
+from studiogate.storage import audit
+from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file import diff, own_row
+from studiogate.storage.studio_file.diff import RowChange
+from studiogate.storage.studio_file.tables import TABLES
+
+BATCH = 500
+ACTION = "studio.import"
+
+
+def studio_change(access: Access, stored: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> RowChange | None:
+    """Return what the file changes in the studio's own row, or None. ``wanted`` has the given columns by name."""
+    old = stored or {}
+    fields = {
+        name: [old.get(name), wanted[name]]
+        for name in own_row.COLUMNS
+        if name in wanted and not same_json(old.get(name), wanted[name])
+    }
+    if stored is not None and not fields:
+        return None
+    return RowChange(STUDIO.name, STUDIO.name, access.studio_id, stored is None, fields)
+
+
+async def show(
+    connection: Connection, access: Access, studio: RowChange | None, on_change: Callable[[RowChange], None]
+) -> None:
+    """Pass every changed row to ``on_change``: the studio's own, then in the order of the tables and of the file."""
+    if studio is not None:
+        on_change(studio)
+    for table in TABLES:
+        async for change in diff.row_changes(connection, access, table):
+            on_change(change)
+
+
+async def record_rows(connection: Connection, access: Access, studio: RowChange | None) -> None:
+    """Write an audit entry per changed row. Must run before the rows are written."""
+    if studio is not None:
+        await audit.add(connection, access, _entry("studio", studio))
+    for table in TABLES:
+        kind = table.noun.replace(" ", "_")
+        async for batch in _batches(diff.row_changes(connection, access, table)):
+            await audit.add_many(connection, access, [_entry(kind, change) for change in batch])
+
+
+async def record_import(connection: Connection, access: Access, sections: Mapping[str, Counts]) -> None:
+    """Write the entry of the import itself: how many rows of each section it created and updated."""
+    changes = {
+        name: {"created": counts.created, "updated": counts.updated}
+        for name, counts in sections.items()
+        if counts.created or counts.updated
+    }
+    if changes:
+        await audit.add(connection, access, Entry(ACTION, Subject("studio", access.studio_id), changes))
+
+
+def _entry(kind: str, change: RowChange) -> Entry:
+    old = {name: values[0] for name, values in change.fields.items()}
+    new = {name: values[1] for name, values in change.fields.items()}
+    verb = "create" if change.created else "change"
+    return Entry(f"{kind}.{verb}", Subject(kind, change.id), changed_fields(kind, old, new))
+
+
+async def _batches(changes: AsyncIterator[RowChange]) -> AsyncIterator[list[RowChange]]:
+    batch: list[RowChange] = []
+    async for change in changes:
+        batch.append(change)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,77 @@
+"""The resources that an import changes, as readers see them before it: kept in temporary tables until they are compared
+with what they are afterwards, so that any number of them takes little memory."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.events import subject_of
+
+BATCH = 500
+
+
+def _changed(table: str) -> str:
+    return f"select id from change_{table} where existing"
+
+
+# The stored rows that each type of event may be about, before the import.
+ROWS: Mapping[EventType, str] = {
+    EventType.CLASS_UPDATED: _changed("classes"),
+    EventType.MEMBER_UPDATED: _changed("members"),
+    EventType.MEMBERSHIP_UPDATED: _changed("memberships"),
+    EventType.PURCHASE_UPDATED: _changed("purchases"),
+    EventType.LEAD_UPDATED: _changed("leads"),
+    EventType.FORM_UPDATED: _changed("forms"),
+    EventType.BOOKING_UPDATED: _changed("bookings") + " and status <> 'cancelled'",
+    EventType.BOOKING_CANCELLED: _changed("bookings") + " and status = 'cancelled'",
+    EventType.WAITLIST_UPDATED: """
+        select id from waitlist_entries where studio_id = $1 and status in ('waiting', 'offered')
+            and class_id in (select id from final_classes)""",
+}
+
+
+def _table(type_: EventType) -> str:
+    return f"before_{type_.value.replace('.', '_')}"
+
+
+async def keep(connection: Connection, access: Access) -> None:
+    """Keep the resources as they are now. The rows must be locked."""
+    for type_, rows in ROWS.items():
+        resource = subject_of(type_).resource
+        alias = resource.alias
+        await connection.execute(f"create temp table {_table(type_)} (id uuid, wire text) on commit drop")
+        await connection.execute(
+            f"""insert into {_table(type_)}
+                select {alias}.id, (select row_to_json(w)::text from (select {resource.columns}) w)
+                from {resource.table} {alias} {resource.joins}
+                where {alias}.studio_id = $1 and {alias}.id in ({rows})""",
+            access.studio_id,
+        )
+
+
+async def kept(connection: Connection, _access: Access, type_: EventType) -> AsyncIterator[dict[UUID, dict[str, Any]]]:
+    """Yield the kept resources in batches, by id."""
+    batch: dict[UUID, dict[str, Any]] = {}
+    async for row in connection.cursor(f"select id, wire from {_table(type_)}", prefetch=BATCH):
+        batch[row["id"]] = json.loads(row["wire"])
+        if len(batch) == BATCH:
+            yield batch
+            batch = {}
+    if batch:
+        yield batch
+
+
+async def classes_to_fill(connection: Connection, access: Access) -> list[UUID]:
+    """Return the classes in which the import frees a seat while somebody waits, by id."""
+    rows = await connection.fetch(
+        """select k.id from classes k join final_classes f on f.id = k.id
+           where k.studio_id = $1 and k.status = 'scheduled' and k.waitlist_count > 0 and k.booked_count < k.capacity
+               and f.may_be_freed
+           order by k.id""",
+        access.studio_id,
+    )
+    return [row["id"] for row in rows]

@@ -1,0 +1,45 @@
+"""docs/studio-file.md describes every field of every section: its type, whether a new row needs it, its values."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import studiogate
+from studiogate.domain.bookings.policy import Policy
+from studiogate.domain.studio_file.rows import Section
+from studiogate.domain.studio_file.sections import SECTIONS, STUDIO
+from studiogate.domain.studio_file.values import SHAPES
+
+PAGE = (Path(studiogate.__file__).parents[2] / "docs" / "studio-file.md").read_text()
+TITLES = {
+    **{f"### `{section.name}`": section for section in (STUDIO, *SECTIONS)},
+    **{f"#### `{outer.name}[].{each.name}`": each for outer in SECTIONS for each in outer.nested},
+}
+
+
+def table(title: str) -> dict[str, list[str]]:
+    """Return the cells of the table below a heading, by field."""
+    below = PAGE.split(title + "\n", 1)[1]
+    rows = [line for line in re.split(r"\n#+ ", below)[0].splitlines() if line.startswith("| `")]
+    cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+    return {row[0].strip("`"): row[1:] for row in cells}
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_every_field_is_described(title: str) -> None:
+    section: Section = TITLES[title]
+    described = table(title)
+    assert list(described) == [member.name for member in section.members]
+    for member in section.members:
+        type_, new_row, values, *_ = described[member.name]
+        assert (new_row == "required") == member.required, member.name
+        shape = SHAPES[member.read]
+        for value in shape.get("enum", ()):
+            assert f"`{value}`" in values
+        assert type_, member.name
+
+
+def test_every_policy_field_is_described() -> None:
+    below = PAGE.split("## Policy", 1)[1]
+    assert [name for name in Policy.__annotations__ if f"`{name}`" not in below] == []
