@@ -88,6 +88,7 @@ _.described_by
 _.doctor
 _.export
 _.import_file
+_.import_rows
 _.inputs
 _.menu
 _.model_config

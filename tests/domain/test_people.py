@@ -1,6 +1,9 @@
 """Email addresses and names: lengths are checked before normalization."""
 
+import email_validator
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from studiogate.domain.names import cleaned_name, name_fault
 from studiogate.domain.people import normalize_email, normalize_phone
@@ -56,3 +59,25 @@ def test_a_name_has_a_length() -> None:
     assert name_fault("x" * 201) == "have at most 200 characters"
     assert name_fault("x" * 200) is None
     assert cleaned_name("x" * 500) == "x" * 200
+
+
+LOCAL_PARTS = st.one_of(
+    st.text("ab0._+-", min_size=1, max_size=66), st.sampled_from(['"a b"', "ü", "a..b", ".a", "a."])
+)
+DOMAINS = st.one_of(
+    st.sampled_from(["example.com", "EXAMPLE.com", "bücher.example", "a", "-a.example", "a.example.", "[127.0.0.1]"]),
+    st.text("ab-.ü", min_size=1, max_size=12),
+)
+
+
+@given(LOCAL_PARTS, DOMAINS)
+def test_an_email_is_what_the_library_says(local_part: str, domain: str) -> None:
+    """The domain is validated once for many addresses; the result is the same as for the whole address."""
+    try:
+        address = email_validator.validate_email(
+            f"{local_part}@{domain}".lower(), check_deliverability=False, strict=True
+        )
+        expected = f"{address.local_part}@{address.ascii_domain}".lower()
+    except email_validator.EmailNotValidError:
+        expected = None
+    assert normalize_email(f"{local_part}@{domain}") == expected

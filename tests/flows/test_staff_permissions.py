@@ -38,6 +38,7 @@ FLOWS = {
     "catalog.replace_price": Permission.CATALOG,
     "catalog.retire_price": Permission.CATALOG,
     "catalog.retire_product": Permission.CATALOG,
+    "csv_import.import_csv": Permission.IMPORT,
     "logos.remove": Permission.STUDIO,
     "logos.store": Permission.STUDIO,
     "membership_changes.adjust_credits": Permission.SALES,

@@ -20,13 +20,15 @@ ACCOUNTS = {"staff_accounts", "staff_sessions", "staff_links", "staff_sign_in_at
 WITHOUT_STUDIO = {"schema_migrations", "deployment", *ACCOUNTS}
 GLOBALLY_UNIQUE = {"studios_slug_key", "credentials_id_key"}
 # Ids that no foreign key checks: arrays (checked when a key is created or a role given, and compared within the studio
-# by reads).
+# by reads). An external id is another system's, of a row in one of several tables.
 # The audit log outlives what it is about.
 UNCHECKED_REFERENCES = {
     ("credentials", "location_ids"),
     ("staff_roles", "location_ids"),
     ("audit_log", "account_id"),
     ("audit_log", "subject_id"),
+    ("external_ids", "external_id"),
+    ("external_ids", "row_id"),
 }
 MUTANTS = 30  # at least this many foreign keys are tried
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "backup": "backup:back_up",
     "restore": "backup:restore",
     "import": "studio_file:import_file",
+    "import-csv": "import_csv:import_rows",
     "export": "studio_file:export",
     "demo": "demo:load",
     "key": "keys:app",

@@ -1,24 +1,19 @@
 """studiogate import | export."""
 
 import json
-import shutil
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, Annotated, Any, BinaryIO
+from typing import IO, Annotated, Any
 from uuid import UUID
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from studiogate import settings as configuration
 from studiogate.cli.context import (
     AsJson,
-    CommandError,
     DataFolder,
     complaints,
     counted,
@@ -27,13 +22,12 @@ from studiogate.cli.context import (
     operator_of,
     print_json,
     screen,
-    write,
 )
+from studiogate.cli.files import opened, progress_bars, written
 from studiogate.domain.studio_file.schema import studio_file_schema
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside, Options, Outcome
 from studiogate.flows.studio_file.files import ExportedFiles, folder_beside
-from studiogate.server.stop_signals import of_this_process
 from studiogate.storage.studio_file.diff import RowChange
 from studiogate.storage.upload_folder import UploadFolder
 
@@ -91,7 +85,7 @@ def import_file(
 
 
 def _import(path: Path, options: Options, as_json: bool, data: DataFolder) -> Outcome:
-    with _opened(path) as file, _progress(shown=not as_json) as progress:
+    with opened(path) as file, progress_bars(shown=not as_json) as progress:
         return on_database(data, lambda connection: studio_file.import_studio_file(connection, file, options, progress))
 
 
@@ -116,64 +110,12 @@ def export(studio: StudioSlug, output: Output = None, data: DataFolder = None) -
     """Write a studio as a studio file, with everything in it: importing it again changes nothing."""
     uploads = UploadFolder(configuration.load(data_dir=data).data_dir)
     files = None if output is None else ExportedFiles(folder_beside(output), uploads)
-    with _written(output) as write:
+    with written(output) as write:
         found = on_database(data, lambda connection: studio_file.export_studio(connection, studio, write, files))
         if not found:
             raise no_studio(studio)
     for upload_id in files.lost if files else ():
         complaints.print(f"warning: the file of upload {upload_id} is lost; its row is in the export.", soft_wrap=True)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Yield the file, or a copy of standard input: it is read twice if the studio does not come first."""
-    if str(path) == "-":
-        with tempfile.TemporaryFile() as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-            yield copy
-        return
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
-    with file:
-        if path.is_dir() or not file.seekable():
-            raise CommandError(f"{path} is no regular file: pipe it in, `studiogate import - < …`.")
-        yield file
-
-
-@contextmanager
-def _progress(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Show one progress bar per step on a terminal, nothing elsewhere."""
-    columns = (TextColumn("{task.description:9}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=complaints, disable=not (shown and complaints.is_terminal)) as bars:
-        tasks = {step: bars.add_task(step, total=None, start=False) for step in ("reading", "checking", "writing")}
-
-        def report(step: str, done: int, total: int) -> None:
-            of_this_process().check()  # reading a large file takes seconds and waits for nothing
-            bars.start_task(tasks[step])
-            bars.update(tasks[step], completed=done, total=total)
-
-        yield report
-
-
-@contextmanager
-def _written(output: Path | None) -> Iterator[Callable[[str], object]]:
-    """Yield a function that writes the output; a file appears under its name only when it is complete."""
-    if output is None:
-        yield write
-        return
-    try:
-        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as part:
-            unfinished = Path(part.name)
-            try:
-                yield lambda text: part.write(text.encode())
-            except BaseException:
-                unfinished.unlink()
-                raise
-        unfinished.replace(output)
-    except OSError as error:
-        raise CommandError(f"{output} cannot be written: {error.strerror}.") from None
 
 
 def _print_json(outcome: Outcome, options: Options, changes: IO[str]) -> None:

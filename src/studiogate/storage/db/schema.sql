@@ -428,6 +428,18 @@ CREATE TABLE public.events (
     CONSTRAINT events_scopes_check CHECK ((cardinality(scopes) > 0))
 );
 
+CREATE TABLE public.external_ids (
+    studio_id uuid NOT NULL,
+    source text NOT NULL,
+    kind text NOT NULL,
+    external_id text NOT NULL,
+    row_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT external_ids_external_id_check CHECK (((length(external_id) >= 1) AND (length(external_id) <= 200))),
+    CONSTRAINT external_ids_kind_check CHECK ((kind = ANY (ARRAY['members'::text, 'memberships'::text, 'schedule'::text, 'products'::text, 'leads'::text]))),
+    CONSTRAINT external_ids_source_check CHECK (((length(source) >= 1) AND (length(source) <= 60)))
+);
+
 CREATE TABLE public.form_submissions (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -997,6 +1009,9 @@ ALTER TABLE ONLY public.event_heads
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.external_ids
+    ADD CONSTRAINT external_ids_pkey PRIMARY KEY (studio_id, source, kind, external_id);
+
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_pkey PRIMARY KEY (studio_id, id);
 
@@ -1210,6 +1225,8 @@ CREATE INDEX events_by_type ON public.events USING btree (studio_id, type, seque
 CREATE UNIQUE INDEX events_log ON public.events USING btree (studio_id, sequence) WHERE (sequence IS NOT NULL);
 
 CREATE INDEX events_unsequenced ON public.events USING btree (studio_id, created_at, id) WHERE (sequence IS NULL);
+
+CREATE INDEX external_ids_of_row ON public.external_ids USING btree (studio_id, row_id);
 
 CREATE INDEX form_submissions_by_email ON public.form_submissions USING btree (studio_id, form_id, submitter_email);
 
@@ -1518,6 +1535,9 @@ ALTER TABLE ONLY public.credit_ledger
 
 ALTER TABLE ONLY public.event_heads
     ADD CONSTRAINT event_heads_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
+ALTER TABLE ONLY public.external_ids
+    ADD CONSTRAINT external_ids_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.form_submissions
     ADD CONSTRAINT form_submissions_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id);

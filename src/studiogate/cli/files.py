@@ -1,0 +1,66 @@
+"""Files that commands read and write, and the progress of reading them."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from studiogate.cli.context import CommandError, complaints, write
+from studiogate.server.stop_signals import of_this_process
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that can be read more than once: a regular file, or a copy of standard input."""
+    if str(path) == "-":
+        with tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+            yield copy
+        return
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
+    with file:
+        if path.is_dir() or not file.seekable():
+            raise CommandError(f"{path} is no regular file: pipe it in, with - as its name.")
+        yield file
+
+
+@contextmanager
+def progress_bars(*, shown: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Show one progress bar per step on a terminal, nothing elsewhere."""
+    columns = (TextColumn("{task.description:9}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=complaints, disable=not (shown and complaints.is_terminal)) as bars:
+        tasks = {step: bars.add_task(step, total=None, start=False) for step in ("reading", "checking", "writing")}
+
+        def report(step: str, done: int, total: int) -> None:
+            of_this_process().check()  # reading a large file takes seconds and waits for nothing
+            bars.start_task(tasks[step])
+            bars.update(tasks[step], completed=done, total=total)
+
+        yield report
+
+
+@contextmanager
+def written(output: Path | None) -> Iterator[Callable[[str], object]]:
+    """Yield a function that writes the output; a file appears under its name only when it is complete."""
+    if output is None:
+        yield write
+        return
+    try:
+        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as part:
+            unfinished = Path(part.name)
+            try:
+                yield lambda text: part.write(text.encode())
+            except BaseException:
+                unfinished.unlink()
+                raise
+        unfinished.replace(output)
+    except OSError as error:
+        raise CommandError(f"{output} cannot be written: {error.strerror}.") from None

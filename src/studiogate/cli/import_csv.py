@@ -1,0 +1,138 @@
+"""studiogate import-csv: members, memberships, the schedule, products and leads from CSV files of other systems."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    complaints,
+    counted,
+    no_studio,
+    on_database,
+    operator_of,
+    print_json,
+    screen,
+)
+from studiogate.cli.files import opened, progress_bars, written
+from studiogate.cli.studio_file import StudioSlug
+from studiogate.domain.csv_import.kinds import KINDS, Kind
+from studiogate.domain.csv_import.mapping import ColumnMapping, WrongMappingError
+from studiogate.domain.refusals import Refusal
+from studiogate.flows.csv_import import CsvFile, CsvOutcome, import_csv
+from studiogate.flows.csv_mappings import GENERIC, load_mapping
+from studiogate.storage import studio as studios
+from studiogate.storage.db.pool import Connection
+
+
+def _parsed_kind(name: str) -> Kind:
+    if name not in KINDS:
+        raise typer.BadParameter(f"{name!r} cannot be imported: {', '.join(KINDS)} can.")
+    return KINDS[name]
+
+
+KindName = Annotated[
+    Kind,
+    typer.Argument(metavar="KIND", parser=_parsed_kind, help="members, memberships, schedule, products or leads."),
+]
+CsvPath = Annotated[Path, typer.Argument(metavar="FILE", help="The CSV file.")]
+Map = Annotated[
+    str,
+    typer.Option("--map", metavar="NAME|FILE", help="A preset (mindbody, glofox, generic) or a mapping file."),
+]
+Dates = Annotated[
+    list[str] | None,
+    typer.Option("--dates", metavar="FORMAT", help="How the file writes dates: DD/MM/YYYY, M/D/YYYY, … Repeatable."),
+]
+Apply = Annotated[bool, typer.Option("--apply", help="Change the studio. Without it this is a dry run.")]
+SkipFaults = Annotated[bool, typer.Option("--skip-faults", help="With --apply: leave out the rows with faults.")]
+Verdicts = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: FILE.verdicts.csv beside the input.")
+]
+
+
+def import_rows(
+    kind: KindName,
+    path: CsvPath,
+    studio: StudioSlug,
+    mapping: Map = GENERIC,
+    dates: Dates = None,
+    apply: Apply = False,
+    skip_faults: SkipFaults = False,
+    output: Verdicts = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Import rows of a CSV file. A dry run unless --apply is given; every row gets a verdict, in FILE.verdicts.csv."""
+    if output is None and str(path) == "-":
+        raise CommandError("Standard input has no place for its verdicts: give a file with -o.")
+    verdicts = output or path.with_name(f"{path.name}.verdicts.csv")
+    if path.absolute() == verdicts.absolute():
+        raise CommandError("The verdicts would replace the input: give another file with -o.")
+    chosen = _mapping(mapping, kind, dates or [])
+    with opened(path) as file, progress_bars(shown=not as_json) as progress, written(verdicts) as write:
+        source = CsvFile(file, path.name, chosen, write, apply, skip_faults, progress)
+        outcome = _imported(source, studio, data)
+    if as_json:
+        print_json({"verdicts": str(verdicts), **_as_json(outcome)})
+    else:
+        _print(outcome, verdicts, apply)
+    if outcome.faults and not outcome.applied:
+        raise typer.Exit(1)
+
+
+def _mapping(name: str, kind: Kind, dates: list[str]) -> ColumnMapping:
+    try:
+        return load_mapping(name, kind, dates)
+    except WrongMappingError as wrong:
+        raise CommandError(f"The mapping {name} cannot be used. {name}: {f'; {name}: '.join(wrong.faults)}.") from None
+
+
+def _imported(source: CsvFile, slug: str, data: Path | None) -> CsvOutcome:
+    async def work(connection: Connection) -> CsvOutcome | Refusal:
+        found = await studios.find_studio(connection, slug)
+        if found is None:
+            raise no_studio(slug)
+        return await import_csv(connection, operator_of(found["studio_id"]), source)
+
+    outcome = on_database(data, work)
+    if isinstance(outcome, Refusal):
+        said = " ".join(fault.msg for fault in outcome.faults) or outcome.message
+        raise CommandError(f"{said} Nothing was changed.")
+    return outcome
+
+
+def _as_json(outcome: CsvOutcome) -> dict[str, Any]:
+    return {
+        "applied": outcome.applied,
+        "counts": outcome.counts,
+        "encoding": outcome.encoding,
+        "missing_columns": list(outcome.missing),
+        "ignored_columns": list(outcome.ignored),
+    }
+
+
+def _print(outcome: CsvOutcome, verdicts: Path, apply: bool) -> None:
+    table = Table("verdict", box=None)
+    table.add_column("rows", justify="right")
+    for verdict, rows in outcome.counts.items():
+        table.add_row(verdict, f"{rows:,}")
+    screen.print(table)
+    screen.print(f"The file was read as {outcome.encoding}. The verdict of every row is in {verdicts}.", soft_wrap=True)
+    for columns, said in ((outcome.missing, "not in the file"), (outcome.ignored, "not imported")):
+        if columns:
+            screen.print(f"Columns that are {said}: {', '.join(columns)}.", markup=False, soft_wrap=True)
+    if outcome.applied:
+        screen.print("Applied.")
+    elif outcome.faults:
+        advice = "Correct them, or leave them out with --apply --skip-faults."
+        complaints.print(
+            f"[red]error:[/] {counted(outcome.faults, 'row')} cannot be imported. Nothing was changed. {advice}",
+            soft_wrap=True,
+        )
+    elif not apply:
+        screen.print("Dry run: nothing was changed. --apply imports the rows.")

@@ -1,0 +1,194 @@
+"""Mappings: which column of a CSV file fills which field. The presets and an operator's own files share one format."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from studiogate.domain.csv_import.encoding import STATED
+from studiogate.domain.csv_import.formats import DateFormat, WrongFormatError, check_formats
+from studiogate.domain.csv_import.kinds import KINDS, FieldType, Kind
+from studiogate.domain.csv_import.records import DELIMITERS
+
+MAX_NAME = 60
+LONGEST_MAPPING = 256 * 1024
+_TOP = ("source", "encoding", "delimiter", "decimal", "dates", *KINDS)
+_IN_KIND = ("columns", "dates", "values", "defaults", "only", "skip", "clear", "repeated", "shared_email")
+_DATED = {FieldType.START, FieldType.END, FieldType.PART}
+
+
+class WrongMappingError(Exception):
+    """A mapping cannot be used; each message names its place."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """How to read one kind from one system's files.
+
+    ``columns``: the columns of each field; the first one with a text fills it. ``only`` and ``skip`` choose rows by the
+    texts of columns (compared without regard to case, as everywhere). ``clear`` names the fields that an empty cell
+    clears. ``repeated`` is what becomes of a row whose external id an earlier row of the file has, ``shared_email`` of
+    one whose email somebody else has.
+    """
+
+    kind: Kind
+    source: str
+    columns: Mapping[str, tuple[str, ...]]
+    dates: Mapping[str, tuple[DateFormat, ...]]
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    only: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    skip: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    clear: frozenset[str] = frozenset()
+    repeated: str = "fault"
+    shared_email: str = "fault"
+    encoding: str | None = None
+    delimiter: str | None = None
+    decimal: str = "."
+
+
+def parse_mapping(text: str, name: str, kind: Kind, more_dates: Sequence[str] = ()) -> ColumnMapping:
+    """Read a mapping file. ``name`` is its source unless the file states one; ``more_dates`` are further formats.
+
+    Raises WrongMappingError with all faults.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise WrongMappingError([f"is no TOML: {error}"]) from None
+    return _Parser(document, kind, more_dates).mapping(name)
+
+
+class _Parser:
+    def __init__(self, document: dict[str, Any], kind: Kind, more_dates: Sequence[str]) -> None:
+        self._top = document
+        self._kind = kind
+        self._faults: list[str] = []
+        self._more_dates = more_dates
+        self._own: dict[str, Any] = self._table(document, kind.name)
+
+    def mapping(self, name: str) -> ColumnMapping:
+        if self._kind.name not in self._top:
+            given = ", ".join(each for each in KINDS if each in self._top) or "nothing"
+            raise WrongMappingError([f"has no section [{self._kind.name}]: it maps {given}"])
+        self._known(self._top, _TOP, "")
+        self._known(self._own, _IN_KIND, f"{self._kind.name}.")
+        encoding = self._choice(self._top, "encoding", tuple(STATED), "")
+        mapping = ColumnMapping(
+            self._kind,
+            self._source(name),
+            self._columns(),
+            self._dates(),
+            self._values(),
+            self._defaults(),
+            self._rows("only"),
+            self._rows("skip"),
+            frozenset(self._field_names("clear", self._own.get("clear", []))),
+            self._choice(self._own, "repeated", ("fault", "skip"), "fault"),
+            self._choice(self._own, "shared_email", ("fault", "first"), "fault"),
+            STATED.get(encoding),
+            self._choice(self._top, "delimiter", DELIMITERS, "") or None,
+            self._choice(self._top, "decimal", (".", ","), "."),
+        )
+        if self._faults:
+            raise WrongMappingError(self._faults)
+        return mapping
+
+    def _fault(self, place: str, message: str) -> None:
+        self._faults.append(f"{place} {message}")
+
+    def _known(self, table: Mapping[str, Any], names: Sequence[str], place: str) -> None:
+        for name in table:
+            if name not in names:
+                self._fault(f"{place}{name}", f"is not known here: {', '.join(names)} are")
+
+    def _table(self, within: Mapping[str, Any], name: str) -> dict[str, Any]:
+        found = within.get(name, {})
+        if isinstance(found, dict):
+            return found
+        self._fault(name, "must be a table")
+        return {}
+
+    def _choice(self, table: Mapping[str, Any], name: str, allowed: Sequence[str], default: str) -> str:
+        found = table.get(name, default)
+        if found not in (*allowed, default):
+            self._fault(name, f"must be one of {', '.join(map(repr, allowed))}")
+        return str(found)
+
+    def _source(self, name: str) -> str:
+        source = self._top.get("source", name)
+        if not isinstance(source, str) or not source.strip() or len(source) > MAX_NAME or not source.isprintable():
+            self._fault("source", f"must be a name of at most {MAX_NAME} characters")
+            return ""
+        return source.strip()
+
+    def _field_names(self, place: str, names: Any) -> list[str]:
+        if not isinstance(names, list | dict) or not all(isinstance(name, str) for name in names):
+            self._fault(f"{self._kind.name}.{place}", "must name fields")
+            return []
+        for name in names:
+            if name not in self._kind.fields:
+                fields = ", ".join(self._kind.fields)
+                self._fault(f"{self._kind.name}.{place}.{name}", f"is no field of {self._kind.name}: {fields}")
+        return [name for name in names if name in self._kind.fields]
+
+    def _texts(self, place: str, value: Any) -> tuple[str, ...]:
+        texts = [value] if isinstance(value, str) else value
+        if isinstance(texts, list) and texts and all(isinstance(text, str) and text.strip() for text in texts):
+            return tuple(text.strip() for text in texts)
+        self._fault(f"{self._kind.name}.{place}", "must be a text or a list of texts")
+        return ()
+
+    def _columns(self) -> dict[str, tuple[str, ...]]:
+        given = self._table(self._own, "columns")
+        if not given:
+            self._fault(f"{self._kind.name}.columns", "must name the columns of at least one field")
+        return {name: self._texts(f"columns.{name}", given[name]) for name in self._field_names("columns", given)}
+
+    def _dates(self) -> dict[str, tuple[DateFormat, ...]]:
+        everywhere = [*self._formats("dates", self._top.get("dates", [])), *self._formats("dates", [*self._more_dates])]
+        own = self._table(self._own, "dates")
+        for name in self._field_names("dates", own):
+            if self._kind.fields[name] not in _DATED:
+                self._fault(f"{self._kind.name}.dates.{name}", "is no field with a date")
+        dated = [name for name, type_ in self._kind.fields.items() if type_ in _DATED]
+        return {name: tuple(self._formats(f"dates.{name}", own[name]) if name in own else everywhere) for name in dated}
+
+    def _formats(self, place: str, given: Any) -> list[DateFormat]:
+        try:
+            formats = [DateFormat(text) for text in (self._texts(place, given) if given else ())]
+            check_formats(formats)
+        except WrongFormatError as wrong:
+            self._fault(place, str(wrong))
+            return []
+        return formats
+
+    def _values(self) -> dict[str, dict[str, Any]]:
+        given = self._table(self._own, "values")
+        names = self._field_names("values", given)
+        tables = {name: self._table(given, name) for name in names}
+        return {
+            name: {text.strip().casefold(): value for text, value in table.items() if self._plain(name, value)}
+            for name, table in tables.items()
+        }
+
+    def _defaults(self) -> dict[str, Any]:
+        given = self._table(self._own, "defaults")
+        return {name: given[name] for name in self._field_names("defaults", given) if self._plain(name, given[name])}
+
+    def _plain(self, name: str, value: Any) -> bool:
+        if isinstance(value, str | bool) or (isinstance(value, int) and value >= 0):
+            return True
+        self._fault(f"{self._kind.name}.{name}", "must be given as a text, a whole number, true or false")
+        return False
+
+    def _rows(self, which: str) -> dict[str, frozenset[str]]:
+        given = self._table(self._own, which)
+        return {
+            column.strip(): frozenset(text.casefold() for text in self._texts(f"{which}.{column}", texts))
+            for column, texts in given.items()
+        }

@@ -1,0 +1,166 @@
+"""Decide which stored row a row of a CSV file is about.
+
+The external id decides where it is known. Otherwise a row is matched by its email (a product by its key), but two
+people are never merged because they share an email, as families do: the row is reported instead.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from studiogate.domain.csv_import.kinds import EXTERNAL_ID, Kind
+from studiogate.domain.csv_import.mapping import ColumnMapping
+from studiogate.domain.csv_import.translate import DERIVED
+from studiogate.domain.csv_import.verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the file and the studio say about one row.
+
+    ``known_id``: the stored row of its external id; ``known_exists``: whether that row is still there. ``owner_id``:
+    the stored row with its key, ``owner_name`` that person's first name, ``owner_external_id`` an external id of the
+    same source. ``first_line``: where the file has the external id first; ``key_rows`` and ``key_line``: how many rows
+    of the file have the key, and where the first is. ``member_id`` and ``email_member_id``: the member by external id
+    and by email.
+    """
+
+    known_id: str | None = None
+    known_exists: bool = False
+    owner_id: str | None = None
+    owner_name: str | None = None
+    owner_external_id: str | None = None
+    first_line: int | None = None
+    key_rows: int = 0
+    key_line: int | None = None
+    member_id: str | None = None
+    email_member_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A translated row as it was staged."""
+
+    line: int
+    external_id: str | None
+    key: str | None
+    member: str | None
+    member_email: str | None
+    values: dict[str, Any]
+    defaults: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Either a verdict with its reason, or the row to import: its fields, and its id unless it is new."""
+
+    verdict: Verdict | None = None
+    field: str = ""
+    reason: str = ""
+    row_id: str | None = None
+    values: dict[str, Any] | None = None
+
+
+def _fault(field: str, reason: str) -> Decision:
+    return Decision(Verdict.FAULT, field, reason)
+
+
+def decide(row: Row, facts: Facts, mapping: ColumnMapping) -> Decision:
+    kind = mapping.kind
+    if row.external_id is not None and facts.first_line not in (None, row.line):
+        return _repeated(row, facts, mapping)
+    if facts.known_id is not None and not facts.known_exists:
+        return Decision(Verdict.SKIPPED, EXTERNAL_ID, f"the {kind.noun} was removed or erased after an earlier import")
+    shared = _shared(row, facts, mapping)
+    if shared is not None:
+        return shared
+    row_id = facts.known_id or facts.owner_id
+    values = {**row.values} if row_id else {**row.defaults, **row.values}
+    if kind.name == "memberships":
+        wrong = _member_fault(row, facts, values)
+        if wrong is not None:
+            return wrong
+    return Decision(row_id=row_id, values=values) if row_id else _new(row, kind, values)
+
+
+def _repeated(row: Row, facts: Facts, mapping: ColumnMapping) -> Decision:
+    derived = row.external_id is not None and row.external_id.startswith(DERIVED)
+    reason = f"is the same row as line {facts.first_line}" if derived else f"is also in line {facts.first_line}"
+    verdict = Verdict.SKIPPED if mapping.repeated == "skip" else Verdict.FAULT
+    return Decision(verdict, "" if derived else EXTERNAL_ID, reason)
+
+
+def _shared(row: Row, facts: Facts, mapping: ColumnMapping) -> Decision | None:
+    """Return what becomes of a row whose key belongs to somebody else, in the file or in the studio."""
+    key = mapping.kind.key
+    if key is None or row.key is None:
+        return None
+    own = facts.known_id is not None and facts.owner_id == facts.known_id
+    if facts.owner_id is not None and not own and not _same(row, facts, mapping.kind):
+        whose = f"the {mapping.kind.noun} {facts.owner_id} of the studio"
+    elif facts.key_rows > 1 and not own and (mapping.shared_email == "fault" or facts.key_line != row.line):
+        others = facts.key_rows - 1
+        whose = f"line {facts.key_line}" if facts.key_line != row.line else f"{others} other row{'s' * (others > 1)}"
+    else:
+        return None
+    reason = f"is shared with {whose}"
+    if key != "email" or mapping.shared_email == "fault":
+        return _fault(key, f"{reason}: a {mapping.kind.noun} needs {'an email' if key == 'email' else 'a key'} alone")
+    return _without_email(row, facts, mapping, reason)
+
+
+def _same(row: Row, facts: Facts, kind: Kind) -> bool:
+    """Return whether the stored row with this key is the one that the row is about."""
+    if facts.known_id is not None or facts.owner_external_id not in (None, row.external_id):
+        return False
+    if kind.key != "email":
+        return True
+    given = str(row.values.get("first_name") or row.defaults.get("first_name") or "").strip().casefold()
+    return not given or not facts.owner_name or given == facts.owner_name.strip().casefold()
+
+
+def _without_email(row: Row, facts: Facts, mapping: ColumnMapping, reason: str) -> Decision:
+    """Import a family's further members without the email; a lead is nobody without it."""
+    if mapping.kind.name == "leads":
+        return Decision(Verdict.SKIPPED, "email", reason)
+    if row.external_id is None:
+        return _fault("email", f"{reason}, and the row has no external id")
+    values = {name: value for name, value in row.values.items() if name != "email"}
+    decided = (
+        Decision(row_id=facts.known_id, values=values)
+        if facts.known_id
+        else _new(row, mapping.kind, {**row.defaults, **values})
+    )
+    return (
+        decided
+        if decided.verdict
+        else Decision(None, "email", f"{reason}, and left out", decided.row_id, decided.values)
+    )
+
+
+def _member_fault(row: Row, facts: Facts, values: dict[str, Any]) -> Decision | None:
+    """Fill in the member. The external id decides, because the email may be a family's; return a fault if neither is
+    known."""
+    found = facts.member_id or facts.email_member_id
+    if found is None and (row.member or row.member_email):
+        field = "member" if row.member else "member_email"
+        return _fault(field, "is no member of the studio: import the members first, with the same mapping")
+    if found is None and facts.known_id is None:
+        return _fault("member", "is required")
+    if found is not None:
+        values["member_id"] = found
+    return None
+
+
+def _new(row: Row, kind: Kind, values: dict[str, Any]) -> Decision:
+    if kind.name in {"members", "leads"} and not (values.get("first_name") or values.get("last_name")):
+        if kind.name == "members":
+            return _fault("first_name", "is required for a new member")
+    elif kind.name in {"members", "leads"}:
+        values = {"first_name": "", "last_name": "", **values}
+    if kind.name == "members" and row.external_id is None and not values.get("email"):
+        return _fault("email", "is required for a row without an external id: it could not be found again")
+    missing = [name for name in kind.required if values.get(name) is None]
+    if missing:
+        named = {filled: name for name, filled in kind.references.items()}
+        return _fault(named.get(missing[0], missing[0]), f"is required for a new {kind.noun}")
+    return Decision(values=values)

@@ -1,0 +1,230 @@
+"""Import rows of a CSV file: they are translated into a studio file, which is then imported as any other.
+
+So an import from CSV keeps every rule of the studio file, and announces its changes alike. All of it is one
+transaction: rows are read and matched, imported, and get their verdicts; a dry run, or a file with faults, is then
+rolled back.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import BinaryIO
+
+from studiogate.domain.access import Access
+from studiogate.domain.csv_import.columns import Columns, choose_delimiter, find_columns
+from studiogate.domain.csv_import.directory import Directory, Named, directory
+from studiogate.domain.csv_import.encoding import NAMES, UnreadableFileError, find_encoding, read_lines
+from studiogate.domain.csv_import.mapping import ColumnMapping
+from studiogate.domain.csv_import.records import DELIMITERS, Record, RecordReader
+from studiogate.domain.csv_import.translate import Translator
+from studiogate.domain.csv_import.verdicts import HEADER, Verdict, csv_line
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.staff import Channel, Permission
+from studiogate.domain.studio_file.values import Setting
+from studiogate.flows.csv_rows import csv_field, decided_row, placed, shown, staged_row
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.flows.studio_file import Options, import_studio_file
+from studiogate.flows.studio_file.outcome import Progress, silent
+from studiogate.storage import audit
+from studiogate.storage import csv_import as storage
+from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file import changes
+
+ROUNDS = 5
+NOT_CHECKED = "was not checked: the file has too many faults. Correct the others first."
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """A CSV file and what to do with it. ``write`` receives the verdicts as the text of a CSV file, in pieces.
+
+    Without ``apply`` nothing is changed; with it, a file with faults is applied only if ``skip_faults`` leaves out its
+    faulty rows.
+    """
+
+    file: BinaryIO
+    name: str
+    mapping: ColumnMapping
+    write: Callable[[str], object]
+    apply: bool = False
+    skip_faults: bool = False
+    progress: Progress = silent
+
+
+@dataclass(frozen=True, slots=True)
+class CsvOutcome:
+    """The number of rows by verdict, and whether they were applied. ``encoding``, ``missing`` and ``ignored`` say how
+    the file was read: its encoding, columns of the mapping that it lacks, columns that the mapping does not use."""
+
+    counts: dict[str, int]
+    applied: bool
+    encoding: str
+    missing: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def faults(self) -> int:
+        return self.counts[Verdict.FAULT]
+
+
+@staff_flow(Permission.IMPORT)
+async def import_csv(connection: Connection, access: Access, source: CsvFile) -> CsvOutcome | Refusal:
+    """Import a CSV file (seekable). Needs access to all locations: most rows belong to none."""
+    if access.restricted:
+        return Refusal(Code.PERMISSION_DENIED, {"required_permission": Permission.IMPORT.value})
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        outcome = await _Run(connection, _importing(access), source).run()
+    except UnreadableFileError as unreadable:
+        await transaction.rollback()
+        return Refusal(Code.VALIDATION_ERROR, faults=(Fault(("file",), "unreadable", str(unreadable)),))
+    except BaseException:
+        if not connection.is_closed():
+            await transaction.rollback()
+        raise
+    if outcome.applied:
+        await transaction.commit()
+    else:
+        await transaction.rollback()
+    return outcome
+
+
+def _importing(access: Access) -> Access:
+    """Return the access with the channel under which the audit log shows an import."""
+    return replace(access, staff=replace(access.staff, channel=Channel.IMPORT)) if access.staff else access
+
+
+@dataclass(slots=True)
+class _Run:
+    """One import: the steps share the connection, the access and the file."""
+
+    connection: Connection
+    access: Access
+    source: CsvFile
+    encoding: str = ""
+    size: int = field(default=0)
+
+    @property
+    def kind(self) -> str:
+        return self.source.mapping.kind.name
+
+    async def run(self) -> CsvOutcome:
+        columns, records = self._read()
+        await storage.prepare(self.connection, self.access)
+        found = await self._directory()
+        await self._stage(records, Translator(columns, self.source.mapping, found))
+        await changes.lock_studio(self.connection, self.access)
+        await self._decide(columns)
+        await self._import(columns)
+        counts = {verdict.value: 0 for verdict in Verdict} | await storage.counts(self.connection, self.access)
+        await self._report()
+        applied = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
+        if applied:
+            await storage.keep_external_ids(self.connection, self.access, self.kind, self.source.mapping.source)
+            await self._audit(counts)
+        return CsvOutcome(counts, applied, NAMES[self.encoding], columns.missing, columns.ignored)
+
+    # Reading.
+
+    def _read(self) -> tuple[Columns, Iterator[Record]]:
+        """Return the columns of the file and an iterator over its rows."""
+        mapping, file = self.source.mapping, self.source.file
+        self.size = file.seek(0, 2)
+        file.seek(0)
+        self.encoding = mapping.encoding or find_encoding(file.read)
+        headers: dict[str, Record] = {}
+        for mark in (mapping.delimiter,) if mapping.delimiter else DELIMITERS:
+            header = next(self._records(mark), None)
+            if header is None:
+                raise UnreadableFileError("The file is empty. Its first line must name the columns.")
+            headers[mark] = header
+        records = self._records(mapping.delimiter or choose_delimiter(headers, mapping))
+        return find_columns(next(records), mapping), records
+
+    def _records(self, delimiter: str) -> Iterator[Record]:
+        self.source.file.seek(0)
+        return iter(RecordReader(read_lines(self.source.file.read, self.encoding), delimiter))
+
+    async def _directory(self) -> Directory:
+        values = await storage.studio_values(self.connection, self.access)
+        rows = await storage.named_rows(self.connection, self.access, self.source.mapping.source)
+        named = (
+            Named(
+                row["kind"],
+                str(row["id"]),
+                tuple(row["names"]),
+                str(row["location_id"]) if row["location_id"] else None,
+                row["timezone"],
+            )
+            for row in rows
+        )
+        return directory(Setting(**dict(values)) if values else Setting(), named)
+
+    async def _stage(self, records: Iterator[Record], translator: Translator) -> None:
+        batch: list[storage.Staged] = []
+        for number, record in enumerate(records):
+            batch.append(staged_row(number, translator.translate(record)))
+            if len(batch) == storage.BATCH:
+                await storage.stage(self.connection, self.access, batch)
+                batch = []
+                self.source.progress("reading", self.source.file.tell(), self.size)
+        await storage.stage(self.connection, self.access, batch)
+        await storage.finish_staging(self.connection, self.access)
+        self.source.progress("reading", self.size, self.size)
+
+    # Matching.
+
+    async def _decide(self, columns: Columns) -> None:
+        mapping = self.source.mapping
+        async for rows in storage.facts(self.connection, self.access, self.kind, mapping.source):
+            decided = [decided_row(row, mapping, columns) for row in rows]
+            await storage.decide(self.connection, self.access, decided)
+            self.source.progress("checking", 0, 1)
+
+    # Importing.
+
+    async def _import(self, columns: Columns) -> None:
+        """Import the accepted rows. Those in which the import finds faults are marked and the others imported again,
+        so that every row gets the verdict that it has without the faulty ones."""
+        for _round in range(ROUNDS):
+            await storage.number(self.connection, self.access)
+            await storage.remember_versions(self.connection, self.access, self.kind)
+            faults = await self._import_once()
+            if not faults:
+                await storage.judge(self.connection, self.access, self.kind)
+                return
+            marked = [(position, columns.name(csv_field(name)), message) for position, name, message in faults]
+            await storage.mark_faults(self.connection, self.access, marked)
+        await storage.give_up(self.connection, self.access, NOT_CHECKED)
+
+    async def _import_once(self) -> list[tuple[int, str, str]]:
+        """Import the accepted rows as a studio file; return its faults as (position, field, message)."""
+        with tempfile.TemporaryFile() as file:
+            studio = json.dumps({"id": str(self.access.studio_id)})
+            file.write(f'{{"studio": {studio}, "{self.source.mapping.kind.section}": ['.encode())
+            separator = ""
+            async for rows in storage.accepted(self.connection, self.access):
+                file.write((separator + ",\n".join(row["row"] for row in rows)).encode())
+                separator = ",\n"
+            file.write(b"]}")
+            options = Options(operator=self.access.staff.name if self.access.staff else "operator")
+            outcome = await import_studio_file(self.connection, file, options, self.source.progress)
+        return [placed(fault.place, fault.message) for fault in outcome.faults]
+
+    # Reporting.
+
+    async def _report(self) -> None:
+        self.source.write(csv_line(HEADER))
+        async for rows in storage.verdicts(self.connection, self.access):
+            self.source.write("".join(csv_line(shown(row)) for row in rows))
+
+    async def _audit(self, counts: dict[str, int]) -> None:
+        """Write one entry for the whole run: what was imported from where, and the number of rows by verdict."""
+        mapping = self.source.mapping
+        given = {"kind": self.kind, "source": mapping.source, **{name: n for name, n in counts.items() if n}}
+        changed = {name: [None, value] for name, value in given.items()}
+        subject = Subject("studio", self.access.studio_id)
+        await audit.add(self.connection, self.access, Entry("studio.import_csv", subject, changed, self.source.name))

@@ -1,0 +1,35 @@
+"""Load mappings of CSV files: the presets of the package, and files of one's own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from studiogate.domain.csv_import.kinds import Kind
+from studiogate.domain.csv_import.mapping import LONGEST_MAPPING, ColumnMapping, WrongMappingError, parse_mapping
+
+PRESETS = Path(__file__).parent / "csv_presets"
+GENERIC = "generic"
+
+
+def preset_names() -> list[str]:
+    return sorted(path.stem for path in PRESETS.glob("*.toml"))
+
+
+def load_mapping(name: str, kind: Kind, dates: Sequence[str] = ()) -> ColumnMapping:
+    """Return a preset by its name, or a mapping file by its path; ``dates`` are further date formats.
+
+    Raises WrongMappingError, which also says that there is no such file.
+    """
+    if name in preset_names():
+        return parse_mapping((PRESETS / f"{name}.toml").read_text(encoding="utf-8"), name, kind, dates)
+    path = Path(name)
+    try:
+        data = path.read_bytes() if path.stat().st_size <= LONGEST_MAPPING else b""
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        presets = ", ".join(preset_names())
+        raise WrongMappingError([f"cannot be read ({error.strerror}), and the presets are {presets}"]) from None
+    except UnicodeDecodeError:
+        raise WrongMappingError(["is not UTF-8"]) from None
+    if not text:
+        raise WrongMappingError([f"must be a file of at most {LONGEST_MAPPING // 1024} KiB, and not empty"])
+    return parse_mapping(text, path.stem, kind, dates)

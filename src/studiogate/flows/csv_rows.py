@@ -1,0 +1,89 @@
+"""The rows of a CSV import between its steps: from a translated row to a staged one, a decision, and a verdict."""
+
+import json
+import re
+from typing import Any
+from uuid import UUID, uuid5
+
+from studiogate.domain.csv_import.columns import Columns
+from studiogate.domain.csv_import.encoding import UnreadableFileError
+from studiogate.domain.csv_import.mapping import ColumnMapping
+from studiogate.domain.csv_import.matching import Decision, Facts, Row, decide
+from studiogate.domain.csv_import.translate import DERIVED, Translated
+from studiogate.domain.csv_import.verdicts import Verdict
+from studiogate.storage import csv_import as storage
+from studiogate.storage.db.ids import new_id
+
+_PLACE = re.compile(r"\w+\[([0-9]+)\](?:\.(.+))?")
+
+
+def staged_row(number: int, row: Translated) -> storage.Staged:
+    fields = json.dumps({"values": row.values, "defaults": row.defaults})
+    verdict = Verdict.FAULT if row.faults else Verdict.SKIPPED if row.skipped else None
+    column = row.faults[0][0] if row.faults else ""
+    further = [f"{name}: {message}" if name else message for name, message in row.faults[1:]]
+    reason = "; ".join([row.faults[0][1], *further]) if row.faults else row.skipped or ""
+    return storage.Staged(
+        number,
+        row.line,
+        row.external_id,
+        row.key,
+        row.member,
+        row.member_email,
+        "" if verdict else fields,
+        verdict,
+        column,
+        reason,
+    )
+
+
+def decided_row(row: Any, mapping: ColumnMapping, columns: Columns) -> storage.Decided:
+    start = (row["n"], row["line"], row["external_id"])
+    if row["verdict"]:
+        return storage.Decided(*start, None, None, None, row["verdict"], row["column"], row["reason"])
+    fields = json.loads(row["row"])
+    given = Row(*(row[name] for name in ("line", "external_id", "key", "member", "member_email")), **fields)
+    facts = Facts(**{name: _plain(row[name]) for name in Facts.__dataclass_fields__})
+    decision = decide(given, facts, mapping)
+    column = columns.name(decision.field) if decision.field else ""
+    if decision.verdict:
+        return storage.Decided(*start, decision.row_id, None, None, decision.verdict, column, decision.reason)
+    row_id, price_id, values = _identified(decision, mapping)
+    text = json.dumps({"id": row_id, **values})
+    return storage.Decided(*start, row_id, price_id, text, None, column, decision.reason)
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _identified(decision: Decision, mapping: ColumnMapping) -> tuple[str, str | None, dict[str, Any]]:
+    """Return the ids of a row and of its price, and the row's fields. The price of a product keeps its id."""
+    row_id = decision.row_id or str(new_id())
+    values = dict(decision.values or {})
+    if not values.get("prices"):
+        return row_id, None, values
+    price_id = str(uuid5(UUID(row_id), f"price of {mapping.source}"))
+    values["prices"] = [{"id": price_id, **values["prices"][0]}]
+    return row_id, price_id, values
+
+
+def placed(place: str, message: str) -> tuple[int, str, str]:
+    found = _PLACE.fullmatch(place)
+    if found is None:
+        # About the import as a whole, such as a change of the studio in the meantime.
+        raise UnreadableFileError(f"{place}: {message}.")
+    return int(found[1]), found[2] or "", message
+
+
+def csv_field(name: str) -> str:
+    """Return the field of a CSV file for a field of the studio file: ``prices[0].amount`` is ``amount``."""
+    last = name.rpartition(".")[2]
+    return last.removesuffix("_id") if last.endswith("_id") else last
+
+
+def shown(row: Any) -> tuple[object, ...]:
+    external_id = row["external_id"] or ""
+    kept = "" if external_id.startswith(DERIVED) else external_id
+    applied = row["verdict"] in {Verdict.CREATED, Verdict.UPDATED, Verdict.UNCHANGED}
+    return row["line"], kept, row["verdict"], row["row_id"] if applied else "", row["column"], row["reason"]

@@ -1,0 +1,248 @@
+"""CSV imports in the database: rows are staged, matched with the stored ones by set, and get their verdicts.
+
+Temporary tables hold the rows, so that memory does not grow with the file: ``csv_rows`` is the file, ``csv_decisions``
+what becomes of each row. They are dropped with the transaction. In every statement $1 is the studio.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from studiogate.domain.access import Access
+from studiogate.storage.db.pool import Connection, Record
+
+BATCH = 2_000
+
+PREPARE = """
+    create temp table csv_rows (
+        n integer primary key, line integer, external_id text, key text, member text, member_email text, row text,
+        verdict text, "column" text, reason text) on commit drop;
+    create temp table csv_decisions (
+        n integer primary key, line integer, external_id text, row_id uuid, price_id uuid, row text, verdict text,
+        "column" text, reason text, position integer, before text) on commit drop"""
+
+# The table of each kind, the condition under which a stored row (o) has the key of a staged one (r), and the name of
+# the person whose row it is.
+TABLES = {
+    "members": "members",
+    "memberships": "memberships",
+    "schedule": "classes",
+    "products": "products",
+    "leads": "leads",
+}
+SAME_KEY = {
+    "members": "o.email = r.key",
+    "memberships": "false",
+    "schedule": "false",
+    "products": "o.key = r.key",
+    "leads": "o.email = r.key",
+}
+FIRST_NAMES = {
+    "members": "o.first_name",
+    "memberships": "null::text",
+    "schedule": "null::text",
+    "products": "null::text",
+    "leads": "o.first_name",
+}
+# Whether a row that was imported before (t) is still there: an erased person must not come back with the next file.
+PRESENT = {
+    "members": "t.id is not null",
+    "memberships": "t.id is not null",
+    "schedule": "t.id is not null",
+    "products": "t.id is not null",
+    "leads": "t.id is not null and t.email not like t.id::text || '@%'",
+}
+
+# The facts of every row (``domain.csv_import.matching.Facts``), in the order of the file. Rows that already have a
+# verdict do not count as rows that share an id or a key.
+FACTS = {
+    kind: f"""
+        select r.n, r.line, r.external_id, r.key, r.member, r.member_email, r.row, r.verdict, r."column", r.reason,
+               x.row_id as known_id, {PRESENT[kind]} as known_exists,
+               o.id as owner_id, {FIRST_NAMES[kind]} as owner_name,
+               (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = o.id and e.source = $2
+                and e.kind = $3 order by e.external_id limit 1) as owner_external_id,
+               w.first_line, w.key_rows, w.key_line, q.id as member_id, p.id as email_member_id
+        from csv_rows r
+        join (select n, first_value(line) over (partition by verdict is null, external_id order by n) as first_line,
+                     count(*) over (partition by verdict is null, key) as key_rows,
+                     first_value(line) over (partition by verdict is null, key order by n) as key_line
+              from csv_rows) w on w.n = r.n
+        left join external_ids x
+            on x.studio_id = $1 and x.source = $2 and x.kind = $3 and x.external_id = r.external_id
+        left join {table} t on t.studio_id = $1 and t.id = x.row_id
+        left join {table} o on o.studio_id = $1 and {SAME_KEY[kind]}
+        left join external_ids m
+            on m.studio_id = $1 and m.source = $2 and m.kind = 'members' and m.external_id = r.member
+        left join members q on q.studio_id = $1 and q.id = m.row_id
+        left join members p on p.studio_id = $1 and p.email = r.member_email
+        order by r.n"""
+    for kind, table in TABLES.items()
+}
+
+# What identifies the version of a stored row (t): an import writes only rows that differ. A product's price is part of
+# the same row of the file.
+VERSIONS = {
+    "members": "t.xmin::text",
+    "memberships": "t.xmin::text",
+    "schedule": "t.xmin::text",
+    "products": """t.xmin::text || ' ' || coalesce(
+        (select p.xmin::text from prices p where p.studio_id = $1 and p.id = d.price_id), '')""",
+    "leads": "t.xmin::text",
+}
+REMEMBER = {
+    kind: f"""
+        update csv_decisions d set before = {VERSIONS[kind]} from {table} t
+        where t.studio_id = $1 and t.id = d.row_id and d.verdict is null"""
+    for kind, table in TABLES.items()
+}
+JUDGE = {
+    kind: f"""
+        update csv_decisions d
+        set verdict = case when d.before is null then 'created' when d.before = {VERSIONS[kind]} then 'unchanged'
+                           else 'updated' end
+        from {table} t where t.studio_id = $1 and t.id = d.row_id and d.verdict is null"""
+    for kind, table in TABLES.items()
+}
+
+# The same order in which the rows are written to a studio file: a fault there names a row by its position.
+NUMBER = """
+    update csv_decisions d set position = s.position
+    from (select n, row_number() over (order by n) - 1 as position from csv_decisions where verdict is null) s
+    where s.n = d.n"""
+MARK = """
+    update csv_decisions d set verdict = 'fault', "column" = f."column", reason = f.reason
+    from unnest($1::integer[], $2::text[], $3::text[]) f(position, "column", reason)
+    where d.position = f.position and d.verdict is null"""
+GIVE_UP = """
+    update csv_decisions set verdict = 'skipped', reason = $1 where verdict is null"""
+KEEP_IDS = """
+    insert into external_ids (studio_id, source, kind, external_id, row_id)
+    select $1, $2, $3, external_id, row_id from csv_decisions
+    where external_id is not null and verdict in ('created', 'updated', 'unchanged')
+    on conflict (studio_id, source, kind, external_id) do nothing"""
+
+NAMED = """
+    select 'location' as kind, id, array[name] as names, null::uuid as location_id, timezone
+    from locations where studio_id = $1
+    union all select 'room', id, array[name], location_id, null from rooms where studio_id = $1
+    union all select 'class_type', id, array[name], null, null from class_types where studio_id = $1
+    union all select 'instructor', id, array[name], null, null from instructors where studio_id = $1
+    union all select 'product', d.id, array[d.key, d.name] || array(
+        select e.external_id from external_ids e
+        where e.studio_id = $1 and e.row_id = d.id and e.source = $2 and e.kind = 'products'), null, null
+    from products d where d.studio_id = $1"""
+
+
+class Staged(NamedTuple):
+    """A row of the file. ``row`` is its fields as JSON; a row that cannot be imported has a verdict already."""
+
+    n: int
+    line: int
+    external_id: str | None
+    key: str | None
+    member: str | None
+    member_email: str | None
+    row: str
+    verdict: str | None
+    column: str
+    reason: str
+
+
+class Decided(NamedTuple):
+    """What is to become of a row: a verdict, or a row of a studio file as JSON."""
+
+    n: int
+    line: int
+    external_id: str | None
+    row_id: str | None
+    price_id: str | None
+    row: str | None
+    verdict: str | None
+    column: str
+    reason: str
+
+
+async def prepare(connection: Connection, _access: Access) -> None:
+    await connection.execute(PREPARE)
+
+
+async def stage(connection: Connection, _access: Access, rows: Sequence[Staged]) -> None:
+    await connection.copy_records_to_table("csv_rows", records=rows, columns=Staged._fields)
+
+
+async def finish_staging(connection: Connection, _access: Access) -> None:
+    """Analyze the staged rows: autovacuum does not process temporary tables."""
+    await connection.execute("analyze csv_rows")
+
+
+async def facts(connection: Connection, access: Access, kind: str, source: str) -> AsyncIterator[Sequence[Record]]:
+    """Yield the facts of all rows, in batches. Other statements may run between two batches."""
+    cursor = await connection.cursor(FACTS[kind], access.studio_id, source, kind)
+    while rows := await cursor.fetch(BATCH):
+        yield rows
+
+
+async def decide(connection: Connection, _access: Access, rows: Iterable[Decided]) -> None:
+    await connection.copy_records_to_table("csv_decisions", records=rows, columns=Decided._fields)
+
+
+async def number(connection: Connection, _access: Access) -> None:
+    """Number the rows to import in the order in which ``accepted`` returns them."""
+    await connection.execute("analyze csv_decisions")
+    await connection.execute(NUMBER)
+
+
+async def accepted(connection: Connection, _access: Access) -> AsyncIterator[Sequence[Record]]:
+    cursor = await connection.cursor("select row from csv_decisions where verdict is null order by n")
+    while rows := await cursor.fetch(BATCH):
+        yield rows
+
+
+async def remember_versions(connection: Connection, access: Access, kind: str) -> None:
+    """Remember the versions of the stored rows before the import."""
+    await connection.execute(REMEMBER[kind], access.studio_id)
+
+
+async def judge(connection: Connection, access: Access, kind: str) -> None:
+    """Give their verdicts to the rows that were imported, by the versions of the stored rows before and after."""
+    await connection.execute(JUDGE[kind], access.studio_id)
+
+
+async def mark_faults(connection: Connection, _access: Access, faults: Sequence[tuple[int, str, str]]) -> None:
+    """Mark rows as faults, each as (position, column, reason); the first fault of a row counts."""
+    first = {position: (column, reason) for position, column, reason in reversed(faults)}
+    columns, reasons = [each[0] for each in first.values()], [each[1] for each in first.values()]
+    await connection.execute(MARK, list(first), columns, reasons)
+
+
+async def give_up(connection: Connection, _access: Access, reason: str) -> None:
+    await connection.execute(GIVE_UP, reason)
+
+
+async def keep_external_ids(connection: Connection, access: Access, kind: str, source: str) -> None:
+    await connection.execute(KEEP_IDS, access.studio_id, source, kind)
+
+
+async def verdicts(connection: Connection, _access: Access) -> AsyncIterator[Sequence[Record]]:
+    """Yield the verdict of every row, in batches, in the order of the file."""
+    cursor = await connection.cursor(
+        'select line, external_id, verdict, row_id, "column", reason from csv_decisions order by n'
+    )
+    while rows := await cursor.fetch(BATCH):
+        yield rows
+
+
+async def counts(connection: Connection, _access: Access) -> dict[str, int]:
+    rows = await connection.fetch("select verdict, count(*) as rows from csv_decisions group by verdict")
+    return {row["verdict"]: row["rows"] for row in rows}
+
+
+async def studio_values(connection: Connection, access: Access) -> Record | None:
+    return await connection.fetchrow(
+        "select currency, country, timezone from studios where studio_id = $1", access.studio_id
+    )
+
+
+async def named_rows(connection: Connection, access: Access, source: str) -> list[dict[str, Any]]:
+    """Return what the rows of a file may name: locations, rooms, class types, instructors and products."""
+    return [dict(row) for row in await connection.fetch(NAMED, access.studio_id, source)]
