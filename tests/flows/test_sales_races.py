@@ -18,8 +18,10 @@ from studiogate.domain.refusals import Refusal
 from studiogate.domain.sales import Order
 from studiogate.flows import catalog, retry
 from studiogate.flows import membership_changes as flow
-from studiogate.flows.bookings.book import WantedBooking, book
-from studiogate.flows.bookings.cancel import cancel
+from studiogate.flows.bookings.batch import Asked
+from studiogate.flows.bookings.book import WantedBooking, book_together
+from studiogate.flows.bookings.cancel import WantedCancellation, cancel_together
+from studiogate.flows.idempotency import WriteContext
 from studiogate.flows.sales import Sold, sell
 from studiogate.storage import memberships
 from studiogate.storage.db.pool import Connection
@@ -54,6 +56,11 @@ def staff(studio: BookingStudio, flow_: Any, *arguments: Any) -> Callable[[], Aw
     return run
 
 
+def leaving(studio: BookingStudio, booking: Any) -> Asked[WantedCancellation]:
+    wanted = WantedCancellation(UUID(str(booking["class_id"])), UUID(str(booking["id"])))
+    return Asked(WriteContext(studio.access), wanted)
+
+
 async def member_with(studio: BookingStudio, remaining: int) -> tuple[UUID, UUID]:
     member = await studio.new_member(membership=False)
     return member, await studio.new_membership(member, remaining)
@@ -64,7 +71,7 @@ async def test_a_booking_takes_the_credit_that_staff_want_to_take(studio: Bookin
     wanted = WantedBooking(await studio.new_class(), member, join_waitlist=False)
     _, refusal = await first_then(
         studio,
-        lambda connection: book(connection, studio.access, wanted),
+        lambda connection: book_together(connection, [Asked(WriteContext(studio.access), wanted)]),
         staff(studio, flow.adjust_credits, membership, -1, "Taken."),
     )
     assert faults(refusal) == ["credits"]
@@ -87,7 +94,7 @@ async def test_a_cancellation_returns_a_credit_that_is_adjusted(studio: BookingS
     booking = await studio.booked(await studio.new_class(), member)
     _, state = await first_then(
         studio,
-        lambda connection: cancel(connection, studio.access, booking["id"], None),
+        lambda connection: cancel_together(connection, [leaving(studio, booking)]),
         staff(studio, flow.adjust_credits, membership, 4, "A gift."),
     )
     assert state.credits_remaining == await studio.credits(member) == 7
@@ -99,7 +106,7 @@ async def test_a_promotion_takes_the_credit_that_staff_want_to_take(studio: Book
     waiting = await studio.waits(class_id, member)
     _, refusal = await first_then(
         studio,
-        lambda connection: cancel(connection, studio.access, held["id"], None),
+        lambda connection: cancel_together(connection, [leaving(studio, held)]),
         staff(studio, flow.adjust_credits, membership, -1, "Taken."),
     )
     assert faults(refusal) == ["credits"]
@@ -135,7 +142,7 @@ async def test_a_booking_and_a_pause(studio: BookingStudio) -> None:
     wanted = WantedBooking(await studio.new_class(), member, join_waitlist=False)
     _, state = await first_then(
         studio,
-        lambda connection: book(connection, studio.access, wanted),
+        lambda connection: book_together(connection, [Asked(WriteContext(studio.access), wanted)]),
         staff(studio, flow.pause, membership, Pause()),
     )
     assert (state.status, state.credits_remaining, state.state_version) == ("paused", 4, 3)
@@ -188,7 +195,7 @@ async def test_without_the_lock(studio: BookingStudio, monkeypatch: pytest.Monke
     wanted = WantedBooking(await studio.new_class(), member, join_waitlist=False)
     _, state = await first_then(
         studio,
-        lambda connection: book(connection, studio.access, wanted),
+        lambda connection: book_together(connection, [Asked(WriteContext(studio.access), wanted)]),
         staff(studio, flow.adjust_credits, membership, 1, "A gift."),
     )
     assert state.credits_remaining == 6, "the booking's credit is lost"

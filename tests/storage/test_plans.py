@@ -19,10 +19,11 @@ from studiogate.domain.access import Access, Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel
-from studiogate.storage import catalog, keys, leads, members, purchases, schedule, studio
+from studiogate.storage import catalog, keys, leads, members, purchases, studio
 from studiogate.storage.bookings import lock, read
 from studiogate.storage.db.pool import SESSION
 from studiogate.storage.forms import read as forms
+from studiogate.storage.schedule import read as schedule
 
 pytestmark = pytest.mark.anyio
 
