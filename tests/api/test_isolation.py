@@ -22,9 +22,10 @@ import pytest
 from studiogate.api.app import ROUTES
 from studiogate.api.framework.route import Caller, LeanRoute
 from studiogate.domain.access import Access, Scope
-from studiogate.storage import catalog, purchases, schedule
+from studiogate.storage import catalog, purchases
 from studiogate.storage import studio as studio_storage
 from studiogate.storage.bookings import read as bookings
+from studiogate.storage.schedule import read as schedule
 from studiogate.storage.upload_folder import UploadFolder
 from tests.support.battery import Tally, battery
 from tests.support.direct_client import Answered, ask
