@@ -18,7 +18,7 @@ from bench.request import Request, given_values
 from studiogate import settings as configuration
 from studiogate.flows.events import Sequencer
 from studiogate.runtime import Runtime
-from studiogate.server.front_ends import Doors
+from studiogate.server.front_ends import FrontEnds
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
 
@@ -140,7 +140,7 @@ class Recorder:
         database.listener = self._note
         opened = Runtime.open(configuration.load(database_url=dsn))
         self._runtime = replace(opened, database=database, sequencer=_NoSequencer(database))
-        self._app = Doors(self._runtime)
+        self._app = FrontEnds(self._runtime)
         self._service_key = service_key
         self._noted: list[tuple[str, Sequence[Any]]] = []
 

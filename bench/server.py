@@ -31,5 +31,5 @@ def serve(open_app: Callable[[], Any]) -> None:
 
 
 async def _serve(open_app: Callable[[], Any], listening: socket.socket, lifeline: int) -> None:
-    api_process.leave_with_the_supervisor(lifeline)
+    api_process.exit_with_supervisor(lifeline)
     await uvicorn.Server(http_config.server_config(open_app())).serve(sockets=[listening])

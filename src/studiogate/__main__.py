@@ -1,6 +1,6 @@
 """``python -m studiogate``."""
 
-from studiogate.cli.entry_point import keyboard
+from studiogate.cli.entry_point import run
 
 if __name__ == "__main__":
-    keyboard()
+    run()

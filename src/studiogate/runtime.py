@@ -10,7 +10,7 @@ from studiogate.flows.resolver import Resolver
 from studiogate.settings import Settings
 from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.pool import Database
-from studiogate.storage.notifications import Bells
+from studiogate.storage.notifications import EventListeners
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Runtime:
     sequencer: Sequencer
     sealer: Sealer
     resolver: Resolver
-    bells: Bells
+    event_listeners: EventListeners
     class_queue: ClassQueue
 
     @classmethod
@@ -31,11 +31,11 @@ class Runtime:
         rules = TargetRules(settings.webhook_allow_cidrs, allow_http=settings.webhook_allow_http)
         # The key is read, and created if there is none, only when a secret is sealed or opened.
         sealer = Sealer(lambda: configuration.secret_keys(settings))
-        bells, queue = Bells(settings.database_url), ClassQueue(settings.booking_batch)
-        return cls(settings, database, Sequencer(database), sealer, Resolver(rules), bells, queue)
+        event_listeners, queue = EventListeners(settings.database_url), ClassQueue(settings.booking_batch)
+        return cls(settings, database, Sequencer(database), sealer, Resolver(rules), event_listeners, queue)
 
     async def close(self) -> None:
-        await self.bells.close()
+        await self.event_listeners.close()
         self.resolver.close()
         await self.class_queue.settled()
         await self.sequencer.settled()

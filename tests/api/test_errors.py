@@ -492,7 +492,7 @@ async def test_who_would_wait_in_vain_is_refused_at_the_door(
         asked.append(on_their_way)
         raise OverloadedError
 
-    monkeypatch.setattr(Database, "refuse_in_vain", refuse)
+    monkeypatch.setattr(Database, "shed_if_overloaded", refuse)
     monkeypatch.setattr(shared_door.app._runtime.class_queue, "batches_waiting", 7)
     for sent in (key, None):
         told = await ask(shared_door.app, "GET", "/studio", key=sent)

@@ -112,8 +112,8 @@ def test_a_chunked_body_beyond_the_limit(live: tuple[int, str]) -> None:
 
 def test_a_chunked_body(live: tuple[int, str]) -> None:
     port, key = live
-    spelled = BOOKING.encode()
-    chunks = b"".join(b"1\r\n%c\r\n" % each for each in spelled) + b"0\r\n\r\n"
+    serialized = BOOKING.encode()
+    chunks = b"".join(b"1\r\n%c\r\n" % each for each in serialized) + b"0\r\n\r\n"
     received = exchange(
         port, head("POST", "/bookings/validate", key, JSON_LINE, "Transfer-Encoding: chunked", CLOSE), chunks
     )
@@ -133,8 +133,8 @@ def test_a_body_declared_beyond_the_limit_is_not_awaited(live: tuple[int, str]) 
 def test_pipelined_requests(live: tuple[int, str]) -> None:
     """Each request gets its own response, in order, also after a refused body."""
     port, key = live
-    spelled = BOOKING.encode()
-    posted = head("POST", "/bookings/validate", key, JSON_LINE, f"Content-Length: {len(spelled)}") + spelled
+    serialized = BOOKING.encode()
+    posted = head("POST", "/bookings/validate", key, JSON_LINE, f"Content-Length: {len(serialized)}") + serialized
     requests_ = [
         head("GET", "/studio", key),
         posted,

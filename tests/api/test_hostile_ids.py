@@ -52,11 +52,11 @@ NOT_IDS = [
 
 @pytest.mark.parametrize("text", NOT_IDS, ids=shown)
 async def test_what_is_not_an_id(shared_door: Door, key: str, text: str) -> None:
-    spelled = quote(text, safe="")
-    told = await ask(shared_door.app, "GET", f"/classes/{spelled}", key=key)
+    serialized = quote(text, safe="")
+    told = await ask(shared_door.app, "GET", f"/classes/{serialized}", key=key)
     # The server decodes escaped slashes, which makes it a different path.
     assert_refused(told, "not_found" if "/" in text else "validation_error", param=None if "/" in text else "class_id")
-    told = await ask(shared_door.app, "GET", f"/bookings?member_id={spelled}", key=key)
+    told = await ask(shared_door.app, "GET", f"/bookings?member_id={serialized}", key=key)
     assert_refused(told, "validation_error", param="member_id")
     told = await post(shared_door.app, "/bookings/validate", key, {"class_id": text, "member_id": ID})
     assert told.status in (400, 422)

@@ -87,8 +87,8 @@ async def test_the_database_holds_no_secret(house: House) -> None:
     assert str(house.studio.studio_id) in everything
     for each in (key, rotated):
         secret = each.split("_")[3]
-        for spelled in (each, secret, secret[:43], secret[:43].encode().hex(), secret[:20]):
-            assert spelled not in everything
+        for serialized in (each, secret, secret[:43], secret[:43].encode().hex(), secret[:20]):
+            assert serialized not in everything
     hashes = await connection.fetch("select secret_hash from credential_secrets")
     assert domain.secret_hash(key.split("_")[3][:43]) in {row["secret_hash"] for row in hashes}
 

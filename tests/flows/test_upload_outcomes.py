@@ -16,7 +16,7 @@ from studiogate import settings
 from studiogate.domain.access import operator_access
 from studiogate.flows import doctor, housekeeping
 from studiogate.runtime import Runtime
-from studiogate.server.front_ends import Doors
+from studiogate.server.front_ends import FrontEnds
 from studiogate.storage.forms import uploads
 from studiogate.storage.upload_folder import UploadFolder
 from tests.hosted.test_submit import sending
@@ -78,7 +78,7 @@ async def opened(database_url: str, folder: Path) -> AsyncIterator[World]:
     await _load(site)
     async with proxy_of(database_url) as proxy:
         runtime = Runtime.open(settings.load(database_url=proxy.url, data_dir=folder, rate_limit=0))
-        transport = httpx2.ASGITransport(Doors(runtime))
+        transport = httpx2.ASGITransport(FrontEnds(runtime))
         async with httpx2.AsyncClient(transport=transport, base_url="http://door") as client:
             made = World(site, proxy, runtime, client)
             connection = await asyncpg.connect(database_url)

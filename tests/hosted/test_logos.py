@@ -152,7 +152,7 @@ def test_other_files_are_refused_with_the_reason(logos: Logos) -> None:
         said = logos.type(logos.file(content, "logo.png"))
         assert said.status == 1
         assert f"logo.png {reason}" in said.err
-        assert "Use a PNG, JPEG or WebP image of at most 512 KiB and 4096 pixels a side." in said.err
+        assert "Use a PNG, JPEG or WebP image of at most 512 KiB and 4096 pixels per side." in said.err
     assert logos.get(path_of(FIRST)).status_code == 200, "the logo before is still there"
 
 

@@ -24,7 +24,7 @@ class Leak(Exception): ...
 def fail(): raise Leak("Key (email)=(sam.secret@example.com) already exists")
 async def fail_later(): fail()
 async def in_a_loop(work):
-    asyncio.get_running_loop().set_exception_handler(telemetry.tell_loop_failure)
+    asyncio.get_running_loop().set_exception_handler(telemetry.log_loop_failure)
     await work()
     await asyncio.sleep(0.05)
 """

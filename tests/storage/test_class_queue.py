@@ -9,7 +9,7 @@ import pytest
 
 from studiogate.storage.db import class_queue
 from studiogate.storage.db.class_queue import ClassQueue
-from studiogate.storage.db.load_shedding import Pace
+from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import OverloadedError
 
 pytestmark = pytest.mark.anyio
@@ -137,7 +137,7 @@ async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait is estimated from the batches ahead, not from the requests."""
-    monkeypatch.setattr(Pace, "is_in_vain", lambda _pace, ahead, patience: ahead * patience > 5.0)
+    monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _pace, ahead, patience: ahead * patience > 5.0)
     queue, run = ClassQueue(MOST), Counter()
     sent = send(queue, run, [0])
     await settle()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from studiogate import clock
-from studiogate.storage.db.load_shedding import LONGEST_STEP, PATIENCE_SECONDS, Pace
+from studiogate.storage.db.load_shedding import LONGEST_STEP, PATIENCE_SECONDS, WaitEstimate
 
 
 class Time:
@@ -23,46 +23,46 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[Time]:
     return stopped
 
 
-def move(pace: Pace, time: Time, seconds: float, steps: int = 200) -> None:
+def move(pace: WaitEstimate, time: Time, seconds: float, steps: int = 200) -> None:
     for _ in range(steps):
         time.now += seconds
         pace.step(others_wait=True)
 
 
 def test_a_line_that_never_moved_is_joined() -> None:
-    assert not Pace().is_in_vain(1_000_000)
+    assert not WaitEstimate().would_time_out(1_000_000)
 
 
 @pytest.mark.parametrize("seconds", [0.001, 0.01, 0.05])
 def test_the_wait_is_the_length_times_the_step(time: Time, seconds: float) -> None:
-    pace = Pace()
+    pace = WaitEstimate()
     move(pace, time, seconds)
     ahead = PATIENCE_SECONDS / seconds
-    assert not pace.is_in_vain(int(ahead * 0.99))
-    assert pace.is_in_vain(int(ahead * 1.01) + 1)
+    assert not pace.would_time_out(int(ahead * 0.99))
+    assert pace.would_time_out(int(ahead * 1.01) + 1)
 
 
 def test_it_follows_what_happens(time: Time) -> None:
-    pace = Pace()
+    pace = WaitEstimate()
     move(pace, time, 0.05)
     move(pace, time, 0.001)
-    assert not pace.is_in_vain(400)
+    assert not pace.would_time_out(400)
 
 
 def test_what_is_idle_is_not_slow(time: Time) -> None:
     """The time in which nothing waited does not count towards the pace."""
-    pace = Pace()
+    pace = WaitEstimate()
     move(pace, time, 0.001)
     pace.step(others_wait=False)
     time.now += 3600
     pace.step(others_wait=True)
-    assert not pace.is_in_vain(400)
+    assert not pace.would_time_out(400)
 
 
 def test_a_pause_is_not_the_pace(time: Time) -> None:
-    pace = Pace()
+    pace = WaitEstimate()
     move(pace, time, 0.001)
     move(pace, time, 60, steps=1)
-    assert not pace.is_in_vain(50)
+    assert not pace.would_time_out(50)
     move(pace, time, 60)
-    assert pace.is_in_vain(int(PATIENCE_SECONDS / LONGEST_STEP) + 1)
+    assert pace.would_time_out(int(PATIENCE_SECONDS / LONGEST_STEP) + 1)

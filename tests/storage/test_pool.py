@@ -9,7 +9,7 @@ import pytest
 
 from studiogate.flows import retry
 from studiogate.storage.db import pool as database
-from studiogate.storage.db.load_shedding import Pace
+from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import Database, DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from tests.support.background import beside
 
@@ -209,15 +209,15 @@ async def test_who_would_wait_in_vain_is_told_at_once(pool: Database, monkeypatc
 
 async def test_the_door_knows_how_long_the_line_is(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests in another queue ahead of this one count, but only while this queue is not empty."""
-    monkeypatch.setattr(Pace, "is_in_vain", lambda _pace, ahead: ahead > 3)
-    pool.refuse_in_vain(100)
+    monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _pace, ahead: ahead > 3)
+    pool.shed_if_overloaded(100)
     held = [await pool.acquire() for _ in range(2)]
-    pool.refuse_in_vain(100)
+    pool.shed_if_overloaded(100)
     waiting = [asyncio.create_task(pool.acquire()) for _ in range(2)]
     await settle()
-    pool.refuse_in_vain(1)
+    pool.shed_if_overloaded(1)
     with pytest.raises(OverloadedError):
-        pool.refuse_in_vain(2)
+        pool.shed_if_overloaded(2)
     waiting.append(asyncio.create_task(pool.acquire()))  # a request that was admitted is not rejected here
     await settle()
     assert not waiting[-1].done()
@@ -236,8 +236,8 @@ async def test_a_line_that_moves_has_a_pace(pool: Database) -> None:
     for task in waiting:
         await asyncio.sleep(0.001)
         pool.release(await task)
-    assert pool._pace.is_in_vain(10_000)
-    assert not pool._pace.is_in_vain(1)
+    assert pool._pace.would_time_out(10_000)
+    assert not pool._pace.would_time_out(1)
 
 
 async def test_a_turn_that_nobody_takes_goes_to_the_next(pool: Database) -> None:

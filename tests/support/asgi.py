@@ -90,9 +90,9 @@ def _bytes(value: str | bytes) -> bytes:
 
 async def post(app: Any, target: str, key: str | None, body: object, *headers: tuple[str, str]) -> Told:
     """Post a JSON body; bytes are sent unchanged, because they are already serialized."""
-    spelled = body if isinstance(body, bytes) else json.dumps(body).encode()
+    serialized = body if isinstance(body, bytes) else json.dumps(body).encode()
     return await ask(
-        app, "POST", target, key=key, headers=[("content-type", "application/json"), *headers], body=spelled
+        app, "POST", target, key=key, headers=[("content-type", "application/json"), *headers], body=serialized
     )
 
 

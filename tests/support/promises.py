@@ -87,7 +87,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             (OVERTAKING, RACES + "test_leaving_and_moving_up", MODEL),
         ),
         Promise(
-            "A free seat never stands beside somebody eligible who waits for it: no newcomer overtakes.",
+            "A free seat never stays beside an eligible waiting member: no newcomer overtakes.",
             (OVERTAKING, "api/test_waitlist.py::test_no_newcomer_takes_the_seat_of_who_became_eligible_again"),
         ),
         Promise("An entry becomes a seat at most once.", (OVERTAKING, MODEL)),

@@ -21,7 +21,7 @@ from studiogate.demo.seed import Seed
 from studiogate.demo.studio import studio_row
 from studiogate.flows import studio_file
 from studiogate.runtime import Runtime
-from studiogate.server.front_ends import Doors
+from studiogate.server.front_ends import FrontEnds
 from tests.support.databases import run
 from tests.support.hosted_forms import own_forms
 
@@ -95,7 +95,7 @@ def serving(site: Site, **overrides: object) -> Iterator[Site]:
     async def serve() -> None:
         given = {"database_url": site.database_url, "data_dir": site.data, **overrides}
         runtime = Runtime.open(settings.load(**given))
-        config = uvicorn.Config(Doors(runtime), http="httptools", ws="none", lifespan="off", log_config=None)
+        config = uvicorn.Config(FrontEnds(runtime), http="httptools", ws="none", lifespan="off", log_config=None)
         config.timeout_graceful_shutdown = 1
         server.append(uvicorn.Server(config))
         await server[0].serve(sockets=[listening])

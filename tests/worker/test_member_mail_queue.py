@@ -10,7 +10,7 @@ import pytest
 from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILS_PER_HOUR, MailKind
 from studiogate.flows import events, studio_file
-from studiogate.flows.announce import tell
+from studiogate.flows.announce import emit_event
 from studiogate.flows.bookings import mail_switches
 from studiogate.flows.bookings import mails as member_mails
 from studiogate.flows.studio_file import load
@@ -78,12 +78,12 @@ async def test_a_transaction_that_loads_data_is_silent(room: Mailroom) -> None:
     connection, access = room.studio.door.connection, room.studio.access
     async with connection.transaction():
         await mail_queue.silence(connection)
-        await tell(connection, access, EventType.BOOKING_CREATED, booking)
+        await emit_event(connection, access, EventType.BOOKING_CREATED, booking)
     await room.queue()
     assert await room.kinds() == []
     assert len(await room.studio.rows("events", "subject = $2 and sequence is not null", booking)) == 1
     async with connection.transaction():
-        await tell(connection, access, EventType.BOOKING_CREATED, booking)
+        await emit_event(connection, access, EventType.BOOKING_CREATED, booking)
     await room.queue()
     assert await room.kinds() == ["booked"]
 
@@ -95,7 +95,7 @@ async def test_an_import_is_silent(room: Mailroom, monkeypatch: pytest.MonkeyPat
     appeared = load.members_appeared
 
     async def and_tell(connection: Any, *given: Any, **more: Any) -> Any:
-        await tell(connection, room.studio.access, EventType.BOOKING_CREATED, booking)
+        await emit_event(connection, room.studio.access, EventType.BOOKING_CREATED, booking)
         return await appeared(connection, *given, **more)
 
     monkeypatch.setattr(load, "members_appeared", and_tell)

@@ -125,7 +125,7 @@ class PartnerApp:
         if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
             return await self._public(exchange)
         # Before any other work: under overload, refusing requests would be most of the work.
-        self._runtime.database.refuse_in_vain(self._runtime.class_queue.batches_waiting)
+        self._runtime.database.shed_if_overloaded(self._runtime.class_queue.batches_waiting)
         match = self._tree.match(request.path)
         if match is not None:
             exchange.route = match.template
@@ -160,7 +160,7 @@ class PartnerApp:
             verdict = self._buckets.take(f"{route.limit.name}:{credential.access.credential_id}", route.limit)
             if not verdict.allowed:
                 exchange.headers.clear()  # report the limit of this operation instead of that of all requests
-                _tell_limit(exchange, route.limit, verdict)
+                _with_limit_headers(exchange, route.limit, verdict)
                 return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, (b"retry-after", verdict.retry_after))
         caller = Caller(credential.access, self._runtime, request, exchange.request_id)
         return await route.execute(caller, match.values)
@@ -177,7 +177,7 @@ class PartnerApp:
             return credential
         limit = request_limit(credential.rate_limit or self._default_limit)
         verdict = self._buckets.take(credential.access.credential_id, limit)
-        _tell_limit(exchange, limit, verdict)
+        _with_limit_headers(exchange, limit, verdict)
         if not verdict.allowed:
             return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, (b"retry-after", verdict.retry_after))
         return credential
@@ -187,14 +187,14 @@ class PartnerApp:
         telemetry.REFUSED_AUTHENTICATIONS.labels(refusal.code.value).inc()
         if self._default_limit:
             verdict = self._buckets.take("address:" + owner_of(exchange.request.address), FAILED_AUTHENTICATION)
-            _tell_limit(exchange, FAILED_AUTHENTICATION, verdict)
+            _with_limit_headers(exchange, FAILED_AUTHENTICATION, verdict)
             if not verdict.allowed:
                 retry_after = (b"retry-after", verdict.retry_after)
                 return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, retry_after)
         return refused(refusal, exchange.request_id)
 
 
-def _tell_limit(exchange: _Exchange, limit: Limit, verdict: Verdict) -> None:
+def _with_limit_headers(exchange: _Exchange, limit: Limit, verdict: Verdict) -> None:
     exchange.headers += ((b"ratelimit-policy", limit.policy), (b"ratelimit", limit.header(verdict)))
 
 

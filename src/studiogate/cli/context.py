@@ -111,10 +111,10 @@ def counted(number: int, noun: str) -> str:
 
 def print_json(value: object) -> None:
     """Print a value as JSON, with instants formatted as in the API."""
-    typer.echo(json.dumps(value, indent=2, default=_spelled, ensure_ascii=False))
+    typer.echo(json.dumps(value, indent=2, default=_as_text, ensure_ascii=False))
 
 
-def _spelled(value: object) -> str:
+def _as_text(value: object) -> str:
     return instant_text(value) if isinstance(value, datetime) else str(value)
 
 

@@ -51,8 +51,8 @@ def examine(settings: configuration.Settings) -> list[Finding]:
         with database_of(settings) as dsn:
             return [*run(_examine(settings, dsn)), disk]
     except (DatabaseUnavailableError, EmbeddedPostgresError) as error:
-        mend = "Check STUDIOGATE_DATABASE_URL and that the server runs." if settings.database_url else ""
-        return [Finding("fault", "database", f"cannot be reached: {error} {mend}".strip()), disk]
+        advice = "Check STUDIOGATE_DATABASE_URL and that the server runs." if settings.database_url else ""
+        return [Finding("fault", "database", f"cannot be reached: {error} {advice}".strip()), disk]
 
 
 async def _examine(settings: configuration.Settings, dsn: str) -> list[Finding]:

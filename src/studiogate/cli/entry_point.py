@@ -7,7 +7,7 @@ from importlib import import_module
 from studiogate.server.quick_start import all_is_imported
 
 
-def keyboard() -> None:
+def run() -> None:
     """Run the `studiogate` command; this is its entry point."""
     gc.disable()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -60,7 +60,7 @@ def tail(
     studio: Slug,
     types: Types = None,
     forward_to: ForwardTo = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print whole events, one a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print whole events, one per line.")] = False,
     data: DataFolder = None,
 ) -> None:
     """Follow the log from now on, until Ctrl-C."""
@@ -119,7 +119,7 @@ def trigger(
     if type_ not in set(EventType):
         raise typer.BadParameter(f"{type_!r} is no event type: choose from {', '.join(EventType)}.")
     row_id = on_database(data, lambda connection: _trigger(connection, studio, EventType(type_)))
-    screen.print(f"Told {type_} about {row_id}.")
+    screen.print(f"Wrote {type_} about {row_id} to the log.")
 
 
 async def _trigger(connection: Connection, slug: str, type_: EventType) -> str:

@@ -66,7 +66,7 @@ def create(
         list[UUID] | None, typer.Option(parser=parse_row_id, help="Limit to this location; repeat for more.")
     ] = None,
     expires: Annotated[str | None, typer.Option(help="When the key ends: ISO 8601, or a duration such as 90d.")] = None,
-    rate_limit: Annotated[int | None, typer.Option(min=1, help="Requests a second; default: the setting.")] = None,
+    rate_limit: Annotated[int | None, typer.Option(min=1, help="Requests per second; default: the setting.")] = None,
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:

@@ -24,7 +24,7 @@ from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection, Record
 
 Slug = Annotated[str, typer.Option("--studio", metavar="SLUG", help="The studio's slug.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many rows.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number of rows.")]
 ClassId = Annotated[UUID | None, typer.Option("--class", metavar="ID", parser=parse_row_id, help="Only of this class.")]
 MemberId = Annotated[
     UUID | None, typer.Option("--member", metavar="ID", parser=parse_row_id, help="Only of this member.")

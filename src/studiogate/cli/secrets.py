@@ -30,7 +30,7 @@ def secret_keys() -> None:
 @app.command("rotate")
 def rotate(
     prepare: Annotated[bool, typer.Option("--prepare", help="Only write the next key beside the present one.")] = False,
-    lost: Annotated[bool, typer.Option("--lost", help="The present key is lost: go on without what it seals.")] = False,
+    lost: Annotated[bool, typer.Option("--lost", help="The present key is lost: continue without it.")] = False,
     links: Annotated[bool, typer.Option("--links", help="New secrets for form links too; present links end.")] = False,
     data: DataFolder = None,
 ) -> None:

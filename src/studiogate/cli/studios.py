@@ -29,7 +29,7 @@ from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 
 app = lists.studio_app
-ALLOWED = f"a PNG, JPEG or WebP image of at most {MAX_BYTES // 1024} KiB and {MAX_SIDE} pixels a side"
+ALLOWED = f"a PNG, JPEG or WebP image of at most {MAX_BYTES // 1024} KiB and {MAX_SIDE} pixels per side"
 ImageFile = Annotated[
     Path | None,
     typer.Argument(

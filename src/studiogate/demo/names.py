@@ -53,7 +53,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 def mailbox(first: str, last: str) -> str:
-    """The part before the @: plain letters, as people spell their names when a form asks for an address."""
+    """The part before the @: plain letters, as people serialize_headers their names when a form asks for an address."""
     plain = unicodedata.normalize("NFKD", f"{first}.{last}").encode("ascii", "ignore").decode().lower()
     return "".join(letter for letter in plain if letter.isalnum() or letter in ".-")
 

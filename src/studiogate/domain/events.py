@@ -8,7 +8,7 @@ from studiogate.domain.access import Scope
 
 DAYS_KEPT = 30
 # Announcing every position of a waitlist helps nobody: events are emitted only for positions near the front.
-POSITIONS_TOLD = 20
+POSITIONS_ANNOUNCED = 20
 EVERYTHING = "*"
 
 

@@ -11,7 +11,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import Change
 
 
-async def tell(connection: Connection, access: Access, type_: EventType, row_id: UUID) -> None:
+async def emit_event(connection: Connection, access: Access, type_: EventType, row_id: UUID) -> None:
     await events.emit(connection, access, type_, Change(row_id))
 
 

@@ -70,12 +70,12 @@ async def _clock(connection: Connection) -> Finding:
 async def examine_log(connection: Connection) -> Finding:
     """Check the server's log settings; separate from ``examine`` because it is not about the stored data."""
     found = await invariants.log_settings(connection)
-    mend = [] if found["log_error_verbosity"] == "terse" else ["log_error_verbosity = terse"]
-    tells_statements = found["log_statement"] != "none" or found["log_min_duration_statement"] != "-1"
-    if tells_statements and found["log_parameter_max_length"] != "0":
-        mend.append("log_parameter_max_length = 0")
-    if mend:
-        text = f"PostgreSQL's own log can hold people's data: set {' and '.join(mend)} on the server."
+    advice = [] if found["log_error_verbosity"] == "terse" else ["log_error_verbosity = terse"]
+    logs_statements = found["log_statement"] != "none" or found["log_min_duration_statement"] != "-1"
+    if logs_statements and found["log_parameter_max_length"] != "0":
+        advice.append("log_parameter_max_length = 0")
+    if advice:
+        text = f"PostgreSQL's own log can hold people's data: set {' and '.join(advice)} on the server."
         return Finding("warning", "server log", text)
     return Finding("ok", "server log", "without the values of rows and parameters")
 

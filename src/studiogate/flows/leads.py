@@ -19,7 +19,7 @@ from studiogate.domain.leads import (
 )
 from studiogate.domain.people import normalize_phone
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.flows.announce import changing, tell
+from studiogate.flows.announce import changing, emit_event
 from studiogate.storage import leads as storage
 from studiogate.storage import people, studio
 from studiogate.storage.db.pool import Connection
@@ -85,7 +85,7 @@ async def _make(connection: Connection, access: Access, email: str, contact: Lea
     """Create a lead and return its id, or lock and return one that was created first. The email must be locked."""
     made = await storage.insert_lead(connection, access, email, contact)
     if made is not None:
-        await tell(connection, access, EventType.LEAD_CREATED, made)
+        await emit_event(connection, access, EventType.LEAD_CREATED, made)
         return made
     kept = await storage.lock_lead_by_email(connection, access, email)
     if kept is None:

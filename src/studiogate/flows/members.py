@@ -7,7 +7,7 @@ from uuid import UUID
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.announce import tell
+from studiogate.flows.announce import emit_event
 from studiogate.flows.leads import BAD_PHONE, faulty, phone_in_studio
 from studiogate.flows.people import members_appeared
 from studiogate.storage import members as storage
@@ -32,7 +32,7 @@ async def create(connection: Connection, access: Access, wanted: WantedMember) -
     wire = await storage.insert_member(connection, access, wanted.email, wanted.first_name, wanted.last_name, phone)
     if wire is None:
         return await _exists(connection, access, wanted.email)
-    await tell(connection, access, EventType.MEMBER_CREATED, UUID(json.loads(wire)["id"]))
+    await emit_event(connection, access, EventType.MEMBER_CREATED, UUID(json.loads(wire)["id"]))
     await members_appeared(connection, access, [wanted.email])
     return wire
 

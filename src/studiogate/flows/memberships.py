@@ -6,7 +6,7 @@ from uuid import UUID
 from studiogate.domain.access import Access, system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.memberships import RENEWALS_AT_ONCE, MembershipState, advance, choose_price
-from studiogate.flows.announce import changing, tell
+from studiogate.flows.announce import changing, emit_event
 from studiogate.storage import memberships
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.memberships import DueMembership
@@ -23,7 +23,7 @@ async def advance_due(connection: Connection, access: Access, members: Sequence[
         for membership in due:
             purchases += await _advance(connection, access, membership)
     for purchase_id in purchases:
-        await tell(connection, access, EventType.PURCHASE_CREATED, purchase_id)
+        await emit_event(connection, access, EventType.PURCHASE_CREATED, purchase_id)
     return len(due), len(purchases) >= RENEWALS_AT_ONCE
 
 
@@ -40,7 +40,7 @@ async def write_change(
     async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, membership.id):
         purchases = await _advance(connection, access, membership._replace(state=state))
     for purchase_id in purchases:
-        await tell(connection, access, EventType.PURCHASE_CREATED, purchase_id)
+        await emit_event(connection, access, EventType.PURCHASE_CREATED, purchase_id)
 
 
 async def _advance(connection: Connection, access: Access, membership: DueMembership) -> list[UUID]:

@@ -21,7 +21,7 @@ from studiogate.domain.sales import Order, line_of
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import reason_faults, refused
 from studiogate.domain.studio_file.values import Setting
-from studiogate.flows.announce import changing, tell
+from studiogate.flows.announce import changing, emit_event
 from studiogate.flows.audit import audited
 from studiogate.flows.sales import find_offer, lock_buyer
 from studiogate.flows.staff_flow import staff_flow
@@ -133,7 +133,7 @@ async def waive_fee(connection: Connection, access: Access, purchase_id: UUID, r
 async def _record(connection: Connection, access: Access, purchase: NewPurchase) -> UUID:
     async with audited(connection, access, "purchase.record", Subject("purchase", purchase.id)):
         await purchases.insert(connection, access, purchase)
-    await tell(connection, access, EventType.PURCHASE_CREATED, purchase.id)
+    await emit_event(connection, access, EventType.PURCHASE_CREATED, purchase.id)
     return purchase.id
 
 

@@ -11,7 +11,7 @@ from studiogate.domain.sales import Offer, Order, Sale
 from studiogate.domain.sales import sell as decide
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
-from studiogate.flows.announce import tell
+from studiogate.flows.announce import emit_event
 from studiogate.flows.audit import audited
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import catalog, purchases, sales
@@ -85,6 +85,6 @@ async def _write(connection: Connection, access: Access, order: Order, sale: Sal
         membership = NewMembership(sold.membership_id, order.member_id, order.product_id, renews_at, sale.membership)
         await sales.insert_membership(connection, access, membership)
         await sales.record(connection, access, sold.membership_id, sold.purchase_id, sale.price.id)
-    await tell(connection, access, EventType.MEMBERSHIP_CREATED, sold.membership_id)
-    await tell(connection, access, EventType.PURCHASE_CREATED, sold.purchase_id)
+    await emit_event(connection, access, EventType.MEMBERSHIP_CREATED, sold.membership_id)
+    await emit_event(connection, access, EventType.PURCHASE_CREATED, sold.purchase_id)
     return sold

@@ -18,7 +18,7 @@ from studiogate.api.app import PartnerApp
 from studiogate.runtime import Runtime
 from studiogate.server import privileges, quick_start
 from studiogate.server.admin_app import AdminApp
-from studiogate.server.front_ends import Doors
+from studiogate.server.front_ends import FrontEnds
 from studiogate.server.http_config import QuietServer, server_config
 from studiogate.telemetry import metrics
 from studiogate.web.limits import Buckets
@@ -62,14 +62,14 @@ class Ending:
 
 
 async def _serve(settings: configuration.Settings, options: argparse.Namespace, ending: Ending) -> None:
-    asyncio.get_running_loop().set_exception_handler(telemetry.tell_loop_failure)
+    asyncio.get_running_loop().set_exception_handler(telemetry.log_loop_failure)
     runtime = Runtime.open(settings)
-    app = Doors(runtime, Buckets(options.buckets))
+    app = FrontEnds(runtime, Buckets(options.buckets))
     server = QuietServer(server_config(app, settings.public_url))
     server.config.load()
     metrics.studiogate_version()
     privileges.drop(options.account, "studiogate.api", "studiogate.hosted")
-    leave_with_the_supervisor(options.lifeline)
+    exit_with_supervisor(options.lifeline)
     if options.gate is not None:
         await _wait_at(options.gate, ending)
     if ending.asked:
@@ -82,7 +82,7 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
             _keep_last_use(app.partners),
             _drain(server, runtime, app.partners, ending),
             _sample_forever(app.partners),
-            _tell_when_ready(server, app.partners, options.ready),
+            _report_ready(server, app.partners, options.ready),
         )
     ]
     try:
@@ -117,7 +117,7 @@ async def _wait_at(gate: int, ending: Ending) -> None:
     asyncio.get_running_loop().remove_reader(gate)
 
 
-def leave_with_the_supervisor(lifeline: int) -> None:
+def exit_with_supervisor(lifeline: int) -> None:
     """Drain and exit when the supervisor, which holds the other end of this pipe, dies for any reason."""
 
     def supervisor_is_gone() -> None:
@@ -138,7 +138,7 @@ async def _drain(server: uvicorn.Server, runtime: Runtime, app: PartnerApp, endi
     while clock.monotonic() < until and not ending.at_once:  # noqa: ASYNC110  for the same reason
         await asyncio.sleep(LOOK_SECONDS)
     server.should_exit = True
-    runtime.bells.send_home()
+    runtime.event_listeners.release_all()
 
 
 async def _keep_last_use(app: PartnerApp) -> None:
@@ -167,7 +167,7 @@ def _sample(runtime: Runtime, server: uvicorn.Server) -> None:
     metrics.HTTP_CONNECTIONS.set(len(server.server_state.connections))
 
 
-async def _tell_when_ready(server: uvicorn.Server, app: PartnerApp, descriptor: int | None) -> None:
+async def _report_ready(server: uvicorn.Server, app: PartnerApp, descriptor: int | None) -> None:
     """Notify the supervisor, which waits for this before it prints the address."""
     if descriptor is None:
         return

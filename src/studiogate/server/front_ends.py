@@ -7,7 +7,7 @@ from studiogate.web.limits import Buckets
 from studiogate.web.request import Receive, Scope, Send
 
 
-class Doors:
+class FrontEnds:
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         shared = buckets or Buckets()
         self.partners = PartnerApp(runtime, shared)

@@ -19,8 +19,8 @@ from studiogate.api.framework.errors import refused, with_absolute_doc_url
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.server import http_timeouts
 from studiogate.server.http_timeouts import TimedProtocol
-from studiogate.server.single_write import CLOSE, InOneWrite
-from studiogate.web.request import IN_ONE_PIECE
+from studiogate.server.single_write import CLOSE, CycleWriter
+from studiogate.web.request import SINGLE_WRITER
 from studiogate.web.response import Header
 from studiogate.web.sending import ON_EVERY_BODY, head
 
@@ -164,7 +164,7 @@ class BoundedProtocol(TimedProtocol):
         scope, before = self.scope, self.cycle
         super().on_headers_complete()
         if self.cycle is not before:  # the application has not started: its task has only been created
-            extensions: Any = {IN_ONE_PIECE: InOneWrite(self.cycle)}
+            extensions: Any = {SINGLE_WRITER: CycleWriter(self.cycle)}
             scope["extensions"] = extensions
             if getattr(self.server_state, "draining", False):
                 self._close_after(self.cycle)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from phonenumbers import PhoneMetadata
 
-from studiogate.server.service_account import Account, become, hand_over, let_into, make_private, service_account
+from studiogate.server.service_account import Account, become, change_owner, let_into, make_private, service_account
 from studiogate.settings import Settings, secret_keys
 from studiogate.storage.db import migrate
 from studiogate.storage.upload_folder import FOLDER
@@ -62,7 +62,7 @@ def drop(option: str | None, *packages: str) -> None:
     metrics = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
     if metrics is not None:
         uid, gid = map(int, option.split(":"))
-        hand_over(Path(metrics), Account("", uid, gid))
+        change_owner(Path(metrics), Account("", uid, gid))
     become(option)
 
 
@@ -82,5 +82,5 @@ def prepared_account(settings: Settings) -> Account | None:
     if settings.secret_key is None:
         secret_keys(settings)
         for path in settings.data_dir.glob("secrets.key"):
-            hand_over(path, account)
+            change_owner(path, account)
     return account

@@ -106,13 +106,13 @@ def make_private(folder: Path, account: Account | None) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if account and found.st_uid == 0 and stat.S_ISDIR(found.st_mode):  # New, or restored from a backup by root.
-        hand_over(folder, account)
+        change_owner(folder, account)
     elif found.st_uid != uid or not stat.S_ISDIR(found.st_mode):
         raise AccountError(f"{folder} belongs to user {found.st_uid}, not {uid}: run as that user or move it.")
     folder.chmod(0o700)
 
 
-def hand_over(path: Path, account: Account) -> None:
+def change_owner(path: Path, account: Account) -> None:
     """Make the account the owner of a file, or of a folder and its content. Symbolic links are not followed."""
     os.chown(path, account.uid, account.gid, follow_symlinks=False)
     for parent, folders, files in os.walk(path):

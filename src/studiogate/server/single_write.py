@@ -4,12 +4,12 @@
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from studiogate.web.response import Header
-from studiogate.web.sending import spell
+from studiogate.web.sending import serialize_headers
 
 CLOSE: Header = (b"connection", b"close")
 
 
-class InOneWrite:
+class CycleWriter:
     """Returns the request's body without a wait or a message if all of it has arrived by then, which is nearly always
     the case. Writes the response's head and body at once, where uvicorn's ``send`` would take two messages, check every
     header and write twice. Sending leaves the cycle as uvicorn leaves it after the last message, and drops the
@@ -37,7 +37,7 @@ class InOneWrite:
         if cycle.disconnected:
             return
         own = cycle.default_headers if cycle.keep_alive else [*cycle.default_headers, CLOSE]
-        cycle.transport.write(b"".join([lines, *spell(own), b"\r\n", body]))
+        cycle.transport.write(b"".join([lines, *serialize_headers(own), b"\r\n", body]))
         cycle.waiting_for_100_continue = False
         cycle.response_started = cycle.response_complete = True
         cycle.message_event.set()

@@ -17,7 +17,7 @@ import structlog
 
 from studiogate import telemetry
 from studiogate.server.privileges import prepared_account
-from studiogate.server.service_account import Account, hand_over, reaches
+from studiogate.server.service_account import Account, change_owner, reaches
 from studiogate.server.stop_signals import StopSignals
 from studiogate.settings import Settings
 from studiogate.web.limits import Buckets
@@ -99,7 +99,7 @@ class Supervisor:
         Buckets.create(folder / "buckets")
         (folder / "metrics").mkdir()
         if self._account is not None:
-            hand_over(folder, self._account)
+            change_owner(folder, self._account)
         return {
             **os.environ,
             "STUDIOGATE_DATABASE_URL": dsn,

@@ -64,7 +64,7 @@ async def _no_application(_scope: object, _receive: object, _send: object) -> No
 async def work(settings: Settings, signals: StopSignals, admin: socket.socket | None, lifeline: int) -> None:
     """Run the jobs until SIGTERM or SIGINT, or until the supervisor at the other end of the lifeline is gone."""
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(telemetry.tell_loop_failure)
+    loop.set_exception_handler(telemetry.log_loop_failure)
     stop = asyncio.Event()
     loop.add_reader(signals, stop.set)
     os.set_blocking(lifeline, False)

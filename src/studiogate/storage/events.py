@@ -91,7 +91,7 @@ as_json = json.JSONEncoder(default=str, separators=(",", ":")).encode
 INSERT = "insert into events (studio_id, id, actor, type, subject, scopes, place, object, previous_attributes)"
 
 
-def change_told(type_: EventType, changed: str, event_id: str, actor: str, previous_attributes: str = "'{}'") -> str:
+def event_insert(type_: EventType, changed: str, event_id: str, actor: str, previous_attributes: str = "'{}'") -> str:
     """Return the part of a statement that writes the event about the row which the statement creates or changes.
 
     ``changed`` names the part with the row's new id, location and wire form (``object``). $1 is the studio;

@@ -38,7 +38,7 @@ PROMISES = (
     ),
     Promise(
         "spots",
-        "a spot is in its class's room and has at most one live holder; nobody who waits holds one",
+        "a spot is in its class's room and has at most one live holder; waiting members hold none",
         """
         select format('class %s of studio %s: spot %s is held by bookings %s', b.class_id, b.studio_id,
                       b.class_spot_id, array_agg(b.id))

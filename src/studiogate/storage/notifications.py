@@ -79,7 +79,7 @@ async def _happens(event: asyncio.Event, within: float) -> bool:
         return False
 
 
-class Bells:
+class EventListeners:
     """Readers that wait for a studio's next event. Listening starts with the first reader."""
 
     def __init__(self, dsn: str) -> None:
@@ -94,36 +94,36 @@ class Bells:
         if self._closed or self._count >= MOST_WAITING:
             return False
         self._listener.start()
-        bell = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(studio_id, set()).add(bell)
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(studio_id, set()).add(waiter)
         self._count += 1
         try:
             async with asyncio.timeout(seconds):
-                await bell
+                await waiter
         except TimeoutError:
             pass
         finally:
-            self._leave(studio_id, bell)
+            self._leave(studio_id, waiter)
         return not self._closed
 
-    def _leave(self, studio_id: UUID, bell: "asyncio.Future[None]") -> None:
+    def _leave(self, studio_id: UUID, waiter: "asyncio.Future[None]") -> None:
         self._count -= 1
         waiting = self._waiting[studio_id]
-        waiting.discard(bell)
+        waiting.discard(waiter)
         if not waiting:
             del self._waiting[studio_id]
 
     def _ring(self, studio_id: UUID) -> None:
-        for bell in self._waiting.get(studio_id, ()):
-            if not bell.done():
-                bell.set_result(None)
+        for waiter in self._waiting.get(studio_id, ()):
+            if not waiter.done():
+                waiter.set_result(None)
 
-    def send_home(self) -> None:
+    def release_all(self) -> None:
         """End all waits, because the process is shutting down."""
         self._closed = True
         for studio_id in list(self._waiting):
             self._ring(studio_id)
 
     async def close(self) -> None:
-        self.send_home()
+        self.release_all()
         await self._listener.close()

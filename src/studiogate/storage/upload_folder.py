@@ -93,7 +93,7 @@ class UploadFolder:
 
 
 @contextmanager
-def _told_as_full() -> Iterator[None]:
+def _reported_as_full() -> Iterator[None]:
     """Raise DiskFullError for whatever prevents writing a file (a full disk, a system quota, a missing folder)."""
     try:
         yield
@@ -112,7 +112,7 @@ class IncomingFile:
         self._path = folder.incoming(studio_id, self.name)
         self._has_row = False
         self._hash = hashlib.sha256()
-        with _told_as_full():
+        with _reported_as_full():
             folder.make_private(self._path.parent)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self.stream: BinaryIO = os.fdopen(descriptor, "w+b")
@@ -120,7 +120,7 @@ class IncomingFile:
     def write(self, chunk: bytes) -> None:
         self.size += len(chunk)
         self._hash.update(chunk)
-        with _told_as_full():
+        with _reported_as_full():
             self.stream.write(chunk)
 
     @property
@@ -129,7 +129,7 @@ class IncomingFile:
 
     def finish(self) -> None:
         """Sync the file and its directory entry to disk: from here on a row may refer to it."""
-        with _told_as_full():
+        with _reported_as_full():
             self.stream.flush()
             os.fsync(self.stream.fileno())
             folder = os.open(self._path.parent, os.O_RDONLY)

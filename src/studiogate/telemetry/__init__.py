@@ -116,7 +116,7 @@ def take_over_failures() -> None:
     )
 
 
-def tell_loop_failure(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def log_loop_failure(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log where a task failed and how; asyncio's own report has arguments, results and the exception's message."""
     error = context.get("exception")
     what = re.split(r"[^A-Za-z._ ]", context["message"], maxsplit=1)[0].strip()

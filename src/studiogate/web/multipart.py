@@ -46,7 +46,7 @@ class MultipartReader:
     """Reads one body. After the last chunk, ``close`` raises if the body is incomplete."""
 
     def __init__(self, boundary: bytes) -> None:
-        self._told: list[Event] = []
+        self._parsed: list[Event] = []
         self._name, self._value = b"", b""
         self._disposition: bytes | None = None
         self._parts = 0
@@ -72,8 +72,8 @@ class MultipartReader:
             self._parser.write(chunk)
         except FormParserError as error:
             raise MultipartError("it cannot be taken apart") from error
-        told, self._told = self._told, []
-        yield from told
+        parsed, self._parsed = self._parsed, []
+        yield from parsed
 
     def close(self) -> None:
         if not self._done:
@@ -101,13 +101,13 @@ class MultipartReader:
         if kind != b"form-data" or b"name" not in options:
             raise MultipartError("a part has no name")
         filename = options.get(b"filename")
-        self._told.append(PartBegins(_text(options[b"name"]), None if filename is None else _text(filename)))
+        self._parsed.append(PartBegins(_text(options[b"name"]), None if filename is None else _text(filename)))
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:
-        self._told.append(PartData(data[start:end]))
+        self._parsed.append(PartData(data[start:end]))
 
     def _part_ends(self) -> None:
-        self._told.append(PartEnds())
+        self._parsed.append(PartEnds())
 
     def _end(self) -> None:
         self._done = True

@@ -25,10 +25,10 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 # The name of our server's extension in an ASGI scope; any other server uses ASGI's messages.
-IN_ONE_PIECE = "studiogate.in_one_piece"
+SINGLE_WRITER = "studiogate.single_writer"
 
 
-class InOnePiece(Protocol):
+class SingleWriter(Protocol):
     """Receives and sends without ASGI's messages (docs/decisions/0010)."""
 
     def received(self) -> bytes | None:
@@ -49,7 +49,7 @@ class Request:
         self._query_string: bytes = scope["query_string"]
         self._query: dict[str, str] | None = None
         extensions: Mapping[str, Any] = scope.get("extensions") or {}
-        self.in_one_piece: InOnePiece | None = extensions.get(IN_ONE_PIECE)
+        self.single_writer: SingleWriter | None = extensions.get(SINGLE_WRITER)
         self._client = scope.get("client")
         self._receive = receive
 
@@ -113,7 +113,7 @@ class Request:
         declared = self.headers.get(b"content-length", b"0").lstrip(b"0")
         if declared.isdigit() and (len(declared) > 18 or int(declared) > maximum):
             return _too_large(maximum)
-        received = None if self.in_one_piece is None else self.in_one_piece.received()
+        received = None if self.single_writer is None else self.single_writer.received()
         if received is not None:
             return received if len(received) <= maximum else _too_large(maximum)
         try:

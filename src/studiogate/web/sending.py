@@ -42,8 +42,8 @@ async def send_answer(request: Request, answer: Answer, further: Sequence[Header
         headers.append((b"content-length", str(len(body)).encode()))
     common = _common(status, own)
     sent = b"" if request.method == "HEAD" else body
-    if request.in_one_piece is not None:
-        await request.in_one_piece.send(head(status, headers, common), sent)
+    if request.single_writer is not None:
+        await request.single_writer.send(head(status, headers, common), sent)
         return
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *common]})
     await send({"type": "http.response.body", "body": sent})
@@ -77,7 +77,7 @@ def head(status: int, headers: Sequence[Header], common: tuple[Header, ...]) -> 
     """Return the status line and headers in HTTP/1.1 format. ``common`` are constants, serialized once."""
     if _UNFIT.search(b"".join([value for _, value in headers])):
         raise ValueError("a header's value holds a control character")
-    return b"".join([_status_line(status), *spell(headers), _spelled_once(common)])
+    return b"".join([_status_line(status), *serialize_headers(headers), _serialized_once(common)])
 
 
 @cache
@@ -86,9 +86,9 @@ def _status_line(status: int) -> bytes:
 
 
 @cache
-def _spelled_once(common: tuple[Header, ...]) -> bytes:
-    return b"".join(spell(common))
+def _serialized_once(common: tuple[Header, ...]) -> bytes:
+    return b"".join(serialize_headers(common))
 
 
-def spell(headers: Iterable[Header]) -> list[bytes]:
+def serialize_headers(headers: Iterable[Header]) -> list[bytes]:
     return [b"%b: %b\r\n" % header for header in headers]

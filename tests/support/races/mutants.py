@@ -219,7 +219,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "old secret never ended": [(keys, "_past", _never)],
     "connections leaked": [(database.Database, "release", _leak_some)],
     "lines without end": [
-        (load_shedding.Pace, "is_in_vain", _never),
+        (load_shedding.WaitEstimate, "would_time_out", _never),
         (database.Database, "_wait_for_turn", _wait_without_end),
     ],
     "connections without bound": [(database.Database, "acquire", _never_wait)],

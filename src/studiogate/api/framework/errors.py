@@ -117,15 +117,15 @@ def with_absolute_doc_url(answer: Answer, public_url: str | None) -> Answer:
 
 def _around_the_id(refusal: Refusal) -> tuple[bytes, bytes]:
     """Serialize a refusal without details once per code: under overload, most responses are one of these."""
-    spelled = _SPELLED.get(refusal.code)
-    if spelled is None:
+    serialized = _SERIALIZED.get(refusal.code)
+    if serialized is None:
         before, _, after = _json({"error": error_object(refusal, _ID)}).partition(_ID.encode())
-        spelled = _SPELLED[refusal.code] = before, after
-    return spelled
+        serialized = _SERIALIZED[refusal.code] = before, after
+    return serialized
 
 
 _ID = "the-requests-own-id"
-_SPELLED: dict[Code, tuple[bytes, bytes]] = {}
+_SERIALIZED: dict[Code, tuple[bytes, bytes]] = {}
 
 
 def invalid(faults: Sequence[Mapping[str, Any]], request_id: str) -> Answer:

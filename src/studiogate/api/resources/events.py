@@ -101,7 +101,7 @@ async def list_events(
 async def _next_event(caller: Caller, deadline: float) -> bool:
     """Wait until an event of this studio is numbered, or for a moment; return False if waiting is not possible."""
     seconds = min(LOOK_AGAIN_SECONDS, deadline - clock.monotonic())
-    return await caller.runtime.bells.wait(caller.access.studio_id, max(0.0, seconds))
+    return await caller.runtime.event_listeners.wait(caller.access.studio_id, max(0.0, seconds))
 
 
 @routes.get("/events/{event_id}", **operation("Read an event", Event, *READING))

@@ -63,7 +63,7 @@ class Policy:
         return cls(**{name: _read(name, members[name]) for name in POLICY_MEMBERS if name in members})
 
     def as_json(self) -> Mapping[str, Any]:
-        return _spelled_once(self)
+        return _serialized_once(self)
 
     def booking_opens_at(self, start: datetime) -> datetime | None:
         """Return the first instant at which booking is possible, or None if it always is."""
@@ -116,7 +116,7 @@ def _read(name: str, value: Any) -> Any:
 
 
 @lru_cache(maxsize=1000)
-def _spelled_once(policy: Policy) -> Mapping[str, Any]:
+def _serialized_once(policy: Policy) -> Mapping[str, Any]:
     """Return a policy as JSON members. Cached: many bookings share a policy, and each of their receipts contains it."""
     return {name: _written(getattr(policy, name)) for name in POLICY_MEMBERS}
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import BookingFacts, BookingStatus, Promote, WaitingEntry, WaitlistStatus
-from studiogate.domain.events import POSITIONS_TOLD, EventType
+from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 from studiogate.storage.bookings.facts import LiveEntry
 from studiogate.storage.bookings.promote import Renumbered
 from studiogate.storage.db.pool import Connection
@@ -67,7 +67,7 @@ async def moved_up(
 ) -> None:
     """Announce new waitlist positions, but only near the front. ``skipped`` holds the skip reasons that entries had
     before, where they changed in this transaction."""
-    near = [each for each in renumbered if each.position <= POSITIONS_TOLD]
+    near = [each for each in renumbered if each.position <= POSITIONS_ANNOUNCED]
     await emit(
         connection, access, EventType.WAITLIST_UPDATED, *[Change(each.entry_id, _moved(each, skipped)) for each in near]
     )

@@ -18,7 +18,7 @@ from studiogate.domain.forms.canonical import (
 from studiogate.domain.forms.states import FormStatus, free_slug, slug_of, transition_refusal
 from studiogate.domain.json_values import same_json
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.flows.announce import changing, tell
+from studiogate.flows.announce import changing, emit_event
 from studiogate.storage.db.pool import Connection, TransactionConflictError
 from studiogate.storage.forms import read
 from studiogate.storage.forms import save as storage
@@ -49,7 +49,7 @@ async def create(connection: Connection, access: Access, wanted: WantedForm) -> 
         raise TransactionConflictError("another form took the slug at the same moment")
     if wire is None:
         return SLUG_TAKEN
-    await tell(connection, access, EventType.FORM_CREATED, UUID(json.loads(wire)["id"]))
+    await emit_event(connection, access, EventType.FORM_CREATED, UUID(json.loads(wire)["id"]))
     return wire
 
 

@@ -30,7 +30,7 @@ from studiogate.domain.staff import Permission
 from studiogate.domain.studio_file.rows import Values
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows import class_clock
-from studiogate.flows.announce import changing, tell
+from studiogate.flows.announce import changing, emit_event
 from studiogate.flows.audit import audited
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.schedule import rows
@@ -62,7 +62,7 @@ async def create(connection: Connection, access: Access, given: Given) -> Saved 
     if refusal is not None:
         return refusal
     class_id = await rows.create_row(connection, access, KIND, values)
-    await tell(connection, access, EventType.CLASS_CREATED, class_id)
+    await emit_event(connection, access, EventType.CLASS_CREATED, class_id)
     return Saved(class_id, warnings)
 
 

@@ -1,7 +1,7 @@
 """Announce what an import changed: one event per resource, as by any other change."""
 
 from studiogate.domain.access import Access
-from studiogate.domain.events import POSITIONS_TOLD, EventType
+from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 from studiogate.flows import class_clock
 from studiogate.storage import event_changes, events
 from studiogate.storage.db.pool import Connection
@@ -77,6 +77,6 @@ async def _announce_entries(connection: Connection, access: Access, before: Snap
     changes: list[Change] = []
     for row_id, now in after.items():
         previous = previous_attributes(before[row_id], now)
-        if previous and not (set(previous) == {"position"} and now["position"] > POSITIONS_TOLD):
+        if previous and not (set(previous) == {"position"} and now["position"] > POSITIONS_ANNOUNCED):
             changes.append(Change(row_id, previous))
     await events.emit(connection, access, EventType.WAITLIST_UPDATED, *changes)

@@ -84,7 +84,7 @@ async def import_studio_file(
     await transaction.commit()
     if options.files is not None:
         options.files.keep()
-    await apply.tell_the_planner(connection, [table for table in TABLES if outcome.wrote_much(table.title)])
+    await apply.analyze_tables(connection, [table for table in TABLES if outcome.wrote_much(table.title)])
     return outcome
 
 

@@ -282,7 +282,7 @@ class EmbeddedPostgres:
         except OSError as error:
             raise EmbeddedPostgresError(
                 f"The embedded PostgreSQL cannot work in {self.folder}: {error}. It needs free space and a folder that "
-                "the user who runs Studiogate may write to: mend that, or name another folder (STUDIOGATE_DATA_DIR)."
+                "the user who runs Studiogate may write to: fix that, or name another folder (STUDIOGATE_DATA_DIR)."
             ) from error
 
 

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any
 
-from studiogate.storage.db.load_shedding import Pace
+from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import Connection, OverloadedError
 
 PATIENCE_SECONDS = 5.0
@@ -36,7 +36,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.waiting: deque[_Waiting] = deque()
-        self.pace = Pace()
+        self.pace = WaitEstimate()
 
 
 class ClassQueue:
@@ -62,7 +62,7 @@ class ClassQueue:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             return await waiting.result
-        if line.pace.is_in_vain(self._batches(line), PATIENCE_SECONDS):
+        if line.pace.would_time_out(self._batches(line), PATIENCE_SECONDS):
             raise OverloadedError
         self._append(line, waiting)
         timer = loop.call_later(PATIENCE_SECONDS, self._give_up, line, waiting)

@@ -13,7 +13,7 @@ WEIGHT = 1 / 16
 LONGEST_STEP = 0.1
 
 
-class Pace:
+class WaitEstimate:
     """The pace of one queue. It is measured only while requests wait: an idle queue is not a slow one."""
 
     __slots__ = ("_last_step", "_seconds")
@@ -29,7 +29,7 @@ class Pace:
             self._seconds += WEIGHT * (min(now - self._last_step, LONGEST_STEP) - self._seconds)
         self._last_step = now if others_wait else None
 
-    def is_in_vain(self, ahead: int, patience: float | None = None) -> bool:
+    def would_time_out(self, ahead: int, patience: float | None = None) -> bool:
         """Return whether a request with so many ahead of it would wait too long: longer than ``patience``, by default
         ``PATIENCE_SECONDS``."""
         return ahead * self._seconds > (PATIENCE_SECONDS if patience is None else patience)

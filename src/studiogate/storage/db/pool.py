@@ -27,9 +27,9 @@ from studiogate.storage.db.failures import (
     own_errors,
     raise_as_ours,
 )
-from studiogate.storage.db.load_shedding import Pace
+from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.servers import Servers
-from studiogate.storage.db.wait_queue import Turns
+from studiogate.storage.db.wait_queue import WaitQueue
 
 __all__ = [
     "Connection",
@@ -79,8 +79,8 @@ class Database:
         self._size = size
         self._open = 0
         self._idle: list[Connection] = []
-        self._waiting: Turns[Connection | None] = Turns()
-        self._pace = Pace()
+        self._waiting: WaitQueue[Connection | None] = WaitQueue()
+        self._pace = WaitEstimate()
         self._overloaded_until = 0.0
         statement_seconds = _seconds(self._session["statement_timeout"])
         self._watch = Watch(statement_seconds, self._idle.__contains__, self._drop_idle)
@@ -115,13 +115,13 @@ class Database:
             raise OverloadedError
         return await self._wait_for_turn()
 
-    def refuse_in_vain(self, on_their_way: int) -> None:
+    def shed_if_overloaded(self, on_their_way: int) -> None:
         """Raise OverloadedError if a new request would wait too long; front ends call this before any work is done.
 
         ``on_their_way`` is the number of requests that wait in another queue before they join this one.
         """
         ahead = len(self._waiting)
-        if ahead and (self._pace.is_in_vain(ahead + on_their_way) or self._is_stalled()):
+        if ahead and (self._pace.would_time_out(ahead + on_their_way) or self._is_stalled()):
             raise OverloadedError
 
     def _is_stalled(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 Thing = TypeVar("Thing")
 
 
-class Turns(Generic[Thing]):
+class WaitQueue(Generic[Thing]):
     """A queue of waiters. A freed resource goes directly to the one that waits longest, so that none overtakes."""
 
     __slots__ = ("_turns",)

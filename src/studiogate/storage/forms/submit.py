@@ -15,7 +15,7 @@ from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.domain.instants import instant_text
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.events import change_told
+from studiogate.storage.events import event_insert
 from studiogate.storage.resources import SUBMISSION
 
 FIND_FORM = """
@@ -70,7 +70,7 @@ RECORD = f"""
         select n.id, (select row_to_json(w) from (select {SUBMISSION.columns}) w) as object from made n
     ), claimed as (
         update form_uploads set submission_id = $2 where studio_id = $1 and id = any($12::uuid[])
-    ), told as ({change_told(EventType.FORM_SUBMITTED, "wire", "$15", "$16")})
+    ), told as ({event_insert(EventType.FORM_SUBMITTED, "wire", "$15", "$16")})
     select object::text from wire"""
 
 

@@ -51,7 +51,7 @@ def conflicts() -> Iterator[None]:
         raise DatabaseUnavailableError(str(error)) from error
 
 
-async def tell_the_planner(connection: Connection, tables: Iterable[Table]) -> None:
+async def analyze_tables(connection: Connection, tables: Iterable[Table]) -> None:
     """Analyze the tables after an import: until autovacuum does so, a minute later, PostgreSQL may read a whole studio
     to find a row.
 

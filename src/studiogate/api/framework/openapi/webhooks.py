@@ -29,7 +29,7 @@ _TOLD = {
     EventType.WEBHOOK_ENDPOINT_DISABLED: "An endpoint was disabled: it answered 410, or failed for five days.",
 }
 TEST = "webhook_endpoint.test"
-_TEST_TOLD = "A message that you asked for with `POST /webhook-endpoints/{endpoint_id}/test`; no event of the log."
+_TEST_EVENT = "A message that you asked for with `POST /webhook-endpoints/{endpoint_id}/test`; no event of the log."
 # The schema of the resource that a type is about; an exact type takes precedence over its family.
 _RESOURCES = {
     "booking": "Booking",
@@ -98,7 +98,7 @@ def webhooks(schemas: Mapping[str, Schema]) -> dict[str, Any]:
         each.value: _sent(each.value, _TOLD[each], f"whose key has the scope `{READ_SCOPES[each].value}`", schemas)
         for each in EventType
     }
-    sent = {**events, TEST: _sent(TEST, _TEST_TOLD, "that are tested, also disabled ones", schemas)}
+    sent = {**events, TEST: _sent(TEST, _TEST_EVENT, "that are tested, also disabled ones", schemas)}
     return {name: {"post": operation} for name, operation in sent.items()}
 
 
