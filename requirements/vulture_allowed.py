@@ -117,3 +117,9 @@ _.sign_in
 _.sign_in_by_link
 _.sign_out
 _.uri
+
+# What templates of the console read.
+_.form_lists
+_.icon
+_.is_current
+_.other_faults

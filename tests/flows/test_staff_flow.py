@@ -1,5 +1,6 @@
 """A flow of the studio's side: its permission, its one transaction, its audit entry."""
 
+import asyncio
 import json
 from dataclasses import replace
 from uuid import UUID
@@ -8,9 +9,10 @@ import pytest
 
 from studiogate.domain.access import Access, staff_access, system_access
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import PERMISSIONS, Channel, Permission, Role, Staff
+from studiogate.domain.staff import PERMISSIONS, Channel, FormToken, Permission, Role, Staff
 from studiogate.flows import housekeeping, staff_flow
 from studiogate.flows.audit import audited
+from studiogate.flows.staff_flow import RepeatedFormError
 from studiogate.storage import audit
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
@@ -107,3 +109,74 @@ async def test_entries_are_kept_400_days(studio: BookingStudio, suspend: "staff_
             )
     await housekeeping.forget_old_audit_entries(studio.database)
     assert len(await entries(studio)) == 1
+
+
+async def _hired(studio: BookingStudio) -> UUID:
+    account: UUID = await studio.door.connection.fetchval(
+        "insert into staff_accounts (id, email)"
+        " values (gen_random_uuid(), gen_random_uuid() || '@example.com') returning id"
+    )
+    return account
+
+
+def sending(studio: BookingStudio, account: UUID, token: str) -> Access:
+    """The access of a request that sends a form."""
+    access = person(studio, Role.OWNER)
+    assert access.staff is not None
+    return replace(access, staff=replace(access.staff, account_id=account, form=FormToken(token)))
+
+
+async def test_a_form_takes_effect_once(studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]") -> None:
+    account, member_id = await _hired(studio), await studio.new_member()
+    async with studio.database.connection() as connection:
+        assert await suspend(connection, sending(studio, account, "a" * 24), member_id) is True
+        with pytest.raises(RepeatedFormError):
+            await suspend(connection, sending(studio, account, "a" * 24), member_id)
+        assert await suspend(connection, sending(studio, account, "b" * 24), member_id) is True
+        assert await suspend(connection, sending(studio, await _hired(studio), "a" * 24), member_id) is True
+    assert len(await studio.rows("staff_form_tokens", "true")) == 3
+
+
+async def test_a_refused_form_can_be_sent_again(studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]") -> None:
+    account, member_id = await _hired(studio), await studio.new_member()
+    access = sending(studio, account, "a" * 24)
+    async with studio.database.connection() as connection:
+        assert isinstance(await suspend(connection, access, member_id, refused=True), Refusal)
+        assert await suspend(connection, access, member_id) is True
+
+
+async def test_flows_of_one_request_share_its_form(
+    studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]"
+) -> None:
+    account = await _hired(studio)
+    access = sending(studio, account, "a" * 24)
+    async with studio.database.connection() as connection:
+        assert await suspend(connection, access, await studio.new_member()) is True
+        assert await suspend(connection, access, await studio.new_member()) is True
+
+
+async def test_of_two_that_send_a_form_at_once_one_has_an_effect(
+    studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]"
+) -> None:
+    account, member_id = await _hired(studio), await studio.new_member()
+
+    async def send() -> object:
+        async with studio.database.connection() as connection:
+            return await suspend(connection, sending(studio, account, "a" * 24), member_id)
+
+    outcomes = await asyncio.gather(send(), send(), send(), return_exceptions=True)
+    assert sorted(type(each).__name__ for each in outcomes) == ["RepeatedFormError", "RepeatedFormError", "bool"]
+    assert len(await entries(studio)) == 1
+
+
+async def test_tokens_of_forms_are_kept_two_days(studio: BookingStudio, suspend: "staff_flow.Flow[..., bool]") -> None:
+    account, member_id = await _hired(studio), await studio.new_member()
+    async with studio.database.connection() as connection:
+        for token, hours in (("a" * 24, 49), ("b" * 24, 47)):
+            await suspend(connection, sending(studio, account, token), member_id)
+            await studio.sql(
+                f"update staff_form_tokens set claimed_at = now() - interval '{hours} hours'"
+                f" where studio_id = $1 and token = '{token}'"
+            )
+    await housekeeping.forget_form_tokens(studio.database)
+    assert [row["token"] for row in await studio.rows("staff_form_tokens", "true")] == ["b" * 24]

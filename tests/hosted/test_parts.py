@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from studiogate.cli.main import commands
 from studiogate.domain.forms.answer_checks import CHECKS, Setting
 from studiogate.domain.forms.signed_links import Link, LinkProblem, make_link, make_token, read_link, token_age
-from studiogate.hosted import colours
 from studiogate.hosted.steps import plan
 from studiogate.hosted.typed_signature import signature_of
+from studiogate.web import colours
 from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
 from tests.support.site import Site
 

@@ -86,8 +86,15 @@ async def _load(site: Site) -> None:
 
 @contextmanager
 def serving(site: Site, **overrides: object) -> Iterator[Site]:
-    """Serve the front ends as the API process does, in a separate thread."""
+    """Load the studio with its forms, then serve the front ends."""
     run(_load(site))
+    with served(site, **overrides):
+        yield site
+
+
+@contextmanager
+def served(site: Site, **overrides: object) -> Iterator[Site]:
+    """Serve the front ends as the API process does, in a separate thread."""
     listening = socket.create_server(("127.0.0.1", 0))
     site.origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
     server: list[uvicorn.Server] = []

@@ -10,7 +10,7 @@ from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
 from studiogate.flows.schedule import series_classes
-from studiogate.storage import audit, events, housekeeping, idempotency, mails
+from studiogate.storage import audit, events, form_tokens, housekeeping, idempotency, mails
 from studiogate.storage import class_clock as due_classes
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
@@ -126,6 +126,13 @@ async def forget_expired_keys(database: Database) -> int:
     return sum([await _in_batches(database, studio_id, idempotency.sweep) for studio_id in due])
 
 
+async def forget_form_tokens(database: Database) -> int:
+    """Delete the tokens of forms that were sent days ago."""
+    async with database.connection() as connection:
+        due = await form_tokens.studios_with_old_tokens(connection)
+    return sum([await _in_batches(database, studio_id, form_tokens.sweep) for studio_id in due])
+
+
 async def forget_old_events(database: Database) -> int:
     """Delete events from the log after 30 days, together with their deliveries."""
     async with database.connection() as connection:
@@ -224,4 +231,5 @@ STEPS = {
     "failing endpoints disabled": disable_failing,
     "old mails forgotten": forget_mails,
     "staff sessions and links forgotten": forget_staff_secrets,
+    "form tokens forgotten": forget_form_tokens,
 }

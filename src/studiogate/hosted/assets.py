@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from studiogate.domain.logos import Logo
-from studiogate.hosted import colours
-from studiogate.hosted.colours import Shades
+from studiogate.web import colours
+from studiogate.web.colours import Shades
 from studiogate.web.response import Answer, Header
 
 PREFIX = "/f/assets/"

@@ -68,7 +68,7 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     server = QuietServer(server_config(app, settings.public_url))
     server.config.load()
     metrics.studiogate_version()
-    privileges.drop(options.account, "studiogate.api", "studiogate.hosted")
+    privileges.drop(options.account, "studiogate.api", "studiogate.hosted", "studiogate.console")
     exit_with_supervisor(options.lifeline)
     if options.gate is not None:
         await _wait_at(options.gate, ending)

@@ -1,10 +1,14 @@
-"""Both front ends at one address: hosted pages below ``/f/`` and ``/logo/``, the partner API everywhere else."""
+"""All front ends at one address: hosted pages below ``/f/`` and ``/logo/``, the console below ``/console``, the partner
+API everywhere else."""
 
 from studiogate.api.app import PartnerApp
+from studiogate.console.app import ConsoleApp
 from studiogate.hosted.app import PREFIXES, HostedApp
 from studiogate.runtime import Runtime
 from studiogate.web.limits import Buckets
 from studiogate.web.request import Receive, Scope, Send
+
+CONSOLE = "/console"
 
 
 class FrontEnds:
@@ -12,7 +16,13 @@ class FrontEnds:
         shared = buckets or Buckets()
         self.partners = PartnerApp(runtime, shared)
         self.visitors = HostedApp(runtime, shared)
+        self.staff = ConsoleApp(runtime, shared)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        visited = scope["type"] == "http" and scope["path"].startswith(PREFIXES)
-        await (self.visitors if visited else self.partners)(scope, receive, send)
+        path = scope["path"] if scope["type"] == "http" else ""
+        if path.startswith(PREFIXES):
+            await self.visitors(scope, receive, send)
+        elif path == CONSOLE or path.startswith(CONSOLE + "/"):
+            await self.staff(scope, receive, send)
+        else:
+            await self.partners(scope, receive, send)

@@ -2,6 +2,7 @@
 
 import asyncio
 import codecs
+import copy
 import json
 import math
 import re
@@ -62,6 +63,18 @@ class Request:
         if self._query is None:
             self._query = self._parse_query() if self._query_string else {}
         return self._query
+
+    def redirected(self, path: str, query: bytes) -> "Request":
+        """Return a request of the same caller to read another path, as if it had been redirected there."""
+        other = copy.copy(self)
+        other.method, other.path, other.raw_path = "GET", path, path.encode()
+        other._query_string, other._query = query, None
+        return other
+
+    @property
+    def query_text(self) -> str:
+        """The query as it was sent, percent-encoded."""
+        return self._query_string.decode("ascii", "replace")
 
     def _parse_query(self) -> dict[str, str]:
         if b"%" in self._query_string or b"+" in self._query_string:

@@ -81,13 +81,22 @@ class Channel(StrEnum):
     IMPORT = "import"
 
 
+@dataclass(slots=True, eq=False)
+class FormToken:
+    """The token of a form that somebody sent: the first flow of the request claims it, in its own transaction, so that
+    the same form sent again has no second effect. ``is_claimed`` tells later flows of the request that it is done."""
+
+    value: str
+    is_claimed: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Staff:
     """The person or command behind an access, for permissions and for the audit log.
 
     ``name`` is the account's email, or the operating system's user who ran a command. An instructor acts only on
     classes of ``instructor_id``. ``password_is_recent`` is false for a session whose password was typed too long ago
-    for dangerous actions.
+    for dangerous actions. ``form`` is the form of the console that is being sent, if any.
     """
 
     name: str
@@ -97,3 +106,4 @@ class Staff:
     instructor_id: UUID | None = None
     address: str | None = None
     password_is_recent: bool = True
+    form: FormToken | None = None

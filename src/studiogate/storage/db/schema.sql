@@ -800,6 +800,15 @@ CREATE TABLE public.staff_accounts (
     CONSTRAINT staff_accounts_second_factor CHECK (((totp_confirmed_at IS NULL) OR (totp_secret IS NOT NULL)))
 );
 
+CREATE TABLE public.staff_form_tokens (
+    studio_id uuid NOT NULL,
+    account_id uuid NOT NULL,
+    token text NOT NULL,
+    claimed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    location text,
+    CONSTRAINT staff_form_tokens_token_check CHECK ((token <> ''::text))
+);
+
 CREATE TABLE public.staff_links (
     id uuid NOT NULL,
     account_id uuid NOT NULL,
@@ -1114,6 +1123,9 @@ ALTER TABLE ONLY public.schema_migrations
 ALTER TABLE ONLY public.staff_accounts
     ADD CONSTRAINT staff_accounts_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.staff_form_tokens
+    ADD CONSTRAINT staff_form_tokens_pkey PRIMARY KEY (studio_id, account_id, token);
+
 ALTER TABLE ONLY public.staff_links
     ADD CONSTRAINT staff_links_pkey PRIMARY KEY (id);
 
@@ -1315,6 +1327,8 @@ CREATE INDEX rooms_by_location ON public.rooms USING btree (studio_id, location_
 CREATE INDEX rooms_list ON public.rooms USING btree (studio_id, created_at DESC, id DESC);
 
 CREATE UNIQUE INDEX staff_accounts_email_key ON public.staff_accounts USING btree (lower(email));
+
+CREATE INDEX staff_form_tokens_by_age ON public.staff_form_tokens USING btree (studio_id, claimed_at);
 
 CREATE INDEX staff_links_by_age ON public.staff_links USING btree (expires_at);
 
@@ -1664,6 +1678,12 @@ ALTER TABLE ONLY public.sales
 
 ALTER TABLE ONLY public.sales
     ADD CONSTRAINT sales_purchase_fkey FOREIGN KEY (studio_id, purchase_id) REFERENCES public.purchases(studio_id, id);
+
+ALTER TABLE ONLY public.staff_form_tokens
+    ADD CONSTRAINT staff_form_tokens_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.staff_accounts(id);
+
+ALTER TABLE ONLY public.staff_form_tokens
+    ADD CONSTRAINT staff_form_tokens_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.staff_links
     ADD CONSTRAINT staff_links_account_id_fkey FOREIGN KEY (account_id) REFERENCES public.staff_accounts(id);

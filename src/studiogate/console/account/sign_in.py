@@ -1,0 +1,70 @@
+"""Sign in with email and password, and sign out."""
+
+from studiogate.console.framework import cookies
+from studiogate.console.framework.checks import origin_of
+from studiogate.console.framework.page import Audience, action, page
+from studiogate.console.framework.refusals import shown, status_of
+from studiogate.console.framework.request import ConsoleRequest, is_own_path
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.staff import sessions
+from studiogate.flows.staff import sign_in as flow
+from studiogate.flows.staff.sign_in import Credentials
+from studiogate.flows.staff.visits import Started, Visit
+from studiogate.web.response import Answer
+
+HOME = "/console/"
+
+
+def visit_of(request: ConsoleRequest) -> Visit:
+    return Visit(request.database, request.runtime.sealer, origin_of(request.http))
+
+
+def next_page(wanted: str | None) -> str:
+    """Return where to go after signing in: a page of the console, never another site."""
+    return wanted if wanted is not None and is_own_path(wanted) and not _signs_in(wanted) else HOME
+
+
+def _signs_in(path: str) -> bool:
+    return path.startswith(("/console/sign-", "/console/link/"))
+
+
+def with_session(request: ConsoleRequest, started: Started, location: str) -> Answer:
+    """Lead to a page with the cookie of a new session. The session that the browser had before, if any, is unused from
+    now on: its token was never shown to anybody else."""
+    answer = request.redirect(location)
+    return answer._replace(headers=(*answer.headers, cookies.session(started.token, secure=request.secure)))
+
+
+@page("GET", "/sign-in", Audience.ANYBODY)
+async def show(request: ConsoleRequest) -> Answer:
+    if request.person is not None:
+        return request.redirect(next_page(request.query.get("next")))
+    return request.render("account/sign_in.html", next=next_page(request.query.get("next")), email="", ask_code=False)
+
+
+@action("POST", "/sign-in", Audience.ANYBODY)
+async def sign_in(request: ConsoleRequest) -> Answer:
+    form = request.form
+    email, code = form.get("email", ""), form.get("code", "").strip() or None
+    started = await flow.sign_in(visit_of(request), Credentials(email, form.get("password", ""), code))
+    location = next_page(form.get("next"))
+    if isinstance(started, Refusal):
+        # The password has to be typed again with the code: a page that held it would be one that leaks it.
+        asks = started.code is Code.SECOND_FACTOR_REQUIRED or code is not None
+        refusal = shown(started, form)
+        return request.render(
+            "account/sign_in.html",
+            status=status_of(started),
+            next=location,
+            email=email,
+            ask_code=asks,
+            refusal=refusal,
+        )
+    return with_session(request, started, location)
+
+
+@action("POST", "/sign-out", Audience.SIGNED_IN)
+async def sign_out(request: ConsoleRequest) -> Answer:
+    await sessions.sign_out(request.database, request.signed_in)
+    answer = request.redirect("/console/sign-in")
+    return answer._replace(headers=(*answer.headers, cookies.no_session(secure=request.secure)))

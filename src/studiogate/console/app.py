@@ -1,0 +1,199 @@
+"""The ASGI application of the console: find the page, check who asks, run its function, send the answer."""
+
+import asyncio
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import structlog
+
+from studiogate import clock, telemetry
+from studiogate.console import navigation, screens
+from studiogate.console.framework import assets, checks, sending, templating
+from studiogate.console.framework.page import PREFIX, Match, RouteTable
+from studiogate.console.framework.refusals import shown
+from studiogate.console.framework.request import ConsoleRequest, Refused, is_own_path
+from studiogate.domain.addresses import owner_of
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.staff import forms
+from studiogate.flows.staff_flow import RepeatedFormError
+from studiogate.runtime import Runtime
+from studiogate.storage.db.pool import (
+    DatabaseUnavailableError,
+    OverloadedError,
+    TransactionConflictError,
+    UnknownOutcomeError,
+)
+from studiogate.telemetry import metrics
+from studiogate.web.limits import Buckets
+from studiogate.web.request import Receive, Request, Scope, Send
+from studiogate.web.response import Answer
+
+UNAVAILABLE = (OverloadedError, TransactionConflictError, DatabaseUnavailableError, asyncio.CancelledError)
+REPEATED = "This form was sent twice. It took effect once."
+METHODS = ("GET", "HEAD", "POST")
+log = structlog.get_logger()
+
+
+class Exchange:
+    """What is known about one request by the time its log line is written. The route, never the path: paths of the
+    console have ids of people."""
+
+    def __init__(self, request: Request, runtime: Runtime) -> None:
+        self.started = clock.monotonic()
+        self.request_id = telemetry.request_id(request.headers.get(b"x-request-id"))
+        self.route = "none"
+        self.console = ConsoleRequest(request, runtime, secure=checks.is_secure(runtime))
+
+
+class ConsoleApp:
+    """Serves the console to whoever is signed in."""
+
+    def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
+        self._runtime = runtime
+        self._buckets = buckets or Buckets()
+        routes = screens.routes()
+        self._table = RouteTable(routes)
+        self._entries = navigation.entries_of([route.path for route in routes if route.method == "GET"])
+        templating.warm()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        exchange = Exchange(request, self._runtime)
+        console = exchange.console
+        try:
+            answer = sending.compressed(request, await self._answer(exchange))
+        except UNAVAILABLE as error:
+            log.warning("page not served", request_id=exchange.request_id, problem=type(error).__name__)
+            metrics.OVERLOADS.labels("overloaded").inc()
+            answer = _unavailable(console, error)
+        except Exception:
+            log.exception("internal error", request_id=exchange.request_id, route=exchange.route)
+            answer = console.error(Refusal(Code.INTERNAL_ERROR))
+        size = len(answer.body)
+        if console.event_stream is None:
+            await sending.send_answer(request, answer, exchange.request_id, send)
+        else:
+            size = await sending.send_stream(console.event_stream, exchange.request_id, receive, send)
+        _record(exchange, answer.status, size)
+
+    async def _answer(self, exchange: Exchange) -> Answer:
+        console, request = exchange.console, exchange.console.http
+        if request.path.startswith(assets.PREFIX):
+            exchange.route = "/console/assets"
+            found = assets.find(request.path, zipped=sending.takes_gzip(request))
+            return found or console.not_found()
+        console.person = await checks.person_of(self._runtime, request)
+        console.navigation = self._entries
+        if self._is_over_limit(console):
+            return console.error(Refusal(Code.RATE_LIMITED))
+        if request.method not in METHODS:
+            return console.error(Refusal(Code.METHOD_NOT_ALLOWED))
+        method = "GET" if request.method == "HEAD" else request.method
+        match = self._table.match(method, request.path + "/" if request.path == PREFIX else request.path)
+        if match is None:
+            return console.not_found()
+        exchange.route = PREFIX + match.route.path
+        return await self._run(console, match)
+
+    async def _run(self, console: ConsoleRequest, match: Match) -> Answer:
+        console.params = match.params
+        if match.route.method == "POST":
+            return await self._run_action(console, match)
+        refusal = checks.permission_refusal(match.route, console.person)
+        if refusal is not None and refusal.code is Code.SESSION_ENDED:
+            return _sign_in(console)
+        return await match.route.handler(console) if refusal is None else console.error(refusal)
+
+    async def _run_action(self, console: ConsoleRequest, match: Match) -> Answer:
+        form = await checks.read_form(self._runtime, console.http)
+        if isinstance(form, Refusal):
+            return console.error(form)
+        console.posted = form
+        refusal = checks.permission_refusal(match.route, console.person)
+        person = console.person
+        if refusal is None and person is not None:
+            refusal = checks.form_refusal(form, person.signed_in)
+        if refusal is not None:
+            return console.refused(refusal)
+        if person is not None:
+            console.person = person._replace(access=checks.with_form(person.access, form))
+        try:
+            answer = await match.route.handler(console)
+        except RepeatedFormError:
+            return await _repeated(console)
+        if console.refused_form is not None:
+            return await self._show_again(console, console.refused_form, answer.status)
+        await _note_location(console, answer)
+        return answer
+
+    async def _show_again(self, console: ConsoleRequest, refused: Refused, status: int) -> Answer:
+        """Show the page that a refused form was on, with what was typed."""
+        place = urlsplit(refused.back)
+        match = self._table.match("GET", place.path)
+        if match is None or checks.permission_refusal(match.route, console.person) is not None:
+            return console.error(refused.refusal, refused.resolution)
+        again = replace(
+            console,
+            http=console.http.redirected(place.path, place.query.encode()),
+            params=match.params,
+            typed=console.form,
+            refusal=shown(refused.refusal, console.posted.lists, refused.resolution),
+            refused_form=None,
+        )
+        answer = await match.route.handler(again)
+        return answer._replace(status=status) if answer.status == 200 else answer
+
+    def _is_over_limit(self, console: ConsoleRequest) -> bool:
+        if not self._runtime.settings.rate_limit:
+            return False
+        if console.person is not None:
+            return not self._buckets.take(f"console:{console.signed_in.session.id}", checks.REQUESTS).allowed
+        return not self._buckets.take(f"visits:{owner_of(console.http.address)}", checks.VISITS).allowed
+
+
+def _sign_in(console: ConsoleRequest) -> Answer:
+    """Lead to the page to sign in; a part of a page is told to reload, which leads there too."""
+    if console.is_fragment:
+        return Answer(401, b"", ((b"hx-refresh", b"true"),))
+    return console.redirect(checks.sign_in_location(console.http))
+
+
+async def _repeated(console: ConsoleRequest) -> Answer:
+    """Answer a form that took effect before: lead to where the first answer led, else to the page that sent it."""
+    if console.is_fragment:
+        return Answer(200, b"", ((b"hx-refresh", b"true"),))
+    location = await forms.first_location(console.database, console.access)
+    return console.redirect(location or _referring_page(console.http), toast=REPEATED)
+
+
+def _referring_page(request: Request) -> str:
+    referrer = urlsplit(request.headers.get(b"referer", b"").decode("latin-1"))
+    location = referrer.path + (f"?{referrer.query}" if referrer.query else "")
+    return location if is_own_path(location) else "/console/"
+
+
+async def _note_location(console: ConsoleRequest, answer: Answer) -> None:
+    if answer.status == 303 and console.person is not None:
+        location = dict(answer.headers)[b"location"].decode()
+        await forms.note_location(console.database, console.access, location)
+
+
+def _unavailable(console: ConsoleRequest, error: BaseException) -> Answer:
+    code = Code.DATABASE_UNAVAILABLE if isinstance(error, DatabaseUnavailableError) else Code.OVERLOADED
+    unsure = isinstance(error, UnknownOutcomeError)
+    answer = console.error(Refusal(code, {"outcome": "unknown"} if unsure else {}))
+    return answer._replace(headers=(*answer.headers, (b"retry-after", b"2")))
+
+
+def _record(exchange: Exchange, status: int, size: int) -> None:
+    console = exchange.console
+    method = console.http.method if console.http.method in METHODS else "other"
+    key, studio = "visitor", ""
+    if console.person is not None:
+        key, studio = f"staff {console.signed_in.session.account_id}", str(console.access.studio_id)
+    seconds = clock.monotonic() - exchange.started
+    telemetry.request_records.add(
+        telemetry.RequestRecord(method, exchange.route, status, seconds, size, key, exchange.request_id, studio)
+    )

@@ -1,0 +1,1 @@
+"""What every page of the console uses: routes, requests, forms, templates, answers."""

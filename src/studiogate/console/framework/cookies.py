@@ -1,0 +1,78 @@
+"""The console's cookies: the session, a message for the next page, the chosen colour scheme.
+
+The session's cookie is for the console's paths only, invisible to scripts, and not sent by other sites' forms. Over
+HTTPS its name has the prefix with which browsers refuse it from insecure pages.
+"""
+
+import base64
+import binascii
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from studiogate.domain.staff.sessions import LIFE
+from studiogate.web.response import Header
+
+PATH = "/console"
+TOAST = "studiogate_toast"
+THEME = "studiogate_theme"
+TOAST_SECONDS = 60
+THEME_SECONDS = 400 * 24 * 3600
+MAXIMUM_HEADER = 8_192
+
+
+def session_name(*, secure: bool) -> str:
+    return "__Secure-studiogate" if secure else "studiogate"
+
+
+def read(header: bytes) -> dict[str, str]:
+    """Return the cookies of a request by name; of two with the same name, the first, which is the more specific."""
+    cookies: dict[str, str] = {}
+    for part in header[:MAXIMUM_HEADER].decode("latin-1").split(";"):
+        name, _, value = part.strip().partition("=")
+        cookies.setdefault(name, value)
+    return cookies
+
+
+def session(token: str, *, secure: bool) -> Header:
+    return _set(session_name(secure=secure), token, int(LIFE.total_seconds()), secure=secure)
+
+
+def no_session(*, secure: bool) -> Header:
+    return _set(session_name(secure=secure), "", 0, secure=secure)
+
+
+def theme(value: str, *, secure: bool) -> Header:
+    return _set(THEME, value, THEME_SECONDS, secure=secure)
+
+
+def toast(key: str, message: Mapping[str, Any], *, secure: bool) -> Header:
+    """Set a message that the next page shows. It is signed with the session's token: nobody else can place one."""
+    content = base64.urlsafe_b64encode(json.dumps(message).encode()).decode().rstrip("=")
+    return _set(TOAST, f"{content}.{_signature(key, content)}", TOAST_SECONDS, secure=secure)
+
+
+def no_toast(*, secure: bool) -> Header:
+    return _set(TOAST, "", 0, secure=secure)
+
+
+def read_toast(key: str, value: str) -> dict[str, Any] | None:
+    """Return the message of a cookie, or None if there is none or this session did not sign it."""
+    content, _, signature = value.partition(".")
+    if not content or not hmac.compare_digest(_signature(key, content).encode(), signature.encode(errors="replace")):
+        return None
+    try:
+        message = json.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)))
+    except (binascii.Error, ValueError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def _signature(key: str, content: str) -> str:
+    return hmac.new(key.encode(), b"studiogate toast " + content.encode(errors="replace"), "sha256").hexdigest()
+
+
+def _set(name: str, value: str, seconds: int, *, secure: bool) -> Header:
+    attributes = f"Path={PATH}; Max-Age={seconds}; HttpOnly; SameSite=Lax" + ("; Secure" if secure else "")
+    return b"set-cookie", f"{name}={value}; {attributes}".encode("ascii")

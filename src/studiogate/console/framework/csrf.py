@@ -1,0 +1,51 @@
+"""Whether a form was sent by the console's own pages.
+
+Three independent checks: the browser's Origin header names this site, the form carries the session's CSRF token, and
+the session's cookie is not sent with other sites' forms (SameSite). Pages are compressed and repeat what somebody
+typed, so the token is masked anew in every page: what is constant could be guessed from the compressed size.
+"""
+
+import base64
+import binascii
+import secrets
+from urllib.parse import urlsplit
+
+from studiogate.flows.staff.sessions import SignedIn
+from studiogate.web.request import Request
+
+_BYTES = 32
+
+
+def masked_token(signed_in: SignedIn) -> str:
+    """Return the CSRF token of a session, hidden by a random mask."""
+    token = base64.urlsafe_b64decode(signed_in.csrf_token + "=")
+    mask = secrets.token_bytes(_BYTES)
+    return base64.urlsafe_b64encode(mask + _xor(mask, token)).decode().rstrip("=")
+
+
+def is_own_form(signed_in: SignedIn, presented: str) -> bool:
+    """Return whether a form carries a token of this session."""
+    try:
+        text = base64.urlsafe_b64decode(presented + "=" * (-len(presented) % 4))
+    except (binascii.Error, ValueError):
+        return False
+    if len(text) != 2 * _BYTES:
+        return False
+    token = _xor(text[:_BYTES], text[_BYTES:])
+    return signed_in.sent(base64.urlsafe_b64encode(token).decode().rstrip("="))
+
+
+def is_same_origin(request: Request, public_url: str | None) -> bool:
+    """Return whether the browser says that one of our own pages sent the request."""
+    site = request.headers.get(b"sec-fetch-site")
+    if site is not None and site != b"same-origin":
+        return False
+    origin = urlsplit(request.headers.get(b"origin", b"").decode("latin-1"))
+    own = {request.headers.get(b"host", b"").decode("latin-1").lower()}
+    if public_url is not None:
+        own.add(urlsplit(public_url).netloc.lower())
+    return origin.scheme in ("http", "https") and origin.netloc.lower() in own
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))

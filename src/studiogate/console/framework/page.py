@@ -1,0 +1,102 @@
+"""Declare pages and actions of the console, and find the one that a request asks for.
+
+    @page("GET", "/today", Permission.SCHEDULE_READ)
+    async def today(request: ConsoleRequest) -> Answer: ...
+
+Paths are below ``/console``; ``{name}`` matches one segment. The permission is part of the declaration: it is checked
+before the function runs. An action's form is checked too: its CSRF token, its origin and its form token.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.domain.staff import Permission
+from studiogate.web.response import Answer
+
+PREFIX = "/console"
+
+
+class Audience(StrEnum):
+    """Who may open a page that needs no permission."""
+
+    ANYBODY = "anybody"
+    SIGNED_IN = "signed_in"
+
+
+Needs = Permission | Audience
+Handler = Callable[[ConsoleRequest], Awaitable[Answer]]
+
+
+class Route(NamedTuple):
+    method: str
+    path: str
+    needs: Needs
+    handler: Handler
+
+    @property
+    def segments(self) -> Sequence[str]:
+        return self.path.strip("/").split("/")
+
+
+class Match(NamedTuple):
+    route: Route
+    params: Mapping[str, str]
+
+
+ROUTES: list[Route] = []
+
+
+def page(method: str, path: str, needs: Needs) -> Callable[[Handler], Handler]:
+    """Declare a page that changes nothing; ``method`` is GET."""
+    if method != "GET":
+        raise ValueError("a page is read with GET; what changes something is an action")
+    return _declare(method, path, needs)
+
+
+def action(method: str, path: str, needs: Needs) -> Callable[[Handler], Handler]:
+    """Declare what a form does; ``method`` is POST."""
+    if method != "POST":
+        raise ValueError("browsers send forms with POST")
+    return _declare(method, path, needs)
+
+
+def _declare(method: str, path: str, needs: Needs) -> Callable[[Handler], Handler]:
+    def declare(handler: Handler) -> Handler:
+        if any((each.method, each.path) == (method, path) for each in ROUTES):
+            raise ValueError(f"{method} {path} is declared twice")
+        ROUTES.append(Route(method, path, needs, handler))
+        return handler
+
+    return declare
+
+
+class RouteTable:
+    """All routes, by method and number of segments; literal segments are preferred to parameters."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._by_size: dict[tuple[str, int], list[Route]] = {}
+        for route in sorted(routes, key=lambda each: [segment.startswith("{") for segment in each.segments]):
+            self._by_size.setdefault((route.method, len(route.segments)), []).append(route)
+
+    def match(self, method: str, path: str) -> Match | None:
+        """Return the route of a path below the prefix, and its parameters."""
+        if not path.startswith(PREFIX + "/"):
+            return None
+        segments = path.removeprefix(PREFIX).strip("/").split("/")
+        for route in self._by_size.get((method, len(segments)), ()):
+            params = _params(route.segments, segments)
+            if params is not None:
+                return Match(route, params)
+        return None
+
+
+def _params(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
+    params: dict[str, str] = {}
+    for expected, given in zip(pattern, segments, strict=True):
+        if expected.startswith("{"):
+            params[expected[1:-1]] = given
+        elif expected != given:
+            return None
+    return params

@@ -1,0 +1,68 @@
+"""How refusals are shown: the status of each, its text, and the button that resolves it."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from studiogate.domain.refusals import Code, Refusal
+
+OTHERS = 409
+STATUS: Mapping[Code, int] = MappingProxyType(
+    {
+        Code.SIGN_IN_FAILED: 401,
+        Code.SECOND_FACTOR_REQUIRED: 401,
+        Code.SESSION_ENDED: 401,
+        Code.LINK_EXPIRED: 410,
+        Code.PERMISSION_DENIED: 403,
+        Code.PASSWORD_REQUIRED: 403,
+        Code.NOT_FOUND: 404,
+        Code.METHOD_NOT_ALLOWED: 405,
+        Code.INVALID_CURSOR: 400,
+        Code.INVALID_HTTP: 400,
+        Code.REQUEST_TIMEOUT: 408,
+        Code.BODY_TOO_LARGE: 413,
+        Code.UNSUPPORTED_MEDIA_TYPE: 415,
+        Code.VALIDATION_ERROR: 422,
+        Code.RATE_LIMITED: 429,
+        Code.INTERNAL_ERROR: 500,
+        Code.OVERLOADED: 503,
+        Code.DATABASE_UNAVAILABLE: 503,
+        Code.STORAGE_UNAVAILABLE: 503,
+    }
+)
+FAULTS = "Some fields need a change."
+
+
+class Resolution(NamedTuple):
+    """A link that leads to what resolves a refusal, such as selling a membership."""
+
+    label: str
+    href: str
+
+
+class ShownRefusal(NamedTuple):
+    """A refusal as the templates show it; ``faults`` has the messages of each field, by its name."""
+
+    code: str
+    text: str
+    faults: Mapping[str, str]
+    other_faults: tuple[str, ...]
+    resolution: Resolution | None
+
+
+def status_of(refusal: Refusal) -> int:
+    return STATUS.get(refusal.code, OTHERS)
+
+
+def shown(refusal: Refusal, fields: Mapping[str, object], resolution: Resolution | None = None) -> ShownRefusal:
+    """Return a refusal with each fault beside its field; those of no field of the form are listed above it."""
+    faults: dict[str, str] = {}
+    others: list[str] = []
+    for fault in refusal.faults:
+        name = str(fault.loc[0]) if fault.loc else ""
+        if name in fields:
+            faults.setdefault(name, fault.msg)
+        else:
+            others.append(f"{'.'.join(map(str, fault.loc))}: {fault.msg}" if fault.loc else fault.msg)
+    text = FAULTS if refusal.code is Code.VALIDATION_ERROR else refusal.message
+    return ShownRefusal(refusal.code.value, text, faults, tuple(others), resolution)

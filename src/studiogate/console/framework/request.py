@@ -1,0 +1,234 @@
+"""What the function of a page gets: who asks, for what, and the ways to answer."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from markupsafe import Markup
+
+from studiogate.console import navigation
+from studiogate.console.framework import cookies, csrf, refusals, templating
+from studiogate.console.framework.posted import CSRF, TOKEN, Posted
+from studiogate.console.framework.refusals import Resolution, ShownRefusal
+from studiogate.console.navigation import Entry
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.staff.tokens import new_token
+from studiogate.flows.staff.sessions import SignedIn
+from studiogate.runtime import Runtime
+from studiogate.storage.console import Frame
+from studiogate.storage.db.pool import Database
+from studiogate.web.request import Request
+from studiogate.web.response import Answer, Header
+
+HTML: Header = (b"content-type", b"text/html; charset=utf-8")
+NO_FIELDS: Mapping[str, str] = {}
+
+
+class UndoAction(NamedTuple):
+    """A form that takes an action back: the path that it is sent to, and its fields."""
+
+    path: str
+    fields: Mapping[str, str] = NO_FIELDS
+    label: str = "Undo"
+
+
+class Person(NamedTuple):
+    """Whoever is signed in, and the studio as the shell shows it."""
+
+    signed_in: SignedIn
+    access: Access
+    frame: Frame
+
+
+class Refused(NamedTuple):
+    """A form that was refused, to be shown again on the page ``back`` with what was typed."""
+
+    refusal: Refusal
+    back: str
+    resolution: Resolution | None
+
+
+@dataclass(slots=True)
+class ConsoleRequest:
+    """One request to the console, after all checks. ``typed`` and ``refusal`` are set when a page is shown again
+    because its form was refused: ``field`` of ui/forms.html fills them in."""
+
+    http: Request
+    runtime: Runtime
+    person: Person | None = None
+    params: Mapping[str, str] = field(default_factory=dict)
+    posted: Posted = field(default_factory=Posted)
+    typed: Mapping[str, str] | None = None
+    refusal: ShownRefusal | None = None
+    refused_form: Refused | None = None
+    event_stream: AsyncIterator[bytes] | None = None
+    secure: bool = False
+    navigation: Sequence[Entry] = ()
+
+    @property
+    def signed_in(self) -> SignedIn:
+        return self._person.signed_in
+
+    @property
+    def access(self) -> Access:
+        """The access of the signed-in person, with the token of the form that they sent."""
+        return self._person.access
+
+    @property
+    def frame(self) -> Frame:
+        return self._person.frame
+
+    @property
+    def _person(self) -> Person:
+        if self.person is None:
+            raise AssertionError("a page for anybody must not ask who is signed in")
+        return self.person
+
+    @property
+    def database(self) -> Database:
+        return self.runtime.database
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.http.query
+
+    @property
+    def form(self) -> Mapping[str, str]:
+        """The first value of each posted field."""
+        return self.posted.first
+
+    @property
+    def form_lists(self) -> Mapping[str, list[str]]:
+        return self.posted.lists
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether htmx asks for a part of a page. A boosted link, or a step back, needs a whole page."""
+        headers = self.http.headers
+        whole = headers.get(b"hx-boosted") == b"true" or headers.get(b"hx-history-restore-request") == b"true"
+        return headers.get(b"hx-request") == b"true" and not whole
+
+    def may(self, permission: Permission) -> bool:
+        """Return whether the person's role has a permission, to decide what a page offers."""
+        staff = None if self.person is None else self.access.staff
+        return staff is not None and permission in staff.permissions
+
+    # Answers.
+
+    def render(self, template: str, *, status: int = 200, **values: Any) -> Answer:
+        """Return a page: with the shell, or only its block ``content`` if htmx asks for a part."""
+        toast = self._take_toast()
+        context = {**self._context(), "toast": toast, **values}
+        if self.is_fragment:
+            html = templating.render_block(template, "content", context)
+            if toast is not None:
+                html += templating.render("ui/toast_swap.html", context)
+        else:
+            html = templating.render(template, context)
+        return Answer(status, html.encode(), (HTML, *self._after_toast(toast)))
+
+    def fragment(self, template: str, *, status: int = 200, toast: str | None = None, **values: Any) -> Answer:
+        """Return a part of a page. ``toast`` shows a message beside it."""
+        context = {**self._context(), "toast": {"text": toast}, **values}
+        html = templating.render(template, context)
+        if toast is not None:
+            html += templating.render("ui/toast_swap.html", context)
+        return Answer(status, html.encode(), (HTML,))
+
+    def redirect(self, location: str, *, toast: str | None = None, undo: UndoAction | None = None) -> Answer:
+        """Lead the browser to another page of the console, which shows the message and offers to undo."""
+        if not is_own_path(location):
+            raise ValueError("the console leads to its own pages only")
+        headers: list[Header] = [(b"location", location.encode("ascii"))]
+        if toast is not None:
+            message = {"text": toast, "undo": undo._asdict() if undo is not None else None}
+            headers.append(cookies.toast(self.signed_in.token, message, secure=self.secure))
+        return Answer(303, b"", headers)
+
+    def refused(self, refusal: Refusal, back: str | None = None, resolve: Resolution | None = None) -> Answer:
+        """Show why a form was refused. The page ``back`` is shown again with what was typed; htmx shows the refusal in
+        the form's element with the attribute data-refusal, and leaves the form as it is."""
+        status = refusals.status_of(refusal)
+        if self.is_fragment:
+            slot: tuple[Header, ...] = ((b"hx-retarget", b"find [data-refusal]"), (b"hx-reswap", b"innerHTML"))
+            answer = self.fragment("ui/refusal.html", status=status, refusal=self._shown(refusal, resolve))
+            return answer._replace(headers=(*answer.headers, *slot, (b"x-refusal", refusal.code.value.encode())))
+        if back is not None and is_own_path(back):
+            self.refused_form = Refused(refusal, back, resolve)
+            return Answer(status, b"")
+        return self.error(refusal, resolve)
+
+    def error(self, refusal: Refusal, resolve: Resolution | None = None) -> Answer:
+        """Return a page that says only what happened, and what to do."""
+        status = refusals.status_of(refusal)
+        template = "error.html" if self.person is not None else "error_signed_out.html"
+        return self.render(template, status=status, refusal=self._shown(refusal, resolve))
+
+    def stream(self, events: AsyncIterator[bytes]) -> Answer:
+        """Send server-sent events as they come, until the browser leaves."""
+        self.event_stream = events
+        return Answer(200, b"")
+
+    def not_found(self) -> Answer:
+        return self.error(Refusal(Code.NOT_FOUND))
+
+    # What templates use.
+
+    def form_fields(self) -> Markup:
+        """Return the hidden fields of every form: the CSRF token, and a fresh token of this form."""
+        token = csrf.masked_token(self.signed_in) if self.person is not None else ""
+        field_of = Markup('<input type="hidden" name="{}" value="{}">').format
+        return field_of(CSRF, token) + field_of(TOKEN, new_token()[:24])
+
+    def _context(self) -> dict[str, Any]:
+        shared = {
+            "request": self,
+            "may": self.may,
+            "form_fields": self.form_fields,
+            "typed": self.typed,
+            "refusal": self.refusal,
+            "path": self.http.path,
+            "theme": self._theme(),
+            "Permission": Permission,
+        }
+        if self.person is None:
+            return {**shared, "frame": None, "navigation": ()}
+        frame, session = self.frame, self.signed_in.session
+        menu = navigation.grouped(self.navigation, self.may)
+        return {**shared, "frame": frame, "timezone": frame.timezone, "role": session.role, "navigation": menu}
+
+    def _shown(self, refusal: Refusal, resolve: Resolution | None) -> ShownRefusal:
+        return refusals.shown(refusal, self.posted.lists, resolve)
+
+    @property
+    def location(self) -> str:
+        """The page's own path and query, to return to it."""
+        return self.http.path + (f"?{self.http.query_text}" if self.http.query_text else "")
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        return cookies.read(self.http.headers.get(b"cookie", b""))
+
+    def _theme(self) -> str:
+        chosen = self.cookies.get(cookies.THEME, "")
+        return chosen if chosen in ("light", "dark") else ""
+
+    def _take_toast(self) -> dict[str, Any] | None:
+        value = self.cookies.get(cookies.TOAST, "")
+        return cookies.read_toast(self.signed_in.token, value) if value and self.person is not None else None
+
+    def _after_toast(self, toast: object) -> tuple[Header, ...]:
+        return () if toast is None else (cookies.no_toast(secure=self.secure),)
+
+
+def is_own_path(location: str) -> bool:
+    """Return whether a location is a path of the console: no other site, nothing that browsers read as one."""
+    if not location.startswith("/console/") and location != "/console":
+        return False
+    if "\\" in location or not location.isascii() or not location.isprintable():
+        return False
+    parts = urlsplit(location)
+    return not parts.scheme and not parts.netloc and ".." not in parts.path.split("/")

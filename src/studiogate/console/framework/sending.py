@@ -1,0 +1,93 @@
+"""Send answers with the headers that every page has, compressed where the browser takes it.
+
+The content security policy permits this site's own scripts and styles and nothing inline, so markup that somebody
+stored in a name cannot run. No other site can show a page in a frame.
+"""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from studiogate.web.request import Receive, Request, Send
+from studiogate.web.response import Answer, Header
+
+POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+ON_EVERY_ANSWER: tuple[Header, ...] = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"content-security-policy", POLICY),
+    (b"strict-transport-security", b"max-age=31536000"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), payment=()"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+EVENT_STREAM: tuple[Header, ...] = ((b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no"))
+SMALL = 1_024  # bytes below which compressing is not worth it
+LEVEL = 5
+TEXT = (b"text/html", b"application/json")
+
+
+def takes_gzip(request: Request) -> bool:
+    return b"gzip" in request.headers.get(b"accept-encoding", b"")
+
+
+def compressed(request: Request, answer: Answer) -> Answer:
+    """Compress a page if that saves something and the browser takes it."""
+    kind = dict(answer.headers).get(b"content-type", b"").split(b";")[0]
+    if len(answer.body) < SMALL or kind not in TEXT or not takes_gzip(request):
+        return answer
+    body = gzip.compress(answer.body, LEVEL, mtime=0)
+    return answer._replace(body=body, headers=(*answer.headers, (b"content-encoding", b"gzip")))
+
+
+async def send_answer(request: Request, answer: Answer, request_id: str, send: Send) -> None:
+    headers = [*_headers(answer, request_id), (b"content-length", str(len(answer.body)).encode())]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
+
+
+async def send_stream(source: AsyncIterator[bytes], request_id: str, receive: Receive, send: Send) -> int:
+    """Send server-sent events until the source ends or the browser leaves; return how many bytes were sent."""
+    answer, size = Answer(200, b"", EVENT_STREAM), 0
+    await send({"type": "http.response.start", "status": 200, "headers": _headers(answer, request_id)})
+    gone = asyncio.ensure_future(_disconnected(receive))
+    try:
+        while (piece := await _next(source, gone)) is not None:
+            size += len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if not gone.done():
+            await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+        with suppress(asyncio.CancelledError):
+            await gone
+    return size
+
+
+async def _next(source: AsyncIterator[bytes], gone: "asyncio.Future[None]") -> bytes | None:
+    """Return the next piece, or None if there is no more or nobody listens any more."""
+    piece = asyncio.ensure_future(anext(source, None))
+    await asyncio.wait((piece, gone), return_when=asyncio.FIRST_COMPLETED)
+    if piece.done():
+        return piece.result()
+    piece.cancel()
+    with suppress(asyncio.CancelledError):
+        await piece
+    return None
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _headers(answer: Answer, request_id: str) -> list[Header]:
+    own = {name for name, _ in answer.headers}
+    common = [each for each in ON_EVERY_ANSWER if each[0] not in own]
+    return [*answer.headers, *common, (b"x-request-id", request_id.encode())]

@@ -1,0 +1,53 @@
+"""The console's templates, compiled once.
+
+Every template has the functions of ``formats`` as filters, ``asset`` for addresses of styles and scripts, and what
+``ConsoleRequest`` passes: the signed-in person, the studio, the form's tokens. Names that are not there fail loudly.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from studiogate.console.framework import assets, formats
+
+TEMPLATES = Path(__file__).parent.parent / "templates"
+_environment = Environment(
+    loader=FileSystemLoader(TEMPLATES),
+    autoescape=True,
+    undefined=StrictUndefined,
+    auto_reload=False,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_environment.filters.update(
+    clock_time=formats.clock_time,
+    day=formats.day,
+    full_date=formats.full_date,
+    day_and_time=formats.day_and_time,
+    money=formats.money,
+    initials=formats.initials,
+    counted=formats.counted,
+)
+_environment.globals.update(asset=assets.ASSETS.address, theme_address=assets.theme_address)
+
+
+def warm() -> None:
+    """Read every asset and compile every template, so that the first request does not wait for it."""
+    assets.ASSETS.address("ui.css")
+    for name in _environment.list_templates(extensions=["html"]):
+        _environment.get_template(name)
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    return _environment.get_template(template).render(values)
+
+
+def render_block(template: str, block: str, values: Mapping[str, Any]) -> str:
+    """Return one block of a template, without the page around it. What the template imports at its top is executed
+    first: its first output comes from the template that it extends."""
+    found = _environment.get_template(template)
+    context = found.new_context(dict(values))
+    next(found.root_render_func(context), None)
+    return "".join(found.blocks[block](context))

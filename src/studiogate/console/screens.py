@@ -1,0 +1,20 @@
+"""All modules that declare pages of the console. A new screen is imported here."""
+
+from collections.abc import Sequence
+
+from studiogate.console import home
+from studiogate.console.account import links, sign_in, theme
+from studiogate.console.framework.page import ROUTES, Route
+
+SCREENS = (
+    home,
+    sign_in,
+    links,
+    theme,
+)
+
+
+def routes() -> Sequence[Route]:
+    """Return the routes of all screens, and of no other module that happens to be imported."""
+    names = tuple(each.__name__ for each in SCREENS)
+    return [route for route in ROUTES if route.handler.__module__ in names]

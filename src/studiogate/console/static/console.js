@@ -1,0 +1,6 @@
+// What every page of the console does: toasts that leave, drawers, no form sent twice, a notice when the network is gone.
+
+import "./toasts.js";
+import "./drawers.js";
+import "./forms.js";
+import "./network.js";

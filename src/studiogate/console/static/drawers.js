@@ -1,0 +1,31 @@
+// A link with data-drawer opens its page in the drawer. Without JavaScript it is a page of its own.
+
+const drawer = document.getElementById("drawer");
+
+export function openDrawer(href) {
+  if (!drawer) return location.assign(href);
+  return htmx.ajax("GET", href, { target: "#drawer-content", swap: "innerHTML" }).then(() => {
+    if (!drawer.open) drawer.showModal();
+    const heading = drawer.querySelector("#drawer-title");
+    if (heading) drawer.setAttribute("aria-label", heading.textContent);
+    const first = drawer.querySelector("[autofocus], input:not([type=hidden]), select, textarea");
+    first?.focus();
+  });
+}
+
+export function closeDrawer() {
+  drawer?.close();
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-drawer]");
+  const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+  if (link && plain) {
+    event.preventDefault();
+    openDrawer(link.href);
+  }
+  if (event.target.closest("[data-close-dialog]")) event.target.closest("dialog")?.close();
+  if (event.target instanceof HTMLDialogElement && event.target.open) event.target.close();
+});
+// The server asks for it after an action in the drawer: HX-Trigger: closeDrawer.
+document.addEventListener("closeDrawer", closeDrawer);

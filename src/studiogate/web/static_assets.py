@@ -1,0 +1,77 @@
+"""Styles, scripts and pictures of a front end, under one address that contains a hash of all of them.
+
+Browsers may cache them indefinitely: a changed file changes the address. The files share the hash, so that a module can
+import another one by its relative path.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Mapping
+from functools import cache, cached_property
+from pathlib import Path
+
+from studiogate.web.response import Answer, Header
+
+SHARED = Path(__file__).parent / "static"
+FOREVER: Header = (b"cache-control", b"public, max-age=31536000, immutable")
+CSS = b"text/css; charset=utf-8"
+_CONTENT_TYPES = {
+    ".css": CSS,
+    ".js": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
+    ".png": b"image/png",
+}
+
+
+class StaticAssets:
+    """The files of some folders. Two files must not have the same path in them."""
+
+    def __init__(self, prefix: str, *folders: Path) -> None:
+        self._prefix = prefix
+        self._folders = folders
+
+    def address(self, name: str) -> str:
+        """Return the address of a file by its path in its folder."""
+        if name not in self._files:
+            raise KeyError(f"there is no asset {name}")
+        return f"{self._prefix}{self._digest}/{name}"
+
+    def find(self, path: str, *, zipped: bool) -> Answer | None:
+        """Return the file at an address, or None if there is none."""
+        digest, _, name = path.removeprefix(self._prefix).partition("/")
+        content = self._files.get(name) if path.startswith(self._prefix) and digest == self._digest else None
+        if content is None:
+            return None
+        kind = _CONTENT_TYPES[Path(name).suffix]
+        headers: tuple[Header, ...] = ((b"content-type", kind), FOREVER, (b"vary", b"accept-encoding"))
+        if zipped and not kind.startswith(b"image/png"):
+            return Answer(200, _gzipped(content), (*headers, (b"content-encoding", b"gzip")))
+        return Answer(200, content, headers)
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._files)
+
+    @cached_property
+    def _files(self) -> Mapping[str, bytes]:
+        found: dict[str, bytes] = {}
+        for folder in self._folders:
+            for file in sorted(folder.rglob("*")):
+                if file.suffix in _CONTENT_TYPES:
+                    name = file.relative_to(folder).as_posix()
+                    if name in found:
+                        raise ValueError(f"two assets are named {name}")
+                    found[name] = file.read_bytes()
+        return found
+
+    @cached_property
+    def _digest(self) -> str:
+        digest = hashlib.sha256()
+        for name, content in sorted(self._files.items()):
+            digest.update(f"{name}\0{len(content)}\0".encode() + content)
+        return digest.hexdigest()[:16]
+
+
+@cache
+def _gzipped(content: bytes) -> bytes:
+    return gzip.compress(content, 9, mtime=0)

@@ -1,0 +1,116 @@
+"""Every route of the console, for every role: who may open it and who may not. A route that is not in the table fails
+the test, and so does one whose permission changed without the table."""
+
+from uuid import uuid4
+
+import pytest
+
+from studiogate.console import screens
+from studiogate.console.framework.page import Audience, Route
+from studiogate.domain.staff import DANGEROUS, PERMISSIONS, Permission, Role
+from tests.support.console import Console
+
+pytestmark = pytest.mark.anyio
+
+EVERYBODY = set(Role)
+OWNERS = {Role.OWNER}
+MANAGERS = {Role.OWNER, Role.MANAGER}
+DESK = {Role.OWNER, Role.MANAGER, Role.FRONT_DESK}
+TEACHERS = {Role.OWNER, Role.MANAGER, Role.FRONT_DESK, Role.INSTRUCTOR}
+DEVELOPERS = {Role.OWNER, Role.DEVELOPER}
+# Without a session: the pages on which people sign in.
+PUBLIC: set[tuple[str, str]] = {
+    ("GET", "/sign-in"),
+    ("POST", "/sign-in"),
+    ("GET", "/link/{token}"),
+    ("POST", "/link/{token}"),
+}
+# Who may use a route, once signed in. Routes of a screen are added here with it.
+TABLE: dict[tuple[str, str], set[Role]] = {
+    ("GET", "/"): EVERYBODY,
+    ("POST", "/sign-out"): EVERYBODY,
+    ("POST", "/theme"): EVERYBODY,
+}
+ROUTES = {(route.method, route.path): route for route in screens.routes()}
+
+
+def path_of(route: Route) -> str:
+    """A path of the route with ids that do not exist: who may not see it must not learn that either."""
+    segments = [str(uuid4()) if each.startswith("{") else each for each in route.segments]
+    return "/console/" + "/".join(segments)
+
+
+def test_every_route_is_in_the_table() -> None:
+    assert set(ROUTES) == {*TABLE, *PUBLIC}
+    assert not set(TABLE) & PUBLIC
+
+
+def test_the_table_says_what_the_permissions_say() -> None:
+    """The table is written by hand: it must agree with the declared permission of each route."""
+    for place, route in ROUTES.items():
+        if place in PUBLIC:
+            assert route.needs is Audience.ANYBODY, place
+        elif isinstance(route.needs, Permission):
+            assert {role for role in Role if route.needs in PERMISSIONS[role]} == TABLE[place], place
+        else:
+            assert route.needs is Audience.SIGNED_IN, place
+            assert TABLE[place] == EVERYBODY, place
+
+
+@pytest.mark.parametrize("role", Role)
+async def test_a_role_opens_its_routes_and_no_others(console: Console, role: Role) -> None:
+    person = await console.as_role(role)
+    csrf = await person.csrf()
+    for place, roles in TABLE.items():
+        if place == ("POST", "/sign-out"):
+            continue  # it would end the session; tests/console/test_sign_in.py does it
+        answer = await _ask(person, ROUTES[place], csrf)
+        if role in roles:
+            assert answer.status_code != 403, (role, place)
+            assert answer.status_code < 500, (role, place)
+        else:
+            assert answer.status_code == 403, (role, place)
+            assert "Your role does not permit this." in answer.text
+
+
+async def test_nobody_opens_a_page_without_a_session(console: Console) -> None:
+    nobody = console.anonymous()
+    for place in TABLE:
+        answer = await _ask(nobody, ROUTES[place], "")
+        if place[0] == "GET":
+            assert answer.status_code == 303, place
+            assert answer.headers["location"].startswith("/console/sign-in")
+        else:
+            assert answer.status_code == 401, place
+
+
+async def test_a_role_at_one_location_sees_nothing_of_another(console: Console) -> None:
+    """Ids of another location, or of none, do not exist: every route with an id answers 404, or refuses."""
+    person = await console.as_role(Role.MANAGER, console.studio.location)
+    csrf = await person.csrf()
+    for place, route in ROUTES.items():
+        if "{" in route.path and place in TABLE and Role.MANAGER in TABLE[place]:
+            answer = await _ask(person, route, csrf)
+            assert answer.status_code in (303, 404, 409, 422), place
+
+
+async def test_dangerous_routes_ask_for_the_password(console: Console) -> None:
+    person = await console.as_role(Role.OWNER)
+    assert person.person is not None
+    await console.people.sql(
+        "update staff_sessions set password_at = password_at - interval '1 hour' where account_id = $1",
+        person.person.account_id,
+    )
+    csrf = await person.csrf()
+    for place, route in ROUTES.items():
+        if route.method == "POST" and route.needs in DANGEROUS:
+            answer = await _ask(person, route, csrf)
+            assert answer.status_code == 403, place
+            assert "password" in answer.text
+
+
+async def _ask(person: Console, route: Route, csrf: str):  # type: ignore[no-untyped-def]
+    if route.method == "GET":
+        return await person.get(path_of(route))
+    data = {"csrf": csrf, "idempotency": uuid4().hex}
+    return await person.client.post(path_of(route), data=data, headers={"Origin": "http://console.test"})

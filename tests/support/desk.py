@@ -1,0 +1,102 @@
+"""The console in a real browser: the demo studio on a real server, and a page of somebody who is signed in.
+
+``desk_site`` is one demo studio per test module; ``desk_page`` is the page of its owner. ``Desk.open`` opens pages of
+other people. Every page is watched: no request leaves the machine, no script fails, no policy is violated.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+from playwright.sync_api import Browser, Page
+
+from studiogate import clock, demo
+from studiogate.domain.access import operator_access
+from studiogate.domain.staff import Role
+from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff.tokens import link_path
+from studiogate.flows import studio_file
+from studiogate.flows.staff import operators, roles
+from studiogate.flows.staff.roles import Invitation
+from studiogate.storage.accounts import accounts
+from tests.support.databases import run
+from tests.support.site import Site, served
+from tests.support.staff_people import done
+from tests.support.watched_page import watched
+
+
+@dataclass
+class Desk:
+    """The demo studio's console on a real server."""
+
+    site: Site
+    studio_id: UUID
+
+    @property
+    def origin(self) -> str:
+        return self.site.origin
+
+    def url(self, path: str) -> str:
+        return f"{self.site.origin}/console{path}"
+
+    def sql(self, statement: str, *values: Any) -> list[Any]:
+        return self.site.sql(statement, *values)
+
+    def sign_in_url(self, role: Role = Role.OWNER, **grant: Any) -> str:
+        """Return a one-time link that signs in somebody with this role."""
+        return self.origin + link_path(run(self._new_link(Grant(role, **grant))))
+
+    async def _new_link(self, grant: Grant) -> str:
+        connection = await asyncpg.connect(self.site.database_url, server_settings={"timezone": "UTC"})
+        try:
+            email = f"{grant.role}-{clock.monotonic()}@desk.example"
+            invited = done(await roles.invite(connection, operator_access(self.studio_id), Invitation(email, grant)))
+            named = "update staff_accounts set name = 'Rosa Lindqvist' where id = $1"
+            await connection.execute(named, invited.account_id)
+            account = await accounts.read(connection, invited.account_id)
+            assert account is not None
+            link = done(await operators.make_sign_in_link(connection, operator_access, account, mail=False))
+            return link.token
+        finally:
+            await connection.close()
+
+    @contextmanager
+    def open(self, browser: Browser, role: Role = Role.OWNER, *, grant: Any = None, **options: Any) -> Iterator[Page]:
+        """Yield a signed-in page; ``options`` are those of a browser context, such as its viewport."""
+        viewport = {"viewport": {"width": 1440, "height": 900}}
+        with watched(browser, self.origin, **{**viewport, **options}) as watch:
+            watch.page.goto(self.sign_in_url(role, **(grant or {})))
+            watch.page.get_by_role("button", name="Sign in").click()
+            watch.page.wait_for_url(lambda url: "/console/link/" not in url)
+            yield watch.page
+
+
+async def _load(database_url: str) -> UUID:
+    connection = await asyncpg.connect(database_url, server_settings={"timezone": "UTC"})
+    try:
+        outcome = await studio_file.import_document(connection, demo.demo_studio_file(clock.now()))
+        assert not outcome.faults, outcome.faults
+        studio_id: UUID = await connection.fetchval("select studio_id from studios where slug = $1", demo.SLUG)
+        await connection.execute("analyze")
+        return studio_id
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(scope="module")
+def desk_site(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    site = Site(new_database(), tmp_path_factory.mktemp("data"))
+    studio_id = run(_load(site.database_url))
+    with served(site, rate_limit=0):
+        yield Desk(site, studio_id)
+
+
+@pytest.fixture
+def desk_page(browser: Browser, desk_site: Desk) -> Iterator[Page]:
+    """Yield the page of the demo studio's owner, signed in, at 1440 pixels."""
+    with desk_site.open(browser) as page:
+        yield page
