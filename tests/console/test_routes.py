@@ -24,12 +24,24 @@ PUBLIC: set[tuple[str, str]] = {
     ("POST", "/sign-in"),
     ("GET", "/link/{token}"),
     ("POST", "/link/{token}"),
+    ("GET", "/forgotten"),
+    ("POST", "/forgotten"),
+    ("POST", "/resume"),
 }
 # Who may use a route, once signed in. Routes of a screen are added here with it.
 TABLE: dict[tuple[str, str], set[Role]] = {
     ("GET", "/"): EVERYBODY,
     ("POST", "/sign-out"): EVERYBODY,
     ("POST", "/theme"): EVERYBODY,
+    ("POST", "/confirm"): EVERYBODY,
+    ("GET", "/account"): EVERYBODY,
+    ("POST", "/account/password"): EVERYBODY,
+    ("POST", "/account/studio"): EVERYBODY,
+    ("POST", "/account/sessions/{session_id}/end"): EVERYBODY,
+    ("POST", "/account/sessions/end-others"): EVERYBODY,
+    ("POST", "/account/second-factor"): EVERYBODY,
+    ("POST", "/account/second-factor/confirm"): EVERYBODY,
+    ("POST", "/account/second-factor/remove"): EVERYBODY,
 }
 ROUTES = {(route.method, route.path): route for route in screens.routes()}
 

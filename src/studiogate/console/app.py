@@ -1,6 +1,7 @@
 """The ASGI application of the console: find the page, check who asks, run its function, send the answer."""
 
 import asyncio
+import json
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -8,8 +9,8 @@ import structlog
 
 from studiogate import clock, telemetry
 from studiogate.console import navigation, screens
-from studiogate.console.framework import assets, checks, sending, templating
-from studiogate.console.framework.page import PREFIX, Match, RouteTable
+from studiogate.console.framework import assets, checks, csrf, resume, sending, templating
+from studiogate.console.framework.page import PREFIX, Audience, Match, RouteTable
 from studiogate.console.framework.refusals import shown
 from studiogate.console.framework.request import ConsoleRequest, Refused, is_own_path
 from studiogate.domain.addresses import owner_of
@@ -30,6 +31,7 @@ from studiogate.web.response import Answer
 
 UNAVAILABLE = (OverloadedError, TransactionConflictError, DatabaseUnavailableError, asyncio.CancelledError)
 REPEATED = "This form was sent twice. It took effect once."
+OTHER_SESSION = "You have signed in again since this page was opened. Send the form as {person}?"
 METHODS = ("GET", "HEAD", "POST")
 log = structlog.get_logger()
 
@@ -111,13 +113,12 @@ class ConsoleApp:
         if isinstance(form, Refusal):
             return console.error(form)
         console.posted = form
-        refusal = checks.permission_refusal(match.route, console.person)
-        person = console.person
-        if refusal is None and person is not None:
-            refusal = checks.form_refusal(form, person.signed_in)
+        refusal, person = checks.permission_refusal(match.route, console.person), console.person
         if refusal is not None:
             return console.refused(refusal)
-        if person is not None:
+        if person is not None and match.route.needs is not Audience.ANYBODY:
+            if checks.form_refusal(form, person.signed_in) is not None:
+                return _of_earlier_session(console)
             console.person = person._replace(access=checks.with_form(person.access, form))
         try:
             answer = await match.route.handler(console)
@@ -154,10 +155,23 @@ class ConsoleApp:
 
 
 def _sign_in(console: ConsoleRequest) -> Answer:
-    """Lead to the page to sign in; a part of a page is told to reload, which leads there too."""
+    """Lead to the page to sign in. Where htmx asks for a part of a page, a dialog asks: the page and what was typed in
+    it stay."""
     if console.is_fragment:
-        return Answer(401, b"", ((b"hx-refresh", b"true"),))
+        return console.ask_again(Refusal(Code.SESSION_ENDED))
     return console.redirect(checks.sign_in_location(console.http))
+
+
+def _of_earlier_session(console: ConsoleRequest) -> Answer:
+    """Ask whether to send a form whose page belongs to another session of this browser: somebody signed in again in
+    another tab. Our own page sent it (the origin was checked), but perhaps for somebody else."""
+    if console.is_fragment:
+        event = json.dumps({"freshToken": {"csrf": csrf.masked_token(console.signed_in)}}).encode()
+        answer = console.refused(checks.EXPIRED_PAGE)
+        return answer._replace(headers=(*answer.headers, (b"hx-trigger", event)))
+    kept = resume.unpacked(resume.packed(console.posted.typed_and_token))
+    values = {"target": console.http.path, "fields": kept, "question": OTHER_SESSION}
+    return console.render("account/send_kept.html", status=403, **values)
 
 
 async def _repeated(console: ConsoleRequest) -> Answer:

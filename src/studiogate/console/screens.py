@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 
 from studiogate.console import home
-from studiogate.console.account import links, sign_in, theme
+from studiogate.console.account import forgotten, links, profile, resume, second_factor, sign_in, theme
 from studiogate.console.framework.page import ROUTES, Route
 
 SCREENS = (
     home,
     sign_in,
     links,
+    forgotten,
+    resume,
+    profile,
+    second_factor,
     theme,
 )
 

@@ -38,8 +38,11 @@ async def person_of(runtime: Runtime, request: Request) -> Person | None:
     """Return who the session's cookie belongs to, or None if nobody is signed in."""
     name = cookies.session_name(secure=is_secure(runtime))
     token = cookies.read(request.headers.get(b"cookie", b"")).get(name)
-    if not token:
-        return None
+    return await person_of_token(runtime, request, token) if token else None
+
+
+async def person_of_token(runtime: Runtime, request: Request, token: str) -> Person | None:
+    """Return who has the session with this token."""
     signed_in = await sessions.resolve(runtime.database, token, origin_of(request))
     if isinstance(signed_in, Refusal):
         return None

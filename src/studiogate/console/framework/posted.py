@@ -11,7 +11,6 @@ MAXIMUM_BODY = 512 * 1024
 MAXIMUM_FIELDS = 2_000
 CSRF = "csrf"
 TOKEN = "idempotency"  # noqa: S105  # nosec B105
-OWN = frozenset({CSRF, TOKEN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +24,9 @@ class Posted:
         return {name: values[0] for name, values in self.lists.items()}
 
     @property
-    def typed(self) -> list[tuple[str, str]]:
-        """What the person entered, without the tokens of the page."""
-        return [(name, value) for name, values in self.lists.items() if name not in OWN for value in values]
+    def typed_and_token(self) -> list[tuple[str, str]]:
+        """What has to be kept to send the form again: no CSRF token, which is another session's then."""
+        return [(name, value) for name, values in self.lists.items() if name != CSRF for value in values]
 
 
 async def read(request: Request) -> Posted | Refusal:

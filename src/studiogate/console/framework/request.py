@@ -4,15 +4,17 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from markupsafe import Markup
 
 from studiogate.console import navigation
-from studiogate.console.framework import cookies, csrf, refusals, templating
+from studiogate.console.framework import cookies, csrf, refusals, resume, templating
 from studiogate.console.framework.posted import CSRF, TOKEN, Posted
 from studiogate.console.framework.refusals import Resolution, ShownRefusal
 from studiogate.console.navigation import Entry
 from studiogate.domain.access import Access
+from studiogate.domain.ids import parse_id
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff.tokens import new_token
@@ -24,6 +26,7 @@ from studiogate.web.request import Request
 from studiogate.web.response import Answer, Header
 
 HTML: Header = (b"content-type", b"text/html; charset=utf-8")
+HIDDEN = Markup('<input type="hidden" name="{}" value="{}">')
 NO_FIELDS: Mapping[str, str] = {}
 
 
@@ -104,6 +107,10 @@ class ConsoleRequest:
     def form_lists(self) -> Mapping[str, list[str]]:
         return self.posted.lists
 
+    def param_id(self, name: str) -> UUID | None:
+        """Return an id of the path, or None if it is none: then there is no such row."""
+        return as_id(self.params[name])
+
     @property
     def is_fragment(self) -> bool:
         """Whether htmx asks for a part of a page. A boosted link, or a step back, needs a whole page."""
@@ -151,6 +158,8 @@ class ConsoleRequest:
     def refused(self, refusal: Refusal, back: str | None = None, resolve: Resolution | None = None) -> Answer:
         """Show why a form was refused. The page ``back`` is shown again with what was typed; htmx shows the refusal in
         the form's element with the attribute data-refusal, and leaves the form as it is."""
+        if refusal.code in resume.RESUMABLE:
+            return self.ask_again(refusal)
         status = refusals.status_of(refusal)
         if self.is_fragment:
             slot: tuple[Header, ...] = ((b"hx-retarget", b"find [data-refusal]"), (b"hx-reswap", b"innerHTML"))
@@ -160,6 +169,20 @@ class ConsoleRequest:
             self.refused_form = Refused(refusal, back, resolve)
             return Answer(status, b"")
         return self.error(refusal, resolve)
+
+    def ask_again(self, refusal: Refusal) -> Answer:
+        """Ask for what a form lacks, such as the password, and keep the form: it is sent again afterwards."""
+        status, kept = refusals.status_of(refusal), resume.packed(self.posted.typed_and_token)
+        values: dict[str, Any] = {
+            "refusal": self._shown(refusal, None),
+            "kept": kept,
+            "target": self.http.path,
+            "email": "",
+        }
+        if not self.is_fragment:
+            return self.render(resume.page_of(refusal), status=status, **values)
+        answer = self.fragment(resume.dialog_of(refusal), status=status, **values)
+        return answer._replace(headers=(*answer.headers, *resume.IN_DIALOG))
 
     def error(self, refusal: Refusal, resolve: Resolution | None = None) -> Answer:
         """Return a page that says only what happened, and what to do."""
@@ -179,15 +202,17 @@ class ConsoleRequest:
 
     def form_fields(self) -> Markup:
         """Return the hidden fields of every form: the CSRF token, and a fresh token of this form."""
-        token = csrf.masked_token(self.signed_in) if self.person is not None else ""
-        field_of = Markup('<input type="hidden" name="{}" value="{}">').format
-        return field_of(CSRF, token) + field_of(TOKEN, new_token()[:24])
+        return self.csrf_field() + HIDDEN.format(TOKEN, new_token()[:24])
+
+    def csrf_field(self) -> Markup:
+        return HIDDEN.format(CSRF, csrf.masked_token(self.signed_in) if self.person is not None else "")
 
     def _context(self) -> dict[str, Any]:
         shared = {
             "request": self,
             "may": self.may,
             "form_fields": self.form_fields,
+            "csrf_field": self.csrf_field,
             "typed": self.typed,
             "refusal": self.refusal,
             "path": self.http.path,
@@ -222,6 +247,12 @@ class ConsoleRequest:
 
     def _after_toast(self, toast: object) -> tuple[Header, ...]:
         return () if toast is None else (cookies.no_toast(secure=self.secure),)
+
+
+def as_id(text: str) -> UUID | None:
+    """Return a text as an id, or None if it is none."""
+    parsed = parse_id(text)
+    return None if parsed is None else UUID(parsed)
 
 
 def is_own_path(location: str) -> bool:

@@ -4,3 +4,4 @@ import "./toasts.js";
 import "./drawers.js";
 import "./forms.js";
 import "./network.js";
+import "./resume.js";

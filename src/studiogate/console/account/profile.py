@@ -1,0 +1,77 @@
+"""The page of one's own account: password, second factor, sessions, studios."""
+
+from studiogate.console.account.sign_in import visit_of
+from studiogate.console.framework.page import Audience, action, page
+from studiogate.console.framework.request import ConsoleRequest, as_id
+from studiogate.domain.refusals import Refusal
+from studiogate.flows.staff import passwords, sessions
+from studiogate.flows.staff.second_factor import Offered
+from studiogate.storage import console as reads
+from studiogate.storage.accounts import accounts
+from studiogate.storage.accounts import sessions as stored_sessions
+from studiogate.web.response import Answer
+
+ACCOUNT = "/console/account"
+
+
+@page("GET", "/account", Audience.SIGNED_IN)
+async def show(request: ConsoleRequest) -> Answer:
+    return await show_account(request)
+
+
+async def show_account(request: ConsoleRequest, offered: Offered | None = None) -> Answer:
+    """Show the account; ``offered`` is a second factor that has to be confirmed. It is shown once."""
+    session = request.signed_in.session
+    async with request.database.connection() as connection:
+        account = await accounts.read(connection, session.account_id)
+        open_sessions = await stored_sessions.list_sessions(connection, session.account_id)
+        studios = await reads.own_studios(connection, session.account_id)
+    if account is None:
+        return request.not_found()
+    return request.render(
+        "account/account.html",
+        account=account,
+        sessions=open_sessions,
+        own_session=session.id,
+        studios=studios,
+        studio_id=session.studio_id,
+        offered=offered,
+    )
+
+
+@action("POST", "/account/password", Audience.SIGNED_IN)
+async def change_password(request: ConsoleRequest) -> Answer:
+    form = request.form
+    current = form.get("current_password") or None
+    new = form.get("password", "")
+    refusal = await passwords.change_password(visit_of(request), request.signed_in, current, new)
+    if refusal is not None:
+        return request.refused(refusal, ACCOUNT)
+    return request.redirect(ACCOUNT, toast="Your password is changed. Your other sessions have ended.")
+
+
+@action("POST", "/account/sessions/{session_id}/end", Audience.SIGNED_IN)
+async def end_session(request: ConsoleRequest) -> Answer:
+    session_id = request.param_id("session_id")
+    if session_id is None:
+        return request.not_found()
+    refusal = await sessions.end_session(request.database, request.signed_in, session_id)
+    if isinstance(refusal, Refusal):
+        return request.refused(refusal, ACCOUNT)
+    return request.redirect(ACCOUNT, toast="The session has ended.")
+
+
+@action("POST", "/account/sessions/end-others", Audience.SIGNED_IN)
+async def end_others(request: ConsoleRequest) -> Answer:
+    ended = await sessions.end_other_sessions(request.database, request.signed_in)
+    return request.redirect(ACCOUNT, toast=f"Sessions ended: {ended}.")
+
+
+@action("POST", "/account/studio", Audience.SIGNED_IN)
+async def choose_studio(request: ConsoleRequest) -> Answer:
+    """Work in another studio of the account, in this session."""
+    studio_id = as_id(request.form.get("studio_id", ""))
+    if studio_id is None:
+        return request.not_found()
+    refusal = await sessions.choose_studio(request.database, request.signed_in, studio_id)
+    return request.redirect("/console/") if refusal is None else request.refused(refusal, ACCOUNT)

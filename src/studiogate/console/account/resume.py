@@ -1,0 +1,65 @@
+"""Sign in again, or type the password again, and send the form that had to wait."""
+
+import json
+from typing import Any
+
+from studiogate.console.account.sign_in import visit_of
+from studiogate.console.framework import cookies, csrf, resume
+from studiogate.console.framework.checks import person_of_token
+from studiogate.console.framework.page import Audience, action
+from studiogate.console.framework.refusals import shown, status_of
+from studiogate.console.framework.request import ConsoleRequest, is_own_path
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.staff import sign_in as flow
+from studiogate.flows.staff.sign_in import Credentials
+from studiogate.web.response import Answer, Header
+
+
+@action("POST", "/resume", Audience.ANYBODY)
+async def sign_in_again(request: ConsoleRequest) -> Answer:
+    """Start a new session in the same page, then send the kept form with it."""
+    form = request.form
+    code = form.get("code", "").strip() or None
+    given = Credentials(form.get("email", ""), form.get("password", ""), code)
+    started = await flow.sign_in(visit_of(request), given)
+    if isinstance(started, Refusal):
+        asks = started.code is Code.SECOND_FACTOR_REQUIRED or code is not None
+        return _ask(request, Code.SESSION_ENDED, started, ask_code=asks)
+    request.person = await person_of_token(request.runtime, request.http, started.token)
+    return _resume(request, cookies.session(started.token, secure=request.secure))
+
+
+@action("POST", "/confirm", Audience.SIGNED_IN)
+async def confirm_password(request: ConsoleRequest) -> Answer:
+    """Check the password again, then send the kept form."""
+    refusal = await flow.confirm_password(visit_of(request), request.signed_in, request.form.get("password", ""))
+    return _resume(request) if refusal is None else _ask(request, Code.PASSWORD_REQUIRED, refusal)
+
+
+def _ask(request: ConsoleRequest, cause: Code, refusal: Refusal, *, ask_code: bool = False) -> Answer:
+    """Ask once more, with the form that is kept."""
+    form, why = request.form, Refusal(cause)
+    values: dict[str, Any] = {
+        "refusal": shown(refusal, form),
+        "kept": form.get("kept", "[]"),
+        "target": form.get("target", ""),
+        "email": form.get("email", ""),
+        "ask_code": ask_code,
+    }
+    if not request.is_fragment:
+        return request.render(resume.page_of(why), status=status_of(refusal), **values)
+    return request.fragment(resume.dialog_of(why), status=status_of(refusal), **values)
+
+
+def _resume(request: ConsoleRequest, *headers: Header) -> Answer:
+    """Return the page that sends the kept form. With htmx, the form itself is still there: the script gives it the new
+    CSRF token and sends it."""
+    if request.is_fragment:
+        event = json.dumps({"resumeForm": {"csrf": csrf.masked_token(request.signed_in)}}).encode()
+        return Answer(204, b"", (*headers, (b"hx-trigger", event)))
+    target, fields = request.form.get("target", ""), resume.unpacked(request.form.get("kept", ""))
+    if not is_own_path(target) or not fields:
+        answer = request.redirect("/console/")
+    else:
+        answer = request.render("account/send_kept.html", target=target, fields=fields, question="")
+    return answer._replace(headers=(*answer.headers, *headers))

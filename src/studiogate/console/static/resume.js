@@ -1,0 +1,26 @@
+// A form that had to wait: the session ended, or the password must be typed again. The dialog asks; then it is sent.
+
+const dialog = document.getElementById("dialog");
+let waiting = null;
+
+const refresh = (csrf) => document.querySelectorAll('input[name="csrf"]').forEach((field) => { field.value = csrf; });
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { xhr, requestConfig } = event.detail;
+  if (xhr.getResponseHeader("HX-Trigger-After-Swap") !== "askAgain") return;
+  if (dialog.open) event.detail.shouldSwap = false;
+  else waiting = requestConfig.verb === "post" ? requestConfig.elt : null;
+});
+document.addEventListener("askAgain", () => {
+  if (!dialog.open) dialog.showModal();
+  dialog.querySelector("input:not([type=hidden])")?.focus();
+});
+document.addEventListener("resumeForm", (event) => {
+  refresh(event.detail.csrf);
+  dialog.close();
+  const form = waiting?.closest("form");
+  waiting = null;
+  if (form) form.requestSubmit();
+});
+document.addEventListener("freshToken", (event) => refresh(event.detail.csrf));
+document.querySelector("form[data-send-now]")?.requestSubmit();

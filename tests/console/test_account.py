@@ -1,0 +1,161 @@
+"""One's own account: invitation, password, second factor, sessions, studios."""
+
+import base64
+import re
+
+import pytest
+
+from studiogate.domain.refusals import MESSAGES, Code
+from studiogate.domain.staff import Role
+from studiogate.domain.staff.roles import Grant
+from studiogate.domain.staff.second_factor import step_at, totp_code
+from studiogate.domain.staff.tokens import Purpose, link_path
+from studiogate.flows.staff.visits import issue_link
+from tests.support.booking_studio import Hall
+from tests.support.console import ORIGIN, Console, texts
+from tests.support.staff_people import PASSWORD
+
+pytestmark = pytest.mark.anyio
+NEW = "a completely new password"
+
+
+async def _link(console: Console, purpose: Purpose) -> str:
+    assert console.person is not None
+    async with console.studio.database.transaction() as connection:
+        return link_path((await issue_link(connection, console.person.account_id, purpose)).token)
+
+
+async def _send(console: Console, path: str, **fields: str):  # type: ignore[no-untyped-def]
+    return await console.client.post(path, data=fields, headers={"Origin": ORIGIN})
+
+
+async def test_an_invitation_becomes_an_account(console: Console) -> None:
+    invited = await console.people.invite(Grant(Role.FRONT_DESK))
+    assert invited.link is not None
+    path, browser = link_path(invited.link.token), console.anonymous()
+    opened = await browser.get(path)
+    assert "Choose your name" in texts(opened)
+    assert opened.headers["referrer-policy"] == "no-referrer"
+    short = await _send(browser, path, name="Noor Haddad", password=NEW[:11])
+    assert short.status_code == 422
+    assert "at least 12 characters" in texts(short)
+    assert 'value="Noor Haddad"' in short.text
+    accepted = await _send(browser, path, name="Noor Haddad", password=NEW)
+    assert (accepted.status_code, accepted.headers["location"]) == (303, "/console/")
+    assert "Noor Haddad" in texts(await browser.get("/console/account"))
+    used = await _send(console.anonymous(), path, name="Mallory", password=NEW)
+    assert used.status_code == 410
+    assert MESSAGES[Code.LINK_EXPIRED] in texts(used)
+
+
+async def test_a_link_signs_in_once(console: Console) -> None:
+    path, browser = await _link(console, Purpose.SIGN_IN), console.anonymous()
+    for _ in range(2):  # a mail scanner opens it first
+        assert (await browser.get(path)).status_code == 200
+    assert (await _send(browser, path, code="")).status_code == 303
+    assert (await browser.get("/console/account")).status_code == 200
+    assert (await console.anonymous().get(path)).status_code == 410
+
+
+async def test_a_reset_link_sets_a_password_and_ends_all_sessions(console: Console) -> None:
+    path, browser = await _link(console, Purpose.RESET), console.anonymous()
+    assert "Set a new password" in texts(await browser.get(path))
+    done_ = await _send(browser, path, password=NEW)
+    assert (done_.status_code, done_.headers["location"]) == (303, "/console/sign-in?reset=done")
+    assert "Your new password is set." in texts(await browser.get(done_.headers["location"]))
+    assert (await console.get("/console/account")).status_code == 303
+    assert console.person is not None
+    assert (await _send(browser, "/console/sign-in", email=console.person.email, password=NEW)).status_code == 303
+
+
+async def test_a_forgotten_password_tells_nothing_about_accounts(console: Console) -> None:
+    browser = console.anonymous()
+    assert "This installation sends no mail" in texts(await browser.get("/console/forgotten"))
+    assert console.person is not None
+    answers = [
+        texts(await _send(browser, "/console/forgotten", email=email))
+        for email in (console.person.email, "nobody@example.com")
+    ]
+    assert answers[0] == answers[1]
+
+
+async def test_changing_the_password(console: Console) -> None:
+    wrong = await console.post("/console/account/password", {"current_password": "wrong", "password": NEW})
+    assert wrong.status_code == 401
+    assert "Your account" in texts(wrong)
+    assert MESSAGES[Code.SIGN_IN_FAILED] in texts(wrong)
+    right = await console.post("/console/account/password", {"current_password": PASSWORD, "password": NEW})
+    assert right.status_code == 303
+    assert "Your password is changed." in texts(await console.get("/console/account"))
+    assert "Your password is changed." not in texts(await console.get("/console/account")), "a toast is shown once"
+
+
+async def test_a_second_factor_is_set_up_confirmed_asked_for_and_removed(console: Console) -> None:
+    offered = await console.post("/console/account/second-factor")
+    assert offered.status_code == 200
+    found = re.search(r'class="secret">([A-Z2-7]+)<', offered.text)
+    assert found is not None
+    assert "otpauth://totp/" in offered.text
+    secret, now = _decoded(found[1]), await console.studio.now()
+    kept = {"secret": found[1], "uri": "otpauth://totp/x"}
+    wrong = await console.post("/console/account/second-factor/confirm", {"code": "000000", **kept})
+    assert wrong.status_code == 401
+    assert found[1] in wrong.text
+    code = totp_code(secret, step_at(now))
+    assert (await console.post("/console/account/second-factor/confirm", {"code": code, **kept})).status_code == 303
+    browser, person = console.anonymous(), console.person
+    assert person is not None
+    asked = await _send(browser, "/console/sign-in", email=person.email, password=PASSWORD)
+    assert asked.status_code == 401
+    assert 'name="code"' in asked.text
+    later = totp_code(secret, step_at(now) + 1)
+    signed_in = await _send(browser, "/console/sign-in", email=person.email, password=PASSWORD, code=later)
+    assert signed_in.status_code == 303
+    assert (await console.post("/console/account/second-factor/remove")).status_code == 303
+    assert "Set it up" in texts(await console.get("/console/account"))
+
+
+def _decoded(text: str) -> bytes:
+    return base64.b32decode(text + "=" * (-len(text) % 8))
+
+
+async def test_sessions_are_listed_and_ended(console: Console) -> None:
+    assert console.person is not None
+    other = await console.as_person(console.person)
+    page = await console.get("/console/account")
+    ids = re.findall(r"/console/account/sessions/([0-9a-f-]{36})/end", page.text)
+    assert len(ids) == 2  # that of the invitation, and the other one
+    for each in ids:
+        assert (await console.post(f"/console/account/sessions/{each}/end")).status_code == 303
+    assert (await other.get("/console/account")).status_code == 303
+    again = await console.as_person(console.person)
+    assert (await console.post("/console/account/sessions/end-others")).status_code == 303
+    assert (await again.get("/console/account")).status_code == 303
+
+
+async def test_a_session_of_somebody_else_cannot_be_ended(console: Console) -> None:
+    other = await console.as_role(Role.MANAGER)
+    session_id = await console.people.value(
+        "select id from staff_sessions where account_id = $1 and ended_at is null limit 1",
+        other.person.account_id,  # type: ignore[union-attr]
+    )
+    assert (await console.post(f"/console/account/sessions/{session_id}/end")).status_code == 404
+    assert (await other.get("/console/account")).status_code == 200
+
+
+async def test_a_person_switches_between_their_studios(console: Console, hall: Hall) -> None:
+    assert console.person is not None
+    other = await hall.new_studio()
+    refused = await console.post("/console/account/studio", {"studio_id": str(other.id)})
+    assert refused.status_code == 404
+    await console.people.invite(Grant(Role.MANAGER), console.person.email, other.access)
+    assert "Switch studio" in texts(await console.get("/console/account"))
+    assert (await console.post("/console/account/studio", {"studio_id": str(other.id)})).status_code == 303
+    page = texts(await console.get("/console/account"))
+    assert "Role here manager" in page
+
+
+async def test_the_colour_scheme_is_kept(console: Console) -> None:
+    answer = await console.post("/console/theme", {"theme": "dark", "back": "/console/account"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/account")
+    assert '<html lang="en" data-theme="dark">' in (await console.get("/console/account")).text
