@@ -16,6 +16,7 @@ from studiogate.domain.bookings import (
     decide_cancellation,
     receipt_json,
 )
+from studiogate.domain.bookings.cancellation import Receipt
 from studiogate.domain.refusals import Refusal
 from tests.support.booking_facts import (
     MINUTE,
@@ -207,7 +208,7 @@ def test_the_receipt_is_the_contracts():
     policy = Policy(late_action=LateAction.FEE_AND_FORFEIT, **FEE)
     booking = a_booking(policy, class_spot_id=uid(4))
     cancellation = cancelled(policy, {"class_spot_id": uid(4)}, now=LATE)
-    receipt = receipt_json(booking, cancellation, receipt_id=uid(8), reason="ill", purchase_id=uid(9), promoted=True)
+    receipt = receipt_json(booking, cancellation, Receipt(uid(8), "ill", uid(9)), promoted=True)
     assert list(receipt) == CONTRACT_RECEIPT
     assert receipt == {
         "id": str(uid(8)),
@@ -237,11 +238,11 @@ def test_the_receipt_is_the_contracts():
 
 def test_a_preview_has_the_same_members_and_no_effect_to_point_to():
     policy = Policy(late_action=LateAction.FEE, **FEE)
-    preview = receipt_json(a_booking(policy), cancelled(policy, now=LATE), receipt_id=None)
+    preview = receipt_json(a_booking(policy), cancelled(policy, now=LATE))
     assert list(preview) == CONTRACT_RECEIPT
     assert (preview["status"], preview["id"], preview["cancelled_at"]) == ("preview", None, None)
     assert preview["late_fee"] == {"amount": "15.00", "currency": "USD", "status": "pending", "purchase_id": None}
-    on_time = receipt_json(a_booking(), cancelled(), receipt_id=None)
+    on_time = receipt_json(a_booking(), cancelled())
     assert (on_time["late_fee"], on_time["credit_forfeited"], on_time["credits_returned"]) == (None, False, 1)
 
 

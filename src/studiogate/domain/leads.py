@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.ids import parse_id
@@ -69,16 +69,22 @@ def patched(kept: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]
     return {key: value for key, value in {**kept, **patch}.items() if not (key in patch and value is None)}
 
 
-def with_submission(
-    metadata: Mapping[str, Any], form_id: UUID, submission_id: UUID, submitted_at: datetime
-) -> dict[str, Any]:
+class FormSubmission(NamedTuple):
+    """A submission as a lead's metadata lists it."""
+
+    form_id: UUID
+    submission_id: UUID
+    submitted_at: datetime
+
+
+def with_submission(metadata: Mapping[str, Any], submission: FormSubmission) -> dict[str, Any]:
     """Append a submission to the metadata, which keeps the newest ``SUBMISSIONS_KEPT``, newest last."""
     known = metadata.get(FORM_SUBMISSIONS)
     before = known if isinstance(known, list) else []
     entry = {
-        "form_id": str(form_id),
-        "submission_id": str(submission_id),
-        "submitted_at": instant_text(submitted_at),
+        "form_id": str(submission.form_id),
+        "submission_id": str(submission.submission_id),
+        "submitted_at": instant_text(submission.submitted_at),
     }
     return {**metadata, FORM_SUBMISSIONS: [*before, entry][-SUBMISSIONS_KEPT:]}
 

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.leads import (
+    FormSubmission,
     LeadContact,
     metadata_too_large,
     notes_refusal,
@@ -131,13 +131,11 @@ async def lead_from_form(connection: Connection, access: Access, email: str, nam
     return made if isinstance(made, UUID) else made.id
 
 
-async def note_submission(
-    connection: Connection, access: Access, lead_id: UUID, form_id: UUID, submission_id: UUID, at: datetime
-) -> None:
+async def note_submission(connection: Connection, access: Access, lead_id: UUID, submission: FormSubmission) -> None:
     """Add a submission to the lead's metadata, which keeps the newest 20."""
     kept = await storage.lock_lead(connection, access, lead_id)
     if kept is not None:
-        metadata = with_submission(kept.contact.metadata, form_id, submission_id, at)
+        metadata = with_submission(kept.contact.metadata, submission)
         async with changing(connection, access, EventType.LEAD_UPDATED, lead_id):
             await storage.set_metadata(connection, access, lead_id, metadata)
 

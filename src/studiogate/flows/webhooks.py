@@ -18,7 +18,6 @@ from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.webhooks import deliveries, endpoints
 
-TEST_TYPE = "webhook_endpoint.test"
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING})
 
@@ -96,7 +95,7 @@ async def test(connection: Connection, access: Access, endpoint_id: str) -> str 
         return QUEUE_FULL
     delivery_id = new_id()
     body = _test_body(access, delivery_id, wire)
-    await deliveries.create_test(connection, access, delivery_id, endpoint_id, TEST_TYPE, body)
+    await deliveries.create_test(connection, access, delivery_id, endpoint_id, body)
     await deliveries.ring(connection, access, event_numbering.CHANNEL)
     return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
 
@@ -105,7 +104,7 @@ def _test_body(access: Access, message_id: UUID, endpoint: str) -> str:
     envelope = {
         "id": str(message_id),
         "object": "event",
-        "type": TEST_TYPE,
+        "type": deliveries.TEST_TYPE,
         "api_version": API_VERSION,
         "created_at": instant_text(clock.now()),
         "sequence": None,
@@ -124,8 +123,8 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
     room = await deliveries.room_of(connection, access, endpoint_id)
     if room <= 0:
         return QUEUE_FULL
-    span = (wanted.since, wanted.until)
-    made = await deliveries.replay(connection, access, endpoint_id, span, wanted.types, room)
+    events = deliveries.ReplayedEvents(wanted.since, wanted.until, wanted.types)
+    made = await deliveries.replay(connection, access, endpoint_id, events, room)
     await deliveries.ring(connection, access, event_numbering.CHANNEL)
     answer = {
         "object": "webhook_replay",

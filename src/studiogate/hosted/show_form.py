@@ -1,7 +1,7 @@
 """Show the form as a page: blank, or as it was sent, with the errors to correct."""
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from studiogate.domain.forms.answers import named_uploads
 from studiogate.domain.forms.signed_links import make_token
@@ -22,15 +22,24 @@ from studiogate.web.response import Answer
 NO_ERRORS: Mapping[str, str] = {}
 
 
+class Problem(NamedTuple):
+    """Why a form is shown again: what is wrong with each field, and a message about all of it."""
+
+    errors: Mapping[str, str]
+    message: str = ""
+
+
+NO_PROBLEM = Problem(NO_ERRORS)
+
+
 async def show(
     connection: Connection,
     request: VisitorRequest,
     opened: Opened,
     posted: Posted,
-    *,
-    errors: Mapping[str, str] = NO_ERRORS,
-    message: str = "",
+    problem: Problem = NO_PROBLEM,
 ) -> Answer:
+    errors, message = problem
     known = Known(posted, errors, await uploads_of(connection, opened, posted))
     values = _values(opened, known) | {"token": _token(opened, posted), "message": message}
     return pages.form_page(request, opened, pages.form_html(opened, values), 422 if errors else 200)

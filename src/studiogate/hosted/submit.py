@@ -169,6 +169,5 @@ class Sending:
     async def _show(self, step: int, errors: dict[str, str] | None = None, message: str = "") -> Answer:
         self.posted.step = step
         async with self._runtime.database.connection() as connection:
-            return await show_form.show(
-                connection, self._request, self._opened, self.posted, errors=errors or {}, message=message
-            )
+            problem = show_form.Problem(errors or {}, message)
+            return await show_form.show(connection, self._request, self._opened, self.posted, problem)

@@ -133,20 +133,25 @@ def cancellation_refusal(attempt: CancellationAttempt) -> Refusal | None:
     return booking_transition_refusal(booking.status, BookingStatus.CANCELLED)
 
 
+class Receipt(NamedTuple):
+    """What a cancellation that was made has, and a preview has not."""
+
+    id: UUID | None = None
+    reason: str | None = None
+    purchase_id: UUID | None = None
+
+
+PREVIEW = Receipt()
+
+
 def receipt_json(
-    booking: BookingFacts,
-    cancellation: Cancellation,
-    *,
-    receipt_id: UUID | None,
-    reason: str | None = None,
-    purchase_id: UUID | None = None,
-    promoted: bool = False,
+    booking: BookingFacts, cancellation: Cancellation, receipt: Receipt = PREVIEW, *, promoted: bool = False
 ) -> dict[str, Any]:
-    """Return the receipt, or without a ``receipt_id`` a preview: nothing is cancelled yet, so it has no id, no
+    """Return the receipt of a cancellation, or its preview: nothing is cancelled yet, so that has no id, no
     ``cancelled_at`` and no purchase."""
-    done = receipt_id is not None
+    done = receipt.id is not None
     return {
-        "id": _text(receipt_id),
+        "id": _text(receipt.id),
         "object": "booking_cancellation",
         "booking_id": str(booking.id),
         "class_id": str(booking.class_id),
@@ -154,11 +159,11 @@ def receipt_json(
         "status": "cancelled" if done else "preview",
         "cancelled_at": instant_text(cancellation.cancelled_at) if done else None,
         "cancelled_by": cancellation.cancelled_by,
-        "reason": reason,
+        "reason": receipt.reason,
         "cancellation_type": str(cancellation.cancellation_type),
         "late": cancellation.late,
         "cutoff_at": instant_text(cancellation.cutoff_at),
-        "late_fee": _fee_json(cancellation.fee, purchase_id),
+        "late_fee": _fee_json(cancellation.fee, receipt.purchase_id),
         "credit_forfeited": cancellation.credits_forfeited > 0,
         "credits_forfeited": cancellation.credits_forfeited,
         "credits_returned": cancellation.credits_returned,

@@ -11,6 +11,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import idempotency
 from studiogate.flows.bookings import batch, promote
 from studiogate.flows.bookings.batch import Asked, BatchOutcome, Execution, Outcomes
+from studiogate.flows.bookings.promote import PeopleConcerned
 from studiogate.storage import idempotency as stored_results
 from studiogate.storage.bookings import create, lock, read
 from studiogate.storage.bookings.create import NewBooking, NewBookings
@@ -107,14 +108,10 @@ class _Decisions:
         return decision.refusal or decision
 
     async def _look_at_people(self, situation: ClassSituation) -> PeopleSituation:
-        self._people = await promote.look_at_people(
-            self._connection,
-            self._access,
-            situation,
-            [each.wanted.member_id for each in self._outcomes.asked],
-            seats=situation.class_.available_count,
-            lock=not self._locked.members_are_locked,
-        )
+        members = [each.wanted.member_id for each in self._outcomes.asked]
+        seats = situation.class_.available_count
+        concerned = PeopleConcerned(members, seats, lock=not self._locked.members_are_locked)
+        self._people = await promote.look_at_people(self._connection, self._access, situation, concerned)
         return self._people
 
     async def _convert(self, number: int, situation: ClassSituation, decision: BookingDecision, now: datetime) -> None:
@@ -162,8 +159,8 @@ async def validate(connection: Connection, access: Access, wanted: WantedBooking
     situation = await lock.find_class(connection, access, wanted.class_id)
     if situation is None:
         return NO_CLASS
-    seats = situation.class_.available_count
-    people = await promote.look_at_people(connection, access, situation, [wanted.member_id], seats=seats, lock=False)
+    concerned = PeopleConcerned([wanted.member_id], situation.class_.available_count, lock=False)
+    people = await promote.look_at_people(connection, access, situation, concerned)
     if wanted.member_id not in people.members:
         return NO_MEMBER
     situation, people = promote.foresee(situation, people)

@@ -20,9 +20,11 @@ from studiogate.domain.bookings import (
     plan_promotions,
     receipt_json,
 )
+from studiogate.domain.bookings.cancellation import Receipt
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import announce, batch, promote
 from studiogate.flows.bookings.batch import Asked, BatchOutcome, Execution, Outcomes
+from studiogate.flows.bookings.promote import PeopleConcerned
 from studiogate.flows.idempotency import Outcome, WriteContext
 from studiogate.storage import idempotency as stored_results
 from studiogate.storage.bookings import cancel as cancel_booking
@@ -115,7 +117,8 @@ class _Decisions:
         if not situation.class_.waitlist_count:
             return None
         seats = situation.class_.available_count + 1
-        return await promote.look_at_people(self._connection, self._access, situation, self._holders, seats=seats)
+        concerned = PeopleConcerned(self._holders, seats)
+        return await promote.look_at_people(self._connection, self._access, situation, concerned)
 
     async def _finish(
         self, number: int, situation: ClassSituation, entry: LiveEntry | None, steps: list[PromotionStep]
@@ -162,9 +165,7 @@ def _leaving(
 ) -> Leaving:
     booking, receipt_id = held.booking, new_id()
     purchase_id = None if cancellation.fee is None else new_id()
-    receipt = receipt_json(
-        booking, cancellation, receipt_id=receipt_id, reason=reason, purchase_id=purchase_id, promoted=promoted
-    )
+    receipt = receipt_json(booking, cancellation, Receipt(receipt_id, reason, purchase_id), promoted=promoted)
     before = announce.before_cancelling(booking, held.entry)
     identity = (context.access.credential_id, context.once)
     return Leaving(booking, cancellation, receipt_id, _text(receipt), purchase_id, before, *identity)
@@ -186,14 +187,14 @@ async def preview(connection: Connection, access: Access, booking_id: str) -> st
     if found is None:
         return NOT_FOUND
     situation, member_id = found
-    seats = situation.class_.available_count + 1
-    people = await promote.look_at_people(connection, access, situation, [member_id], seats=seats, lock=False)
+    concerned = PeopleConcerned([member_id], situation.class_.available_count + 1, lock=False)
+    people = await promote.look_at_people(connection, access, situation, concerned)
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
     decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER)
     if isinstance(decided, Refusal):
         return decided
     promoted = _promotes(_plan(situation, people, held.booking, decided))
-    return _text(receipt_json(held.booking, decided, receipt_id=None, promoted=promoted))
+    return _text(receipt_json(held.booking, decided, promoted=promoted))
 
 
 async def _decide(
@@ -230,19 +231,17 @@ def _promotes(steps: list[PromotionStep]) -> bool:
     return any(isinstance(step.verdict, Promote) for step in steps)
 
 
-async def record_cancellation(
+async def record_with_class(
     connection: Connection,
     access: Access,
     situation: ClassSituation,
     held: BookingSituation,
     cancellation: Cancellation,
-    reason: str | None,
-    *,
-    entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED,
 ) -> None:
-    """Write one cancellation that no request asked for: booking, seat, credit, fee, receipt and events."""
-    leaving = _leaving(WriteContext(access), held, cancellation, reason, promoted=False)
-    await _record(connection, access, situation, Ending([leaving], held.entry, entry_becomes=entry_becomes))
+    """Write one cancellation that the class caused and no request asked for: booking, seat, credit, receipt, events.
+    The member's place on the waitlist, if there is one, has expired."""
+    leaving = _leaving(WriteContext(access), held, cancellation, None, promoted=False)
+    await _record(connection, access, situation, Ending([leaving], held.entry, entry_becomes=WaitlistStatus.EXPIRED))
 
 
 async def _record(connection: Connection, access: Access, situation: ClassSituation, ending: Ending) -> None:

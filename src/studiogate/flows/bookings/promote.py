@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -27,24 +28,28 @@ from studiogate.storage.bookings import lock as booking_locks
 from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.bookings.create import NewBooking
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
+from studiogate.storage.bookings.promote import TakenSeat
 from studiogate.storage.db.pool import Connection
 
 
+class PeopleConcerned(NamedTuple):
+    """Members of a request, and the number of seats that are to be given to waiting members."""
+
+    member_ids: list[UUID]
+    seats: int
+    lock: bool = True
+
+
 async def look_at_people(
-    connection: Connection,
-    access: Access,
-    situation: ClassSituation,
-    member_ids: list[UUID],
-    *,
-    seats: int,
-    lock: bool = True,
+    connection: Connection, access: Access, situation: ClassSituation, concerned: PeopleConcerned
 ) -> PeopleSituation:
-    """Read the members, and as many waiting members as it takes to decide who gets the free ``seats``.
+    """Read the members, and as many waiting members as it takes to decide who gets the free seats.
 
     The first hundred are nearly always enough. If they leave a seat free, all waiting members are read: a newcomer must
     not overtake one further back. Locks are then taken in two steps, out of order; if that causes a deadlock,
     PostgreSQL breaks it and the transaction is repeated.
     """
+    member_ids, seats, lock = concerned
     waiting = situation.class_.waitlist_count if seats > 0 else 0
     depth = min(waiting, facts.WAITING_LOOKED_AT)
     while True:
@@ -85,9 +90,8 @@ async def record_steps(
     promoted, skipped = [], {}
     for step in steps:
         if isinstance(step.verdict, Promote):
-            await promote_entry.record_promotion(
-                connection, access, class_.id, step.entry.booking_id, step.verdict, now
-            )
+            taken = TakenSeat(step.verdict, now, promoted=True)
+            await promote_entry.record_promotion(connection, access, class_.id, step.entry.booking_id, taken)
             promoted.append((step.entry, step.verdict))
         elif step.entry.skip_reason != step.verdict.skip_reason:
             await promote_entry.record_skip(connection, access, step.entry.id, step.verdict.skip_reason)
@@ -108,7 +112,8 @@ async def convert(
     class_id = situation.class_.id
     entry = await facts.entry_of_booking(connection, access, decision.converts)
     taken = Promote(decision.membership, decision.class_spot_id, decision.credits_required)
-    await promote_entry.record_conversion(connection, access, class_id, entry, taken, now)
+    by_request = TakenSeat(taken, now, promoted=False)
+    await promote_entry.record_promotion(connection, access, class_id, entry.booking_id, by_request)
     renumbered = await promote_entry.renumber(connection, access, class_id)
     await announce.promoted(connection, access, [(entry, taken)])
     await announce.moved_up(connection, access, renumbered)

@@ -9,7 +9,6 @@ from studiogate.domain.bookings import (
     CancellationAttempt,
     CancellationCause,
     ClassStatus,
-    WaitlistStatus,
     decide_cancellation,
 )
 from studiogate.domain.events import EventType
@@ -19,7 +18,8 @@ from studiogate.flows import class_clock
 from studiogate.flows.announce import changing
 from studiogate.flows.audit import audited
 from studiogate.flows.bookings import promote
-from studiogate.flows.bookings.cancel import record_cancellation
+from studiogate.flows.bookings.cancel import record_with_class
+from studiogate.flows.bookings.promote import PeopleConcerned
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import facts, lock, staff
@@ -78,9 +78,7 @@ async def cancel_with_class(
     """Cancel one booking because its class was cancelled or has started; return the number of credits returned."""
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
     cancellation = _cancellation(situation, held, cause)
-    await record_cancellation(
-        connection, access, situation, held, cancellation, None, entry_becomes=WaitlistStatus.EXPIRED
-    )
+    await record_with_class(connection, access, situation, held, cancellation)
     return cancellation.credits_returned
 
 
@@ -123,6 +121,6 @@ async def fill_free_seats(connection: Connection, access: Access, class_id: UUID
     if situation is None or not situation.has_seat_and_waitlist:
         return 0
     seats = situation.class_.available_count
-    people = await promote.look_at_people(connection, access, situation, [], seats=seats)
+    people = await promote.look_at_people(connection, access, situation, PeopleConcerned([], seats))
     after, _ = await promote.promote(connection, access, situation, people)
     return after.class_.booked_count - situation.class_.booked_count

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -18,6 +18,7 @@ from studiogate.domain.forms.answers import Judgement, judge, named_uploads
 from studiogate.domain.forms.submissions import is_verified_by_origin, page_key
 from studiogate.domain.forms.upload_limits import file_keys, too_many_files
 from studiogate.domain.ids import parse_id
+from studiogate.domain.leads import FormSubmission
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import leads, retry
@@ -65,10 +66,11 @@ async def submit(
     against = await reason_against(connection, access, form, email)
     if against is not None:
         return not_accepting(against)
-    made = replace(await _with_person(connection, access, form, wanted, email, judgement), page_key=key)
+    sender = await _sender(connection, access, form, wanted, email)
+    made = replace(_new_submission(form, wanted, sender, judgement), page_key=key)
     wire = await storage.record(connection, access, made)
     if made.lead_id is not None:
-        await leads.note_submission(connection, access, made.lead_id, form.id, made.id, form.now)
+        await leads.note_submission(connection, access, made.lead_id, FormSubmission(form.id, made.id, form.now))
     if mails:
         await form_mails.queue(connection, access, form.settings, made.id, email)
     return wire
@@ -155,29 +157,37 @@ def _as_seen_by(access: Access, form: FormSituation | None) -> FormSituation | N
     return form if form is not None and exists_for(access, form.status) else None
 
 
-async def _with_person(
-    connection: Connection,
-    access: Access,
-    form: FormSituation,
-    wanted: WantedSubmission,
-    email: str,
-    judgement: Judgement,
-) -> NewSubmission:
-    """Return the submission with its sender: a known lead, a new one if the form creates leads, and, if it is verified,
-    a known member. The email must be locked."""
+class _Sender(NamedTuple):
+    email: str
+    member_id: UUID | None
+    lead_id: UUID | None
+    verified: bool
+
+
+async def _sender(
+    connection: Connection, access: Access, form: FormSituation, wanted: WantedSubmission, email: str
+) -> _Sender:
+    """Return who sent a submission: a known lead, a new one if the form creates leads, and, if the email is verified, a
+    known member. The email must be locked."""
     verified = is_verified_by_origin(access, wanted.member_id)
     member_id, lead_id = await storage.find_person(connection, access, email)
     if member_id is None and lead_id is None and form.settings.create_lead:
         lead_id = await leads.lead_from_form(connection, access, email, wanted.submitter_name)
+    return _Sender(email, (wanted.member_id or member_id) if verified else None, lead_id, verified)
+
+
+def _new_submission(
+    form: FormSituation, wanted: WantedSubmission, sender: _Sender, judgement: Judgement
+) -> NewSubmission:
     return NewSubmission(
         new_id(),
         form,
         wanted.submitter_name,
-        email,
+        sender.email,
         judgement.data,
         judgement.consents,
         judgement.upload_ids,
-        (wanted.member_id or member_id) if verified else None,
-        lead_id,
-        verified,
+        sender.member_id,
+        sender.lead_id,
+        sender.verified,
     )

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import Promote
-from studiogate.storage.bookings.facts import LiveEntry
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 
@@ -58,25 +57,20 @@ class Renumbered(NamedTuple):
     position_before: int
 
 
+class TakenSeat(NamedTuple):
+    """The seat that a waiting member gets; ``promoted`` is false if the member took it at their own request."""
+
+    seat: Promote
+    at: datetime
+    promoted: bool
+
+
 async def record_promotion(
-    connection: Connection, access: Access, class_id: UUID, booking_id: UUID, promote: Promote, now: datetime
+    connection: Connection, access: Access, class_id: UUID, booking_id: UUID, taken: TakenSeat
 ) -> None:
-    await _promote(connection, access, class_id, booking_id, (promote, now, True))
-
-
-async def record_conversion(
-    connection: Connection, access: Access, class_id: UUID, entry: LiveEntry, taken: Promote, now: datetime
-) -> None:
-    """Record the same for a member who took an open seat by their own request."""
-    await _promote(connection, access, class_id, entry.booking_id, (taken, now, False))
-
-
-async def _promote(
-    connection: Connection, access: Access, class_id: UUID, booking_id: UUID, taken: tuple[Promote, datetime, bool]
-) -> None:
-    seat, now, by_promotion = taken
+    seat, at, promoted = taken
     place = (seat.class_spot_id, seat.membership_id, seat.credits_taken)
-    await connection.execute(PROMOTE, access.studio_id, booking_id, class_id, now, *place, new_id(), by_promotion)
+    await connection.execute(PROMOTE, access.studio_id, booking_id, class_id, at, *place, new_id(), promoted)
 
 
 async def record_skip(connection: Connection, access: Access, entry_id: UUID, reason: str) -> None:

@@ -26,13 +26,13 @@ class BookingFilters(NamedTuple):
 async def list_bookings(
     connection: Connection, access: Access, page: PageRequest, wanted: BookingFilters
 ) -> Page | Refusal:
-    return await _list(connection, access, page, wanted, BOOKING, BOOKING_STATUSES)
+    return await _list(connection, access, page, wanted, (BOOKING, BOOKING_STATUSES))
 
 
 async def list_waitlist(
     connection: Connection, access: Access, page: PageRequest, wanted: BookingFilters
 ) -> Page | Refusal:
-    return await _list(connection, access, page, wanted, WAITLIST_ENTRY, WAITLIST_STATUSES)
+    return await _list(connection, access, page, wanted, (WAITLIST_ENTRY, WAITLIST_STATUSES))
 
 
 FILTERED_BY = ("class_id", "member_id", "status")
@@ -43,9 +43,9 @@ async def _list(
     access: Access,
     page: PageRequest,
     wanted: BookingFilters,
-    resource: Resource,
-    statuses: Sequence[str],
+    of: tuple[Resource, Sequence[str]],
 ) -> Page | Refusal:
+    resource, statuses = of
     asked = [column for column in FILTERED_BY if getattr(wanted, column) is not None]
     filters = [Filter(f"{resource.alias}.{column} = {{}}", getattr(wanted, column)) for column in asked]
     one_of: list[OneOf] = []

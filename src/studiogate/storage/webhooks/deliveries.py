@@ -117,17 +117,23 @@ async def redeliver(connection: Connection, access: Access, event_id: str) -> in
     return int(status.rpartition(" ")[2])
 
 
+class ReplayedEvents(NamedTuple):
+    since: datetime
+    until: datetime
+    types: Sequence[str]
+
+
 async def replay(
     connection: Connection,
     access: Access,
     endpoint_id: str,
-    span: tuple[datetime, datetime],
-    types: Sequence[str],
+    events: ReplayedEvents,
     room: int,
 ) -> Replayed:
     """Create deliveries, oldest event first, at most ``room``."""
     at_once = min(REPLAYED_AT_ONCE, room)
-    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, *span, list(types), at_once, room)
+    since, until, types = events
+    row = await connection.fetchrow(REPLAY, access.studio_id, endpoint_id, since, until, list(types), at_once, room)
     return Replayed(*row) if row else Replayed(0, None, False)
 
 
@@ -151,9 +157,11 @@ async def any_full(connection: Connection, access: Access) -> bool:
     )
 
 
-async def create_test(
-    connection: Connection, access: Access, delivery_id: UUID, endpoint_id: str, type_: str, body: str
-) -> None:
+TEST_TYPE = "webhook_endpoint.test"
+
+
+async def create_test(connection: Connection, access: Access, delivery_id: UUID, endpoint_id: str, body: str) -> None:
+    """Create a delivery of a message that is not an event."""
     await connection.execute(
         """
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_type, body)
@@ -161,7 +169,7 @@ async def create_test(
         access.studio_id,
         delivery_id,
         endpoint_id,
-        type_,
+        TEST_TYPE,
         body,
     )
 
