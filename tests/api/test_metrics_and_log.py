@@ -45,7 +45,7 @@ class Log:
         monkeypatch.setattr(telemetry.request_records, "_template", template)
 
     def text(self) -> str:
-        telemetry.request_records.tell()  # write what this iteration of the event loop has not written yet
+        telemetry.request_records.write()  # write what this iteration of the event loop has not written yet
         try:
             return os.read(self._reading, 1_000_000).decode()
         except BlockingIOError:

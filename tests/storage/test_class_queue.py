@@ -46,7 +46,7 @@ def send(queue: ClassQueue, run: Any, requests: Sequence[Any], row: Any = "class
 
 
 def is_empty(queue: ClassQueue) -> bool:
-    return (queue.waiting, queue.batches_waiting, queue._lines) == (0, 0, {})
+    return (queue.waiting, queue.batches_waiting, queue._queues) == (0, 0, {})
 
 
 async def test_what_arrives_meanwhile_shares_the_next_batch_in_order() -> None:
@@ -137,7 +137,7 @@ async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait is estimated from the batches ahead, not from the requests."""
-    monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _pace, ahead, patience: ahead * patience > 5.0)
+    monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _estimate, ahead, patience: ahead * patience > 5.0)
     queue, run = ClassQueue(MOST), Counter()
     sent = send(queue, run, [0])
     await settle()

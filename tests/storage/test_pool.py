@@ -209,7 +209,7 @@ async def test_who_would_wait_in_vain_is_told_at_once(pool: Database, monkeypatc
 
 async def test_the_door_knows_how_long_the_line_is(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests in another queue ahead of this one count, but only while this queue is not empty."""
-    monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _pace, ahead: ahead > 3)
+    monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _estimate, ahead: ahead > 3)
     pool.shed_if_overloaded(100)
     held = [await pool.acquire() for _ in range(2)]
     pool.shed_if_overloaded(100)
@@ -236,8 +236,8 @@ async def test_a_line_that_moves_has_a_pace(pool: Database) -> None:
     for task in waiting:
         await asyncio.sleep(0.001)
         pool.release(await task)
-    assert pool._pace.would_time_out(10_000)
-    assert not pool._pace.would_time_out(1)
+    assert pool._wait_estimate.would_time_out(10_000)
+    assert not pool._wait_estimate.would_time_out(1)
 
 
 async def test_a_turn_that_nobody_takes_goes_to_the_next(pool: Database) -> None:

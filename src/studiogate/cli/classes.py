@@ -66,7 +66,7 @@ def create(
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
-    """Create a class. Partners are told by class.created."""
+    """Create a class. Partners receive class.created."""
     values = given(
         None,
         policy,

@@ -84,7 +84,7 @@ def _state_details(seed: Seed, person: Person, today: date, begins: datetime, en
     if person.cohort.status == "expired":
         return {"ended_at": written(ends), "credits_remaining": seed.whole(0, 2, "left over", person.id)}
     if person.cohort.status == "active" and person.cohort.months == 1 and person.number % 9 == 0:
-        return _leaving(seed, person, ends)
+        return _cancelling(seed, person, ends)
     return {}
 
 
@@ -113,7 +113,7 @@ def _cancellation(seed: Seed, person: Person, begins: datetime, ends: datetime) 
     }
 
 
-def _leaving(seed: Seed, person: Person, ends: datetime) -> dict[str, Any]:
+def _cancelling(seed: Seed, person: Person, ends: datetime) -> dict[str, Any]:
     return {
         "auto_renew": False,
         "cancel_at_period_end": True,

@@ -81,12 +81,12 @@ class Sending:
         if not self._request.wants_json:
             return await self._show(self.posted.step, {"": SUSPICIONS[suspicion]}, SUSPICIONS[suspicion])
         wait = bot_protection.seconds_to_wait(opened.studio.link_secret, opened.form.id, token, opened.form.now)
-        told: dict[str, Any] = {"message": SUSPICIONS[suspicion], "faults": {}}
+        answer: dict[str, Any] = {"message": SUSPICIONS[suspicion], "faults": {}}
         if suspicion is Suspicion.TOO_QUICK:
-            told["wait"] = wait
+            answer["wait"] = wait
         elif suspicion is not Suspicion.TRAPPED:
-            told["token"] = show_form.new_token(opened)
-        return as_json(422, told)
+            answer["token"] = show_form.new_token(opened)
+        return as_json(422, answer)
 
     def _unseen(self) -> list[str]:
         """Return the fields that these answers make visible and the page did not show."""
@@ -156,8 +156,8 @@ class Sending:
         reason = reason_of(refusal.details["reason"]) if "reason" in refusal.details else Reason.CLOSED_NOW
         # The form was open when the request began and closed before the answers were stored.
         reason = Reason.CLOSED_NOW if reason in (Reason.ARCHIVED, Reason.CLOSED) else reason
-        told = notice(reason, opened.studio, opened.form)
-        return pages.notice_page(self._request, told, embedded=opened.embedded)
+        shown = notice(reason, opened.studio, opened.form)
+        return pages.notice_page(self._request, shown, embedded=opened.embedded)
 
     async def _refused(self, errors: dict[str, str]) -> Answer:
         by_name = {input_name(str(each.get("key"))): str(each.get("key")) for each in self._opened.plan.fields}

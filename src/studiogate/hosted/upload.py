@@ -111,8 +111,8 @@ def _refused(request: VisitorRequest, opened: Opened, status: int, text: str) ->
     """Return a refusal as JSON for our own script, otherwise as a page."""
     if request.wants_json:
         return as_json(status, {"message": text})
-    told = Notice(Reason.BROKEN, status, "alert", "The file was not uploaded", text, opened.studio)
-    return pages.notice_page(request, told, embedded=opened.embedded)
+    problem = Notice(Reason.BROKEN, status, "alert", "The file was not uploaded", text, opened.studio)
+    return pages.notice_page(request, problem, embedded=opened.embedded)
 
 
 def in_words(refusal: Refusal) -> str:

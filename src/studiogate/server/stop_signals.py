@@ -70,7 +70,7 @@ class StopSignals:
         if self._listener is not None:
             self._listener(number)
 
-    def tell(self, listener: Callable[[int], None]) -> None:
+    def notify(self, listener: Callable[[int], None]) -> None:
         """Call the listener for every signal from now on, and at once if one has already arrived."""
         self._listener = listener
         if self.first is not None:

@@ -166,7 +166,7 @@ class Supervisor:
 
     def run(self, ready: Callable[[], None] = lambda: None, signals: StopSignals | None = None) -> None:
         """Run until SIGINT or SIGTERM; then let all processes drain and exit, and return."""
-        (signals or StopSignals().install()).tell(self.stop)
+        (signals or StopSignals().install()).notify(self.stop)
         self._open_gate()
         announcing = threading.Thread(target=ready, daemon=True)
         announcing.start()

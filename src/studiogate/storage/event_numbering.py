@@ -31,7 +31,7 @@ NUMBER = f"""
         update events v set sequence = head.before + found.number from found, head
         where v.studio_id = $1 and v.ctid = found.row
         returning v.studio_id, v.id, v.type, v.scopes, v.place, v.created_at
-    ), told as ({fan_out("numbered")})
+    ), delivered as ({fan_out("numbered")})
     select count(*), (select pg_notify('{CHANNEL}', $1::text) from head) from numbered"""
 
 

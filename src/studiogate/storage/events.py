@@ -97,16 +97,16 @@ def event_insert(type_: EventType, changed: str, event_id: str, actor: str, prev
     ``changed`` names the part with the row's new id, location and wire form (``object``). $1 is the studio;
     ``event_id`` and ``actor`` are the placeholders of the new event's id and of ``access.actor``.
     """
-    return _told(type_, changed, ("$1", event_id, actor, previous_attributes))
+    return _event_insert(type_, changed, ("$1", event_id, actor, previous_attributes))
 
 
 def announced(type_: EventType, changed: str, previous_attributes: str = "'{}'") -> str:
     """Return the same for a statement with named parameters (``:studio`` and ``:actor``) and any number of rows;
     ``changed`` also has the ``event_id`` of each."""
-    return _told(type_, changed, (":studio", f"{changed}.event_id", ":actor", previous_attributes))
+    return _event_insert(type_, changed, (":studio", f"{changed}.event_id", ":actor", previous_attributes))
 
 
-def _told(type_: EventType, changed: str, values: tuple[str, str, str, str]) -> str:
+def _event_insert(type_: EventType, changed: str, values: tuple[str, str, str, str]) -> str:
     studio, event_id, actor, previous_attributes = values
     place = subject_of(type_).place(changed)
     return f"""

@@ -110,8 +110,8 @@ def problem_of(error: BaseException) -> str:
 def take_over_failures() -> None:
     """Log uncaught exceptions, and what libraries log, like our own lines: without the messages of exceptions."""
     logging.basicConfig(handlers=[_LibraryLog()], level=logging.WARNING, force=True)
-    sys.excepthook = lambda *exc_info: _tell("process failed", exc_info)
-    threading.excepthook = lambda failed: _tell(
+    sys.excepthook = lambda *exc_info: _log_failure("process failed", exc_info)
+    threading.excepthook = lambda failed: _log_failure(
         "thread failed", (failed.exc_type, failed.exc_value, failed.exc_traceback)
     )
 
@@ -120,10 +120,10 @@ def log_loop_failure(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
     """Log where a task failed and how; asyncio's own report has arguments, results and the exception's message."""
     error = context.get("exception")
     what = re.split(r"[^A-Za-z._ ]", context["message"], maxsplit=1)[0].strip()
-    _tell("background failure", (type(error), error, error.__traceback__) if error else None, problem=what)
+    _log_failure("background failure", (type(error), error, error.__traceback__) if error else None, problem=what)
 
 
-def _tell(event: str, exc_info: Any, **more: str) -> None:
+def _log_failure(event: str, exc_info: Any, **more: str) -> None:
     structlog.get_logger().error(event, exc_info=exc_info, **more)
 
 
@@ -160,7 +160,7 @@ class RequestRecords:
     def __init__(self) -> None:
         self._template = _CONSOLE_LINE
         self._file_descriptor: int | None = None
-        self._turn: list[RequestRecord] = []
+        self._records: list[RequestRecord] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def configure(self, log_format: str) -> None:
@@ -169,22 +169,22 @@ class RequestRecords:
 
     def add(self, record: RequestRecord) -> None:
         loop = asyncio.get_running_loop()
-        if not self._turn or loop is not self._loop:
+        if not self._records or loop is not self._loop:
             self._loop = loop
-            loop.call_soon(self.tell)
-        self._turn.append(record)
+            loop.call_soon(self.write)
+        self._records.append(record)
 
-    def tell(self) -> None:
-        turn, self._turn = self._turn, []
-        _count(turn)
+    def write(self) -> None:
+        records, self._records = self._records, []
+        _count(records)
         if self._file_descriptor is not None:
-            self._write(self._file_descriptor, turn)
+            self._write(self._file_descriptor, records)
 
-    def _write(self, file_descriptor: int, turn: list[RequestRecord]) -> None:
+    def _write(self, file_descriptor: int, records: list[RequestRecord]) -> None:
         """Write in pieces that a pipe takes atomically: other processes write to the same pipe."""
         now = clock.now_as_text()
         piece = b""
-        for method, route, status, seconds, size, key_id, request_id, studio_id in turn:
+        for method, route, status, seconds, size, key_id, request_id, studio_id in records:
             line = self._template % (now, method, route, status, seconds * 1000, size, key_id, studio_id, request_id)
             if len(piece) + len(line) > select.PIPE_BUF:
                 _write(file_descriptor, piece)
@@ -218,9 +218,9 @@ def _series(method: str, route: str, status: int) -> tuple[Counter, _Durations]:
     return REQUESTS.labels(method, route, str(status)), REQUEST_SECONDS.labels(route)
 
 
-def _count(turn: list[RequestRecord]) -> None:
+def _count(records: list[RequestRecord]) -> None:
     by_series: dict[tuple[str, str, int], list[float]] = {}
-    for method, route, status, seconds, *_ in turn:
+    for method, route, status, seconds, *_ in records:
         by_series.setdefault((method, route, status), []).append(seconds)
     for names, durations in by_series.items():
         counter, histogram = _series(*names)
@@ -230,7 +230,7 @@ def _count(turn: list[RequestRecord]) -> None:
 
 def metrics_text() -> bytes:
     """Return the metrics of all workers: several processes share a folder, and any of them can report the sum."""
-    request_records.tell()
+    request_records.write()
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest()
     registry = CollectorRegistry()

@@ -220,7 +220,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "connections leaked": [(database.Database, "release", _leak_some)],
     "lines without end": [
         (load_shedding.WaitEstimate, "would_time_out", _never),
-        (database.Database, "_wait_for_turn", _wait_without_end),
+        (database.Database, "_wait_for_connection", _wait_without_end),
     ],
     "connections without bound": [(database.Database, "acquire", _never_wait)],
     "told no time": [(errors, "_headers_of", _no_headers)],

@@ -133,9 +133,9 @@ def decide_staff_promotion(
     return Promote(membership, spot_id, credits_of(membership), overridden)
 
 
-def renumber(positions: Mapping[UUID, int], leaving: Collection[UUID] = ()) -> dict[UUID, int]:
+def renumber(positions: Mapping[UUID, int], ended: Collection[UUID] = ()) -> dict[UUID, int]:
     """Return new positions 1..n for the entries that stay, in their previous order."""
-    staying = sorted((entry for entry in positions if entry not in leaving), key=lambda entry: positions[entry])
+    staying = sorted((entry for entry in positions if entry not in ended), key=lambda entry: positions[entry])
     return {entry: place for place, entry in enumerate(staying, start=1)}
 
 

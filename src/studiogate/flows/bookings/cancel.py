@@ -30,7 +30,7 @@ from studiogate.storage import idempotency as stored_results
 from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import facts, lock, read
 from studiogate.storage.bookings import promote as promote_entry
-from studiogate.storage.bookings.cancel import Leaving
+from studiogate.storage.bookings.cancel import NewCancellation
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, LiveEntry, PeopleSituation
 from studiogate.storage.bookings.lock import LockedClass
 from studiogate.storage.db.class_queue import ClassQueue
@@ -86,7 +86,7 @@ class _Decisions:
         self._connection, self._access, self._outcomes = connection, access, outcomes
         self._situation, self._holders = locked.situation, list(locked.holders)
         self._held: dict[UUID, BookingSituation] | None = None
-        self._leaving: dict[int, Leaving] = {}  # decided and not yet written, by the number of the request
+        self._new: dict[int, NewCancellation] = {}  # decided and not yet written, by the number of the request
 
     async def serve(self, number: int) -> None:
         """Decide one request; the next one finds what it leaves."""
@@ -106,10 +106,10 @@ class _Decisions:
             return await self._outcomes.refuse(number, decided)
         steps = [] if people is None else _plan(situation, people, held.booking, decided)
         self._outcomes.decide(number)
-        self._leaving[number] = _leaving(context, held, decided, wanted.reason, promoted=_promotes(steps))
+        self._new[number] = _new_cancellation(context, held, decided, wanted.reason, promoted=_promotes(steps))
         if people is not None or held.entry is not None:
             return await self._finish(number, situation, held.entry, steps)
-        self._situation, self._held[wanted.booking_id] = _after(situation, held, self._leaving[number])
+        self._situation, self._held[wanted.booking_id] = _after(situation, held, self._new[number])
         return None
 
     async def _look_at_waiting(self, situation: ClassSituation) -> PeopleSituation | None:
@@ -124,7 +124,7 @@ class _Decisions:
         self, number: int, situation: ClassSituation, entry: LiveEntry | None, steps: list[PromotionStep]
     ) -> None:
         """Write a cancellation that changes the waitlist; the next request reads everything again."""
-        cancellation = self._leaving[number].cancellation
+        cancellation = self._new[number].cancellation
         await self.write(entry)
         promoted = await promote.record_steps(
             self._connection, self._access, situation.class_, steps, cancellation.cancelled_at
@@ -139,13 +139,13 @@ class _Decisions:
     async def write(self, entry: LiveEntry | None = None) -> None:
         """Write what was decided since the last time: cancellations with all their effects, and the answers. ``entry``
         is the waitlist entry that ends with them."""
-        answers, leaving = self._outcomes.take_answers(), self._leaving
-        if leaving and self._situation is not None:
-            ending = Ending(list(leaving.values()), entry, self._outcomes.success, answers)
+        answers, new = self._outcomes.take_answers(), self._new
+        if new and self._situation is not None:
+            ending = Ending(list(new.values()), entry, self._outcomes.success, answers)
             await _record(self._connection, self._access, self._situation, ending)
-            for number, each in leaving.items():
+            for number, each in new.items():
                 self._outcomes.succeed(number, each.receipt)
-            self._leaving = {}
+            self._new = {}
         elif answers:
             await stored_results.remember_all(self._connection, self._access, answers)
 
@@ -153,31 +153,31 @@ class _Decisions:
 class Ending(NamedTuple):
     """The cancellations that one statement writes, the waitlist entry that ends with them, and the other answers."""
 
-    leaving: Sequence[Leaving]
+    new: Sequence[NewCancellation]
     entry: LiveEntry | None
     success: int = 0
     answers: Sequence[Answer] = ()
     entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED
 
 
-def _leaving(
+def _new_cancellation(
     context: WriteContext, held: BookingSituation, cancellation: Cancellation, reason: str | None, *, promoted: bool
-) -> Leaving:
+) -> NewCancellation:
     booking, receipt_id = held.booking, new_id()
     purchase_id = None if cancellation.fee is None else new_id()
     receipt = receipt_json(booking, cancellation, Receipt(receipt_id, reason, purchase_id), promoted=promoted)
     before = announce.before_cancelling(booking, held.entry)
     identity = (context.access.credential_id, context.once)
-    return Leaving(booking, cancellation, receipt_id, _text(receipt), purchase_id, before, *identity)
+    return NewCancellation(booking, cancellation, receipt_id, _text(receipt), purchase_id, before, *identity)
 
 
 def _after(
-    situation: ClassSituation, held: BookingSituation, leaving: Leaving
+    situation: ClassSituation, held: BookingSituation, new: NewCancellation
 ) -> tuple[ClassSituation, BookingSituation]:
     """Return the class and the booking after a cancellation that changes no waitlist, for the next decision."""
     class_ = situation.class_
-    class_ = class_._replace(booked_count=class_.booked_count - leaving.cancellation.seat_freed)
-    booking = held.booking._replace(status=BookingStatus.CANCELLED, cancellation_id=leaving.receipt_id)
+    class_ = class_._replace(booked_count=class_.booked_count - new.cancellation.seat_freed)
+    booking = held.booking._replace(status=BookingStatus.CANCELLED, cancellation_id=new.receipt_id)
     return situation._replace(class_=class_), held._replace(booking=booking)
 
 
@@ -240,17 +240,17 @@ async def record_with_class(
 ) -> None:
     """Write one cancellation that the class caused and no request asked for: booking, seat, credit, receipt, events.
     The member's place on the waitlist, if there is one, has expired."""
-    leaving = _leaving(WriteContext(access), held, cancellation, None, promoted=False)
-    await _record(connection, access, situation, Ending([leaving], held.entry, entry_becomes=WaitlistStatus.EXPIRED))
+    new = _new_cancellation(WriteContext(access), held, cancellation, None, promoted=False)
+    await _record(connection, access, situation, Ending([new], held.entry, entry_becomes=WaitlistStatus.EXPIRED))
 
 
 async def _record(connection: Connection, access: Access, situation: ClassSituation, ending: Ending) -> None:
-    leaving, entry = ending.leaving, ending.entry
+    new, entry = ending.new, ending.entry
     if entry is not None:
         await cancel_booking.end_entry(connection, access, situation.class_.id, entry, ending.entry_becomes)
-    await cancel_booking.record_fees(connection, access, situation, leaving)
-    await cancel_booking.record_cancellations(connection, access, situation, leaving, (ending.success, ending.answers))
-    purchases = [each.purchase_id for each in leaving if each.purchase_id is not None]
+    await cancel_booking.record_fees(connection, access, situation, new)
+    await cancel_booking.record_cancellations(connection, access, situation, new, (ending.success, ending.answers))
+    purchases = [each.purchase_id for each in new if each.purchase_id is not None]
     await announce.cancelled(connection, access, entry, purchases)
 
 

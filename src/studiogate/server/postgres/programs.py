@@ -247,6 +247,6 @@ def listener(connected: socket.socket) -> int | None:
     if sys.platform != "linux":
         return None
     credentials = struct.Struct("3i")  # process, user, group
-    told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
-    pid: int = credentials.unpack(told)[0]
+    peer = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials.size)
+    pid: int = credentials.unpack(peer)[0]
     return pid or None  # 0: it runs in another container

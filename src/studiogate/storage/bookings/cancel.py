@@ -20,10 +20,10 @@ from studiogate.storage.events import announced, as_json
 from studiogate.storage.idempotency import GIVEN_ANSWERS, Answer, Once, answer_arguments, check_stored, stored_answers
 from studiogate.storage.resources import BOOKING
 
-# A single statement, for the same reasons as for new bookings. ``leaving`` holds one row per booking, in order of
+# A single statement, for the same reasons as for new bookings. ``new`` holds one row per booking, in order of
 # arrival, with the key under which its receipt is stored as the answer.
 RECORD = Statement(f"""
-    with leaving as materialized (
+    with new as materialized (
         select * from unnest(:ids::uuid[], :members::uuid[], :times::timestamptz[], :types::text[], :late::boolean[],
                              :graced::boolean[], :purchases::uuid[], :memberships::uuid[], :forfeited::integer[],
                              :returned::integer[], :receipt_ids::uuid[], :receipts::text[], :ledger_ids::uuid[],
@@ -44,24 +44,24 @@ RECORD = Statement(f"""
                                            credits_returned)
         select :studio, receipt_id, id, member_id, cancelled_at, cancellation_type, late, graced, purchase_id,
                receipt::json, forfeited, returned
-        from leaving
+        from new
     ), repaid as (
         update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
-        where studio_id = :studio and id = any(array(select membership_id from leaving where returned = 1))
+        where studio_id = :studio and id = any(array(select membership_id from new where returned = 1))
     ), settled as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
         select :studio, ledger_id, membership_id, id, returned,
                case returned when 1 then 'returned' else 'forfeited' end
-        from leaving where returned + forfeited = 1
+        from new where returned + forfeited = 1
     ), wire as (
-        select leaving.*, b.location_id, row_to_json(w) as object
-        from leaving join gone b on b.id = leaving.id cross join (select null::integer as position) entry
+        select new.*, b.location_id, row_to_json(w) as object
+        from new join gone b on b.id = new.id cross join (select null::integer as position) entry
         cross join lateral (select {BOOKING.columns}) w
     ), announced as (
         {announced(EventType.BOOKING_CANCELLED, "wire", "wire.previous::json")} order by wire.number
     ), stored as ({
     stored_answers(f'''
-        select credential_id, key, fingerprint, :success::integer, convert_to(receipt, 'UTF8') from leaving
+        select credential_id, key, fingerprint, :success::integer, convert_to(receipt, 'UTF8') from new
         where key is not null
         union all {GIVEN_ANSWERS}''')
 })
@@ -81,7 +81,7 @@ END_ENTRY = """
     update classes set waitlist_count = waitlist_count - $5::boolean::integer where studio_id = $1 and id = $4"""
 
 
-class Leaving(NamedTuple):
+class NewCancellation(NamedTuple):
     """A booking to cancel, with its receipt, which is also stored as the answer to its request; ``purchase_id`` is the
     fee's."""
 
@@ -99,7 +99,7 @@ async def record_cancellations(
     connection: Connection,
     access: Access,
     situation: ClassSituation,
-    leaving: Sequence[Leaving],
+    new: Sequence[NewCancellation],
     stored: tuple[int, Sequence[Answer]] = (0, ()),
 ) -> None:
     """Cancel bookings and emit their events; store their receipts, also as the answers to their requests.
@@ -109,46 +109,46 @@ async def record_cancellations(
     success, answers = stored
     row = await RECORD.row(
         connection,
-        **_values(leaving),
+        **_values(new),
         **answer_arguments(answers),
         studio=access.studio_id,
         actor=access.actor.value,
         class_id=situation.class_.id,
-        seats=sum(each.cancellation.seat_freed for each in leaving),
+        seats=sum(each.cancellation.seat_freed for each in new),
         success=success,
     )
-    check_stored(row["stored"], sum(each.once is not None for each in leaving) + len(answers))
+    check_stored(row["stored"], sum(each.once is not None for each in new) + len(answers))
 
 
-def _values(leaving: Sequence[Leaving]) -> dict[str, list[object]]:
-    cancellations = [each.cancellation for each in leaving]
+def _values(new: Sequence[NewCancellation]) -> dict[str, list[object]]:
+    cancellations = [each.cancellation for each in new]
     return {
-        "ids": [each.booking.id for each in leaving],
-        "members": [each.booking.member_id for each in leaving],
+        "ids": [each.booking.id for each in new],
+        "members": [each.booking.member_id for each in new],
         "times": [each.cancelled_at for each in cancellations],
         "types": [each.cancellation_type.value for each in cancellations],
         "late": [each.late for each in cancellations],
         "graced": [each.graced_for_promotion for each in cancellations],
-        "purchases": [each.purchase_id for each in leaving],
+        "purchases": [each.purchase_id for each in new],
         "memberships": [each.membership_id for each in cancellations],
         "forfeited": [each.credits_forfeited for each in cancellations],
         "returned": [each.credits_returned for each in cancellations],
-        "receipt_ids": [each.receipt_id for each in leaving],
-        "receipts": [each.receipt for each in leaving],
-        "ledger_ids": [new_id() for _ in leaving],
-        "events": [new_id() for _ in leaving],
-        "previous": [as_json(each.previous_attributes) for each in leaving],
-        "booking_credentials": [each.credential_id for each in leaving],
-        "booking_keys": [None if each.once is None else each.once.key for each in leaving],
-        "booking_fingerprints": [None if each.once is None else each.once.fingerprint for each in leaving],
+        "receipt_ids": [each.receipt_id for each in new],
+        "receipts": [each.receipt for each in new],
+        "ledger_ids": [new_id() for _ in new],
+        "events": [new_id() for _ in new],
+        "previous": [as_json(each.previous_attributes) for each in new],
+        "booking_credentials": [each.credential_id for each in new],
+        "booking_keys": [None if each.once is None else each.once.key for each in new],
+        "booking_fingerprints": [None if each.once is None else each.once.fingerprint for each in new],
     }
 
 
 async def record_fees(
-    connection: Connection, access: Access, situation: ClassSituation, leaving: Sequence[Leaving]
+    connection: Connection, access: Access, situation: ClassSituation, new: Sequence[NewCancellation]
 ) -> None:
     """Insert the late fees as pending purchases at the class's location."""
-    charged = [(each, each.cancellation.fee) for each in leaving if each.cancellation.fee is not None]
+    charged = [(each, each.cancellation.fee) for each in new if each.cancellation.fee is not None]
     if not charged:
         return
     await FEES.rows(

@@ -31,12 +31,12 @@ class _Waiting:
         self.is_queued = True  # until its batch begins
 
 
-class _Line:
-    __slots__ = ("pace", "waiting")
+class _Queue:
+    __slots__ = ("wait_estimate", "waiting")
 
     def __init__(self) -> None:
         self.waiting: deque[_Waiting] = deque()
-        self.pace = WaitEstimate()
+        self.wait_estimate = WaitEstimate()
 
 
 class ClassQueue:
@@ -44,7 +44,7 @@ class ClassQueue:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._lines: dict[Hashable, _Line] = {}
+        self._queues: dict[Hashable, _Queue] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.waiting = 0  # requests, for any row
         self.batches_waiting = 0  # the transactions that these will take
@@ -53,73 +53,73 @@ class ClassQueue:
         """Execute a request in its turn and return its result. Consecutive requests with an equal ``run`` may share a
         batch. Raise OverloadedError if the turn does not, or would not, come in time."""
         loop = asyncio.get_running_loop()
-        line = self._lines.get(row)
+        queue = self._queues.get(row)
         waiting = _Waiting(run, request, loop.create_future())
-        if line is None:
-            line = self._lines[row] = _Line()
-            self._append(line, waiting)
-            task = loop.create_task(self._work_off(row, line))
+        if queue is None:
+            queue = self._queues[row] = _Queue()
+            self._append(queue, waiting)
+            task = loop.create_task(self._work_off(row, queue))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             return await waiting.result
-        if line.pace.would_time_out(self._batches(line), PATIENCE_SECONDS):
+        if queue.wait_estimate.would_time_out(self._batches(queue), PATIENCE_SECONDS):
             raise OverloadedError
-        self._append(line, waiting)
-        timer = loop.call_later(PATIENCE_SECONDS, self._give_up, line, waiting)
+        self._append(queue, waiting)
+        timer = loop.call_later(PATIENCE_SECONDS, self._give_up, queue, waiting)
         try:
             return await waiting.result
         finally:
             timer.cancel()
-            self._remove(line, waiting)
+            self._remove(queue, waiting)
 
     async def settled(self) -> None:
         """Wait for the batches in progress."""
         await asyncio.gather(*self._tasks)
 
-    async def _work_off(self, row: Hashable, line: _Line) -> None:
+    async def _work_off(self, row: Hashable, queue: _Queue) -> None:
         """Execute batches until nobody waits for the row."""
         try:
-            while batch := self._take(line):
+            while batch := self._take(queue):
                 await _execute(batch)
-                line.pace.step(others_wait=bool(line.waiting))
+                queue.wait_estimate.step(others_wait=bool(queue.waiting))
         finally:
-            del self._lines[row]
-            for each in line.waiting:
+            del self._queues[row]
+            for each in queue.waiting:
                 _fail(each, OverloadedError())
 
-    def _take(self, line: _Line) -> list[_Waiting]:
+    def _take(self, queue: _Queue) -> list[_Waiting]:
         """Remove the next batch from the queue: the requests at its head, as far as they can be executed together."""
-        before, batch = self._batches(line), list[_Waiting]()
-        while line.waiting and len(batch) < self._most and (not batch or line.waiting[0].run == batch[0].run):
-            batch.append(line.waiting.popleft())
+        before, batch = self._batches(queue), list[_Waiting]()
+        while queue.waiting and len(batch) < self._most and (not batch or queue.waiting[0].run == batch[0].run):
+            batch.append(queue.waiting.popleft())
             batch[-1].is_queued = False
-        self._count(line, -len(batch), before)
+        self._count(queue, -len(batch), before)
         return batch
 
-    def _append(self, line: _Line, waiting: _Waiting) -> None:
-        before = self._batches(line)
-        line.waiting.append(waiting)
-        self._count(line, 1, before)
+    def _append(self, queue: _Queue, waiting: _Waiting) -> None:
+        before = self._batches(queue)
+        queue.waiting.append(waiting)
+        self._count(queue, 1, before)
 
-    def _give_up(self, line: _Line, waiting: _Waiting) -> None:
+    def _give_up(self, queue: _Queue, waiting: _Waiting) -> None:
         """End the wait of a request that is still in the queue; one whose batch is being executed gets its result."""
-        if self._remove(line, waiting):
+        if self._remove(queue, waiting):
             _fail(waiting, OverloadedError())
 
-    def _remove(self, line: _Line, waiting: _Waiting) -> bool:
+    def _remove(self, queue: _Queue, waiting: _Waiting) -> bool:
         if not waiting.is_queued:
             return False
-        before, waiting.is_queued = self._batches(line), False
-        line.waiting.remove(waiting)
-        self._count(line, -1, before)
+        before, waiting.is_queued = self._batches(queue), False
+        queue.waiting.remove(waiting)
+        self._count(queue, -1, before)
         return True
 
-    def _batches(self, line: _Line) -> int:
-        return -(-len(line.waiting) // self._most)
+    def _batches(self, queue: _Queue) -> int:
+        return -(-len(queue.waiting) // self._most)
 
-    def _count(self, line: _Line, requests: int, batches_before: int) -> None:
+    def _count(self, queue: _Queue, requests: int, batches_before: int) -> None:
         self.waiting += requests
-        self.batches_waiting += self._batches(line) - batches_before
+        self.batches_waiting += self._batches(queue) - batches_before
 
 
 async def wait_briefly(connection: Connection) -> None:

@@ -14,7 +14,7 @@ LONGEST_STEP = 0.1
 
 
 class WaitEstimate:
-    """The pace of one queue. It is measured only while requests wait: an idle queue is not a slow one."""
+    """How fast one queue moves. It is measured only while requests wait: an idle queue is not a slow one."""
 
     __slots__ = ("_last_step", "_seconds")
 

@@ -80,7 +80,7 @@ class Database:
         self._open = 0
         self._idle: list[Connection] = []
         self._waiting: WaitQueue[Connection | None] = WaitQueue()
-        self._pace = WaitEstimate()
+        self._wait_estimate = WaitEstimate()
         self._overloaded_until = 0.0
         statement_seconds = _seconds(self._session["statement_timeout"])
         self._watch = Watch(statement_seconds, self._idle.__contains__, self._drop_idle)
@@ -113,7 +113,7 @@ class Database:
             return await self._connect()
         if self._is_stalled():
             raise OverloadedError
-        return await self._wait_for_turn()
+        return await self._wait_for_connection()
 
     def shed_if_overloaded(self, on_their_way: int) -> None:
         """Raise OverloadedError if a new request would wait too long; front ends call this before any work is done.
@@ -121,7 +121,7 @@ class Database:
         ``on_their_way`` is the number of requests that wait in another queue before they join this one.
         """
         ahead = len(self._waiting)
-        if ahead and (self._pace.would_time_out(ahead + on_their_way) or self._is_stalled()):
+        if ahead and (self._wait_estimate.would_time_out(ahead + on_their_way) or self._is_stalled()):
             raise OverloadedError
 
     def _is_stalled(self) -> bool:
@@ -156,7 +156,7 @@ class Database:
     def _give(self, connection: Connection | None) -> None:
         """Give a connection to the request that waits longest; None is the right to open a new one."""
         if self._waiting.give(connection):
-            self._pace.step(others_wait=bool(self._waiting))
+            self._wait_estimate.step(others_wait=bool(self._waiting))
             return
         if connection is None:
             self._open -= 1
@@ -181,7 +181,7 @@ class Database:
         self._watch.add(connection)
         return connection
 
-    async def _wait_for_turn(self) -> Connection:
+    async def _wait_for_connection(self) -> Connection:
         try:
             connection = await self._waiting.wait(ACQUIRE_SECONDS, self._give)
         except TimeoutError:

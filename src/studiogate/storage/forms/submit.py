@@ -70,7 +70,7 @@ RECORD = f"""
         select n.id, (select row_to_json(w) from (select {SUBMISSION.columns}) w) as object from made n
     ), claimed as (
         update form_uploads set submission_id = $2 where studio_id = $1 and id = any($12::uuid[])
-    ), told as ({event_insert(EventType.FORM_SUBMITTED, "wire", "$15", "$16")})
+    ), announced as ({event_insert(EventType.FORM_SUBMITTED, "wire", "$15", "$16")})
     select object::text from wire"""
 
 

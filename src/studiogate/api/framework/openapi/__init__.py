@@ -43,9 +43,9 @@ def document(routes: Sequence[LeanRoute]) -> dict[str, Any]:
         "responses": responses.shared_refusals(),
         "examples": responses.examples(),
     }
-    told = webhooks.webhooks(components["schemas"])
-    if told:
-        described["webhooks"] = told
+    described_webhooks = webhooks.webhooks(components["schemas"])
+    if described_webhooks:
+        described["webhooks"] = described_webhooks
     return schemas.without_unused_components(described)
 
 

@@ -11,5 +11,5 @@ TAGS = {
     "bookings": "Places in classes, the waitlist and cancellations.",
     "purchases": "What members bought: read-only history without payment data.",
     "events": "The log of what happened, in order.",
-    "webhooks": "Endpoints that are told when something happens, and the deliveries to them.",
+    "webhooks": "Endpoints that receive events, and the deliveries to them.",
 }

@@ -7,7 +7,7 @@ from studiogate.api.framework.openapi.examples import Schema, example_of
 from studiogate.domain.events import READ_SCOPES, EventType
 
 EVENT = "Event"
-_TOLD = {
+_WHEN = {
     EventType.BOOKING_CREATED: "A booking was made, confirmed or waitlisted.",
     EventType.BOOKING_UPDATED: "A booking was promoted from the waitlist, checked in, or marked as no-show.",
     EventType.BOOKING_CANCELLED: "A booking was cancelled.",
@@ -95,7 +95,7 @@ def webhooks(schemas: Mapping[str, Schema]) -> dict[str, Any]:
     if EVENT not in schemas:
         return {}
     events = {
-        each.value: _sent(each.value, _TOLD[each], f"whose key has the scope `{READ_SCOPES[each].value}`", schemas)
+        each.value: _sent(each.value, _WHEN[each], f"whose key has the scope `{READ_SCOPES[each].value}`", schemas)
         for each in EventType
     }
     sent = {**events, TEST: _sent(TEST, _TEST_EVENT, "that are tested, also disabled ones", schemas)}

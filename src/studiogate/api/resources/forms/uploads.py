@@ -84,7 +84,7 @@ UPLOADING = Limit("form-uploads", 10.0, 200)
 )
 @limited(UPLOADING)
 async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
-    """Send the parts `file` and `field_key` as multipart/form-data. The type is told by the content and held against
+    """Send the parts `file` and `field_key` as multipart/form-data. The content decides the type, which is held against
     the field's `accept`, the size against `max_file_size` or 10 MiB. A file that no submission names is removed
     after 24 hours. Of one key 10 files a second are taken, and 200 at once. The files of a form and of a studio have a
     quota (409 `limit_reached`), and nothing is stored while the disk is nearly full (503 `storage_unavailable`).

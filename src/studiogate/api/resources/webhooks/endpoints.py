@@ -53,7 +53,7 @@ async def list_webhook_endpoints(caller: Manager, cursor: Cursor = None, limit: 
 async def create_webhook_endpoint(
     caller: Manager, body: WebhookEndpointCreate, idempotency_key: OptionalIdempotencyKey = None
 ) -> Answer:
-    """It is told what this key may see, as long as the key may see it. At most 20 a studio."""
+    """It receives the events that this key may see, as long as the key may see them. At most 20 per studio."""
     fault = await _url_fault(caller, body.url)
     if fault is not None:
         return fault

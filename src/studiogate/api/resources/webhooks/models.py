@@ -31,7 +31,7 @@ Description = Annotated[Text, StringConstraints(max_length=500)]
 
 
 class WithUrl(JudgedByStudio):
-    """A body with a URL, which only the rules of this installation and a resolver tell right from wrong."""
+    """A body with a URL, which only the rules of this installation and a resolver can tell right from wrong."""
 
     @classmethod
     async def studio_faults(cls, caller: Caller, values: Mapping[str, Any], body: Any) -> list[Fault]:
