@@ -119,6 +119,7 @@ _.sign_out
 _.uri
 
 # What templates of the console read.
+_.change_count
 _.form_lists
 _.icon
 _.is_current

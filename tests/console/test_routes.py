@@ -27,10 +27,13 @@ PUBLIC: set[tuple[str, str]] = {
     ("GET", "/forgotten"),
     ("POST", "/forgotten"),
     ("POST", "/resume"),
+    ("GET", "/set-up/{token}"),
+    ("POST", "/set-up/{token}"),
 }
 # Who may use a route, once signed in. Routes of a screen are added here with it.
 TABLE: dict[tuple[str, str], set[Role]] = {
     ("GET", "/"): EVERYBODY,
+    ("GET", "/search"): EVERYBODY,
     ("POST", "/sign-out"): EVERYBODY,
     ("POST", "/theme"): EVERYBODY,
     ("POST", "/confirm"): EVERYBODY,
@@ -42,6 +45,12 @@ TABLE: dict[tuple[str, str], set[Role]] = {
     ("POST", "/account/second-factor"): EVERYBODY,
     ("POST", "/account/second-factor/confirm"): EVERYBODY,
     ("POST", "/account/second-factor/remove"): EVERYBODY,
+    ("GET", "/welcome"): MANAGERS,
+    ("POST", "/welcome/invite"): OWNERS,
+    ("POST", "/welcome/key"): DEVELOPERS,
+    ("GET", "/import"): MANAGERS,
+    ("POST", "/import/preview"): MANAGERS,
+    ("POST", "/import/apply"): MANAGERS,
 }
 ROUTES = {(route.method, route.path): route for route in screens.routes()}
 

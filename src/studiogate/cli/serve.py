@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import structlog
 import typer
@@ -14,6 +14,7 @@ from studiogate import clock, telemetry
 from studiogate import settings as configuration
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.secret_key import check_key
+from studiogate.domain.webhooks.signing import Sealer
 from studiogate.server.address_file import address_of, noted
 from studiogate.server.postgres.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from studiogate.server.stop_signals import StopRequestedError, StopSignals, of_this_process
@@ -43,8 +44,8 @@ def up(
     """Start everything: PostgreSQL, migrations, the demo studio when the database is empty, the API."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
     with stoppable(settings) as signals, _service(settings, signals, no_worker=no_worker) as (dsn, supervisor):
-        key = signals.run(_prepare(settings, dsn, no_demo))
-        _run(settings, supervisor, signals, demo_key=key)
+        key, console = signals.run(_prepare(settings, dsn, no_demo))
+        _run(settings, supervisor, signals, Shown(key, console))
 
 
 def serve(
@@ -156,12 +157,15 @@ class KeepAlive:
         self._next = clock.monotonic() + pause
 
 
-async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> str | None:
+async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> tuple[str | None, str]:
+    """Migrate the database, and load the demo studio unless it is not wanted; return a key of it and the path of the
+    console, with a link that signs in."""
     connection = await pool.connect(dsn)
     try:
         await migrate.migrate(connection)
         await check_key(connection, settings)
-        return None if no_demo else await _ensure_demo(connection, settings.data_dir)
+        key = None if no_demo else await _ensure_demo(connection, settings.data_dir)
+        return key, await _console_path(connection, settings)
     finally:
         await connection.close()
 
@@ -170,6 +174,12 @@ async def _ensure_demo(connection: Connection, folder: Path) -> str | None:
     # Imported only here: it is large, and by now the first API process runs its own imports in parallel.
     ensure: Callable[[Connection, Path], Awaitable[str | None]] = import_module("studiogate.cli.demo").ensure
     return await ensure(connection, folder)
+
+
+async def _console_path(connection: Connection, settings: Settings) -> str:
+    # Imported only here, for the same reason.
+    path: Callable[[Connection, Sealer], Awaitable[str]] = import_module("studiogate.cli.console_link").console_path
+    return await path(connection, Sealer(lambda: configuration.secret_keys(settings)))
 
 
 async def check_database(settings: Settings, dsn: str) -> None:
@@ -183,13 +193,20 @@ async def check_database(settings: Settings, dsn: str) -> None:
         await connection.close()
 
 
-def _run(settings: Settings, supervisor: Supervisor, signals: StopSignals, demo_key: str | None = None) -> None:
+class Shown(NamedTuple):
+    """What the announcement shows besides the addresses: a key of the demo studio, and the console's path."""
+
+    demo_key: str | None = None
+    console: str = "/console/"
+
+
+def _run(settings: Settings, supervisor: Supervisor, signals: StopSignals, shown: Shown = Shown()) -> None:  # noqa: B008
     url = address_of(settings, supervisor.port)
 
     def announce() -> None:
         ready = supervisor.wait_until_ready(READY_SECONDS)
         if ready:
-            _announce(settings, url, demo_key)
+            _announce(settings, url, shown)
         elif ready is False:
             complaints.print(
                 "Studiogate does not answer yet; the log above says why. `studiogate doctor` looks closer."
@@ -199,11 +216,12 @@ def _run(settings: Settings, supervisor: Supervisor, signals: StopSignals, demo_
         supervisor.run(announce, signals)
 
 
-def _announce(settings: Settings, url: str, demo_key: str | None) -> None:
+def _announce(settings: Settings, url: str, shown: Shown) -> None:
     """Print the addresses in a single write: the processes write their log lines to the same terminal."""
-    base, docs = f"{url}/partner/v1", f"{url}/docs"
-    lines = [f"\nStudiogate is up: {base}", f"Documentation:    {docs}\n"]
-    facts = {"base_url": base, "docs_url": docs}
+    base, docs, demo_key = f"{url}/partner/v1", f"{url}/docs", shown.demo_key
+    console = f"{url}{shown.console}"
+    lines = [f"\nStudiogate is up: {base}", f"Documentation:    {docs}", f"Console:          {console}\n"]
+    facts = {"base_url": base, "docs_url": docs, "console_url": console}
     if demo_key is None:
         lines += ["Make a key with: studiogate key create --studio SLUG --name NAME --all-scopes"]
     else:

@@ -109,7 +109,7 @@ class ConsoleApp:
         return await match.route.handler(console) if refusal is None else console.error(refusal)
 
     async def _run_action(self, console: ConsoleRequest, match: Match) -> Answer:
-        form = await checks.read_form(self._runtime, console.http)
+        form = await checks.read_form(self._runtime, console.http, console.person)
         if isinstance(form, Refusal):
             return console.error(form)
         console.posted = form

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
-from studiogate.console import home
+from studiogate.console import home, palette
 from studiogate.console.account import forgotten, links, profile, resume, second_factor, sign_in, theme
 from studiogate.console.framework.page import ROUTES, Route
+from studiogate.console.set_up import first_studio, imports, welcome
 
 SCREENS = (
     home,
+    palette,
     sign_in,
     links,
     forgotten,
@@ -15,6 +17,9 @@ SCREENS = (
     profile,
     second_factor,
     theme,
+    first_studio,
+    welcome,
+    imports,
 )
 
 

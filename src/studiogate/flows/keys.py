@@ -1,14 +1,20 @@
 """Create, rotate and revoke keys. The key itself is returned once and never stored."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from studiogate.domain import keys
-from studiogate.domain.access import operator_access
+from studiogate.domain.access import Access, operator_access
+from studiogate.domain.names import name_fault
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import audit
 from studiogate.storage import keys as storage
 from studiogate.storage import studio as studios
+from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 
 MAXIMUM_OVERLAP = timedelta(days=7)
@@ -59,6 +65,21 @@ async def create(connection: Connection, studio_slug: str, wanted: KeyRequest) -
         }
         await storage.create_credential(connection, access, details, _hash(key))
     return IssuedKey(credential_id, key)
+
+
+@staff_flow(Permission.KEYS)
+async def issue(connection: Connection, access: Access, wanted: KeyRequest) -> IssuedKey | Refusal:
+    """Create a key for a partner, as a person of the studio."""
+    name, fault = wanted.name.strip(), name_fault(wanted.name)
+    faults = [] if name else [Fault(("name",), "string_too_short", "Give the key a name")]
+    faults += [Fault(("name",), "name", f"Name should {fault}")] if fault else []
+    faults += [] if wanted.scopes else [Fault(("scopes",), "too_short", "Choose at least one scope")]
+    if faults:
+        return Refusal(Code.VALIDATION_ERROR, faults=faults)
+    issued = await create(connection, await studios.slug_of(connection, access), replace(wanted, name=name))
+    made = Entry("key.create", Subject("studio", access.studio_id), {"key": [None, issued.id]})
+    await audit.add(connection, access, made)
+    return issued
 
 
 async def _check_locations(connection: Connection, studio_id: UUID, wanted: Sequence[UUID] | None) -> None:

@@ -1,23 +1,33 @@
-"""Read a posted form: its text fields, in order. Files have their own reader (``uploads``)."""
+"""Read a posted form: its text fields in order, and the small files of signed-in people."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.web import urlencoded
+from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins, PartData, boundary_of
 from studiogate.web.request import Request
 
 MAXIMUM_BODY = 512 * 1024
+MAXIMUM_UPLOAD = 4 * 1024 * 1024
 MAXIMUM_FIELDS = 2_000
 CSRF = "csrf"
 TOKEN = "idempotency"  # noqa: S105  # nosec B105
+BROKEN = Refusal(Code.INVALID_HTTP, {"problem": "the form could not be read"})
+
+
+class UploadedFile(NamedTuple):
+    name: str
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """The fields of a form; ``lists`` has all values of each name."""
+    """The fields of a form; ``lists`` has all values of each name, ``files`` the file of each name."""
 
     lists: Mapping[str, list[str]] = field(default_factory=dict)
+    files: Mapping[str, UploadedFile] = field(default_factory=dict)
 
     @property
     def first(self) -> dict[str, str]:
@@ -29,8 +39,11 @@ class Posted:
         return [(name, value) for name, values in self.lists.items() if name != CSRF for value in values]
 
 
-async def read(request: Request) -> Posted | Refusal:
+async def read(request: Request, *, with_files: bool = False) -> Posted | Refusal:
     """Read the body of a form. PostgreSQL stores no U+0000, so it is removed."""
+    boundary = boundary_of(request.headers.get(b"content-type", b"")) if with_files else None
+    if boundary is not None:
+        return await _read_parts(request, boundary)
     if request.media_type != b"application/x-www-form-urlencoded":
         return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
     body = await request.body(MAXIMUM_BODY)
@@ -43,3 +56,42 @@ async def read(request: Request) -> Posted | Refusal:
     except ValueError:
         return Refusal(Code.BODY_TOO_LARGE, {"maximum_fields": MAXIMUM_FIELDS})
     return Posted(lists)
+
+
+async def _read_parts(request: Request, boundary: bytes) -> Posted | Refusal:
+    parts, reader = _Parts(), MultipartReader(boundary)
+    try:
+        refusal = await request.stream(MAXIMUM_UPLOAD, lambda chunk: parts.take(reader, chunk))
+        if refusal is not None:
+            return refusal
+        reader.close()
+    except MultipartError:
+        return BROKEN
+    return Posted(parts.lists, parts.files)
+
+
+class _Parts:
+    """The parts of one body, as they arrive."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[str]] = {}
+        self.files: dict[str, UploadedFile] = {}
+        self._begun = PartBegins("", None)
+        self._content = bytearray()
+
+    def take(self, reader: MultipartReader, chunk: bytes) -> None:
+        for event in reader.feed(chunk):
+            if isinstance(event, PartBegins):
+                self._begun, self._content = event, bytearray()
+            elif isinstance(event, PartData):
+                self._content += event.content
+            else:
+                self._end()
+
+    def _end(self) -> None:
+        name, filename = self._begun
+        if filename is None:
+            text = self._content.decode("utf-8", "replace").replace("\0", "")
+            self.lists.setdefault(name, []).append(text)
+        elif filename:
+            self.files[name] = UploadedFile(filename, bytes(self._content))

@@ -4,4 +4,5 @@ import "./toasts.js";
 import "./drawers.js";
 import "./forms.js";
 import "./network.js";
+import "./palette.js";
 import "./resume.js";

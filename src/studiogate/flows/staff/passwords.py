@@ -36,7 +36,7 @@ async def accept_invitation(visit: Visit, token: str, given: Acceptance) -> Star
     account = await _account_of_link(visit, token, Purpose.INVITATION)
     if isinstance(account, Refusal):
         return account
-    faults = [*_name_faults(given.name), *password_faults(given.password, account.email)]
+    faults = [*name_faults(given.name), *password_faults(given.password, account.email)]
     if faults:
         return Refusal(Code.VALIDATION_ERROR, faults=faults)
     password_hash = await hashing.hash_password(given.password)
@@ -129,7 +129,8 @@ async def _lock_with_link(connection: Connection, account: Account, token: str, 
     return locked
 
 
-def _name_faults(name: str) -> list[Fault]:
+def name_faults(name: str) -> list[Fault]:
+    """Return what is wrong with the name of a person."""
     if not name.strip():
         return [Fault(("name",), "string_too_short", "String should have at least 1 character")]
     fault = name_fault(name)

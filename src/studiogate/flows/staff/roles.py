@@ -25,11 +25,13 @@ IS_STAFF = Fault(("email",), "exists", "This account belongs to the studio alrea
 
 
 class Invitation(NamedTuple):
-    """Whom to invite, and as what. ``mail`` queues a mail with the link."""
+    """Whom to invite, and as what. ``mail`` queues a mail with the link; ``name`` is the account's until the invited
+    person chooses one."""
 
     email: str
     grant: Grant
     mail: bool = False
+    name: str = ""
 
 
 class Invited(NamedTuple):
@@ -60,6 +62,8 @@ async def invite(connection: Connection, access: Access, invitation: Invitation)
         return Refusal(Code.LIMIT_REACHED, {"limit": "staff", "maximum": MAXIMUM_STAFF})
     async with audited(connection, access, "staff.invite", Subject("staff_role", account.id)):
         await staff.put_role(connection, access, account.id, grant)
+    if account.name == "" and invitation.name:
+        await accounts.set_name(connection, account.id, invitation.name)
     link = await _invitation_link(connection, access, account, mail=invitation.mail)
     return Invited(account.id, email, link, account.password_hash is None)
 

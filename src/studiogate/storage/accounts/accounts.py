@@ -19,6 +19,7 @@ BY_ID = f"select {COLUMNS} from staff_accounts a where a.id = $1"
 LOCK = "select from staff_accounts where id = $1 for no key update"
 ADD = "insert into staff_accounts (id, email) values ($1, $2) on conflict (lower(email)) do nothing"
 REPLACE_HASH = "update staff_accounts set password_hash = $2, name = coalesce($3, name) where id = $1"
+SET_NAME = "update staff_accounts set name = $2 where id = $1"
 SET_SECOND_FACTOR = """
     update staff_accounts set totp_secret = $2, totp_confirmed_at = null, totp_last_step = null where id = $1"""
 CONFIRM_SECOND_FACTOR = "update staff_accounts set totp_confirmed_at = clock_timestamp() where id = $1"
@@ -110,6 +111,10 @@ async def studios(connection: Connection, account_id: UUID) -> list[StudioRole]:
 async def set_password(connection: Connection, account_id: UUID, password_hash: str, name: str | None = None) -> None:
     """Store a new password; ``name`` replaces the account's name where it is given."""
     await connection.execute(REPLACE_HASH, account_id, password_hash, name)
+
+
+async def set_name(connection: Connection, account_id: UUID, name: str) -> None:
+    await connection.execute(SET_NAME, account_id, name)
 
 
 async def set_second_factor(connection: Connection, account_id: UUID, sealed: bytes | None) -> None:

@@ -1,0 +1,88 @@
+"""Search over pages, members and classes: the palette that Ctrl-K opens, and a page without JavaScript.
+
+Every group has its own limit and shows only what the person's role permits. Words are never part of an address that is
+logged: log lines have the route only.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from studiogate.console.framework.formats import day_and_time
+from studiogate.console.framework.page import Audience, page
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.domain.staff import Permission
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.schedule.search import find_classes
+from studiogate.web.response import Answer
+
+PER_GROUP = 6
+MAXIMUM_TEXT = 100
+MAXIMUM_WORDS = 6
+
+
+class Hit(NamedTuple):
+    label: str
+    detail: str
+    href: str
+
+
+class Found(NamedTuple):
+    """The hits of one group."""
+
+    title: str
+    hits: Sequence[Hit]
+
+
+Words = list[str]
+Finder = Callable[[ConsoleRequest, Connection, Words], Awaitable[Found]]
+
+
+@page("GET", "/search", Audience.SIGNED_IN)
+async def search(request: ConsoleRequest) -> Answer:
+    text = request.query.get("q", "").strip()[:MAXIMUM_TEXT]
+    words = text.split()[:MAXIMUM_WORDS]
+    groups = [found for found in [_pages(request, words), *await _records(request, words)] if found.hits]
+    if request.is_fragment:
+        return request.fragment("search/_hits.html", text=text, groups=groups)
+    return request.render("search/search.html", text=text, groups=groups)
+
+
+async def _records(request: ConsoleRequest, words: Words) -> list[Found]:
+    """Return the rows that match; without a word there are none, rather than arbitrary ones."""
+    if not words:
+        return []
+    async with request.database.connection() as connection:
+        return [await finder(request, connection, words) for path, finder in FINDERS if _has_page(request, path)]
+
+
+def _has_page(request: ConsoleRequest, path: str) -> bool:
+    return any(entry.path == path and entry.is_for(request.may) for entry in request.navigation)
+
+
+def _pages(request: ConsoleRequest, words: Words) -> Found:
+    own = Hit("Your account", "password, sessions, studio", "/console/account")
+    pages = [Hit(each.label, "", each.href) for each in request.navigation if each.is_for(request.may)]
+    return Found("Pages", [each for each in [*pages, own] if _matches(f"{each.label} {each.detail}", words)])
+
+
+def _matches(text: str, words: Words) -> bool:
+    return all(word.casefold() in text.casefold() for word in words)
+
+
+async def _classes(request: ConsoleRequest, connection: Connection, words: Words) -> Found:
+    if not request.may(Permission.SCHEDULE_READ):
+        return Found("Classes", ())
+    classes = await find_classes(connection, request.access, words, PER_GROUP)
+    hits = [
+        Hit(
+            each.title,
+            " · ".join(filter(None, (day_and_time(each.start_time, each.timezone), each.location, each.instructor))),
+            f"/console/classes/{each.id}",
+        )
+        for each in classes
+    ]
+    return Found("Classes", hits)
+
+
+# A group is searched if the page of its menu entry exists and the role permits it.
+FINDERS: Sequence[tuple[str, Finder]] = (("/today", _classes),)

@@ -1,0 +1,114 @@
+"""Set up an empty service in the browser: the first studio and its owner.
+
+Whoever starts the service gets a link. It holds a time, sealed with the installation's key, so nothing is stored for
+it. It works until that time, and only as long as there is no studio.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from studiogate.domain.access import Access, operator_access
+from studiogate.domain.people import normalize_email
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.staff import Channel, Role
+from studiogate.domain.staff.passwords import password_faults
+from studiogate.domain.staff.roles import Grant
+from studiogate.domain.webhooks.signing import Sealer, SealError
+from studiogate.flows import studio as studio_flow
+from studiogate.flows.schedule.rows import Given
+from studiogate.flows.staff import hashing, roles
+from studiogate.flows.staff.passwords import name_faults
+from studiogate.flows.staff.roles import NO_EMAIL, Invitation
+from studiogate.flows.staff.visits import Started, Visit, start_session
+from studiogate.storage import studio as studios
+from studiogate.storage.accounts import accounts
+from studiogate.storage.console import lock_set_up
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection
+
+LIFE = timedelta(days=1)
+PURPOSE = "console set-up"
+EXPIRED = Refusal(Code.LINK_EXPIRED)
+HAS_ACCOUNT = Fault(("owner", "email"), "exists", "This email has an account already: sign in, or use another one")
+
+
+class Owner(NamedTuple):
+    """The first person of a studio, as they typed it."""
+
+    name: str
+    email: str
+    password: str
+
+
+class _RefusedError(Exception):
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+
+
+def set_up_path(sealer: Sealer, now: datetime) -> str:
+    """Return the path of the page that sets up an empty service."""
+    sealed = sealer.seal((now + LIFE).isoformat().encode(), PURPOSE)
+    return f"/console/set-up/{base64.urlsafe_b64encode(sealed).decode().rstrip('=')}"
+
+
+async def check(visit: Visit, token: str, now: datetime) -> Refusal | None:
+    """Return why a link does not work (any more), or None."""
+    if not _is_valid(visit.sealer, token, now):
+        return EXPIRED
+    async with visit.database.connection() as connection:
+        return EXPIRED if await studios.any_studio(connection) else None
+
+
+def _is_valid(sealer: Sealer, token: str, now: datetime) -> bool:
+    try:
+        sealed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        return now < datetime.fromisoformat(sealer.open(sealed, PURPOSE).decode())
+    except (binascii.Error, ValueError, SealError):
+        return False
+
+
+async def create_studio(visit: Visit, values: Mapping[str, Any], owner: Owner) -> Started | Refusal:
+    """Create the first studio and its owner, and sign the owner in: all of it or nothing."""
+    email = normalize_email(owner.email)
+    wrong = [*name_faults(owner.name), *password_faults(owner.password, email or ""), *([] if email else [NO_EMAIL])]
+    faults = [fault._replace(loc=("owner", *fault.loc)) for fault in wrong]
+    access = operator_access(new_id(), email or "", Channel.CONSOLE)
+    password_hash = None if faults else await hashing.hash_password(owner.password)
+    try:
+        async with visit.database.connection() as connection, connection.transaction():
+            await lock_set_up(connection)
+            if await studios.any_studio(connection):
+                return EXPIRED
+            created = await studio_flow.create(connection, access, Given(values))
+            faults += _faults_of(created)
+            if faults or email is None or password_hash is None:
+                raise _RefusedError(Refusal(Code.VALIDATION_ERROR, faults=faults))
+            return await _sign_in_owner(connection, visit, access, owner._replace(email=email, password=password_hash))
+    except _RefusedError as refused:
+        return refused.refusal
+
+
+def _faults_of(created: object) -> list[Fault]:
+    """Return what is wrong with the studio; all faults of the form are reported together."""
+    if not isinstance(created, Refusal):
+        return []
+    if created.faults:
+        return list(created.faults)
+    return [Fault((created.param or "",), created.code.value, created.message)]
+
+
+async def _sign_in_owner(connection: Connection, visit: Visit, access: Access, owner: Owner) -> Started | Refusal:
+    """Give the account with the owner's email, which must be new, its role and password; ``owner`` has the hash."""
+    invited = await roles.invite(connection, access, Invitation(owner.email, Grant(Role.OWNER)))
+    if isinstance(invited, Refusal):
+        raise _RefusedError(invited)
+    if not invited.is_new:
+        raise _RefusedError(Refusal(Code.VALIDATION_ERROR, faults=[HAS_ACCOUNT]))
+    await accounts.set_password(connection, invited.account_id, owner.password, owner.name.strip())
+    account = await accounts.lock(connection, invited.account_id)
+    if account is None:
+        raise AssertionError("the account was created just now")
+    return await start_session(connection, account, visit.origin, with_password=True)

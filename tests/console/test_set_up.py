@@ -1,0 +1,189 @@
+"""An empty service is set up in the browser: the studio, an import with its preview, a colleague, a key."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from html import unescape
+from pathlib import Path
+
+import asyncpg
+import httpx2
+import pytest
+
+from studiogate import clock, settings
+from studiogate.console.app import ConsoleApp
+from studiogate.console.set_up.first_studio import slug_of
+from studiogate.domain.staff import Role
+from studiogate.domain.staff.second_factor import new_totp_secret
+from studiogate.flows.staff.set_up import set_up_path
+from studiogate.runtime import Runtime
+from tests.support.console import ORIGIN, Console, new_client, texts
+from tests.support.staff_people import PASSWORD
+
+pytestmark = pytest.mark.anyio
+FORM = {
+    "studio_name": "North Loop",
+    "timezone": "Europe/Berlin",
+    "currency": "EUR",
+    "country": "DE",
+    "person_name": "Rosa Lindqvist",
+    "email": "rosa@example.com",
+    "password": PASSWORD,
+}
+
+
+@pytest.fixture
+async def empty(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Runtime, httpx2.AsyncClient]]:
+    """A service without a studio."""
+    runtime = Runtime.open(settings.load(database_url=database_url, data_dir=tmp_path))
+    async with new_client(ConsoleApp(runtime)) as client:
+        yield runtime, client
+    await runtime.close()
+
+
+def hidden(text: str, action: str) -> dict[str, str]:
+    """The hidden fields of the form with this action."""
+    form = text[text.index(f'action="{action}"') :].partition("</form>")[0]
+    return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form))
+
+
+async def test_the_link_creates_the_first_studio_and_signs_its_owner_in(
+    empty: tuple[Runtime, httpx2.AsyncClient], connection: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    runtime, client = empty
+    path = set_up_path(runtime.sealer, clock.now())
+    assert "Set up your studio" in texts(await client.get(path))
+    created = await client.post(path, data=FORM, headers={"Origin": ORIGIN})
+    assert (created.status_code, created.headers["location"]) == (303, "/console/welcome")
+    page = texts(await client.get("/console/welcome"))
+    assert "First steps for North Loop" in page
+    assert "Rosa Lindqvist" in page
+    studio = await connection.fetchrow("select slug, timezone, currency, country from studios")
+    assert tuple(studio or ()) == ("north-loop", "Europe/Berlin", "EUR", "DE")
+    used = await client.post(path, data={**FORM, "slug": "another"}, headers={"Origin": ORIGIN})
+    assert used.status_code == 410
+    assert await connection.fetchval("select count(*) from studios") == 1
+
+
+async def test_all_faults_are_shown_and_nothing_is_created(
+    empty: tuple[Runtime, httpx2.AsyncClient], connection: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    runtime, client = empty
+    path = set_up_path(runtime.sealer, clock.now())
+    wrong = {
+        **FORM,
+        "timezone": "Nowhere",
+        "currency": "euro",
+        "email": "rosa",
+        "password": "short",
+        "person_name": " ",
+    }
+    answer = await client.post(path, data=wrong, headers={"Origin": ORIGIN})
+    assert answer.status_code == 422
+    assert answer.text.count('class="fault"') == 5
+    assert 'value="North Loop"' in answer.text
+    assert "short" not in answer.text
+    for table in ("studios", "staff_accounts", "staff_sessions"):
+        assert await connection.fetchval(f"select count(*) from {table}") == 0, table
+
+
+async def test_a_link_that_we_did_not_make_or_that_is_old_does_not_work(
+    empty: tuple[Runtime, httpx2.AsyncClient],
+) -> None:
+    runtime, client = empty
+    old = set_up_path(runtime.sealer, clock.now() - timedelta(days=2))
+    for path in (old, "/console/set-up/x", "/console/set-up/" + new_totp_secret().hex()):
+        assert (await client.get(path)).status_code == 410
+        assert (await client.post(path, data=FORM, headers={"Origin": ORIGIN})).status_code == 410
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [("North Loop", "north-loop"), ("  Über Yoga! ", "ber-yoga"), ("a" * 80, "a" * 60), ("--", "")],
+)
+def test_a_slug_is_made_from_the_name(name: str, slug: str) -> None:
+    assert slug_of(name) == slug
+
+
+async def test_a_colleague_is_invited_and_a_key_is_made(console: Console) -> None:
+    answer = await console.post("/console/welcome/invite", {"email": "noor@example.com", "role": "front_desk"})
+    assert answer.status_code == 303
+    assert "noor@example.com is invited." in texts(await console.get("/console/welcome"))
+    again = await console.post("/console/welcome/invite", {"email": "noor", "role": "manager"})
+    assert again.status_code == 422
+    assert 'value="noor"' in again.text
+    made = await console.post("/console/welcome/key", {"name": "CityPass", "scopes": ["studio:read", "nonsense"]})
+    found = re.search(r"<code>(sgk_[A-Za-z0-9_]+)</code>", made.text)
+    assert found is not None
+    told = await console.studio.door.get("/studio", found[1])
+    assert told.status_code == 200
+    assert (await console.studio.door.get("/members", found[1])).status_code == 403
+    assert "sgk_" not in (await console.get("/console/welcome")).text
+    none = await console.post("/console/welcome/key", {"name": ""})
+    assert none.status_code == 422
+    entries = await console.studio.rows("audit_log", "action = 'key.create'")
+    assert len(entries) == 1
+
+
+async def _preview(console: Console, name: str, content: bytes, **fields: str) -> httpx2.Response:
+    data = {"csrf": await console.csrf(), "idempotency": "p" * 24, **fields}
+    files = {"file": (name, content)}
+    return await console.client.post("/console/import/preview", data=data, files=files, headers={"Origin": ORIGIN})
+
+
+async def _apply(console: Console, preview: httpx2.Response) -> httpx2.Response:
+    form = {name: unescape(value) for name, value in hidden(preview.text, "/console/import/apply").items()}
+    return await console.client.post("/console/import/apply", data=form, headers={"Origin": ORIGIN})
+
+
+async def test_a_csv_file_is_previewed_then_imported(console: Console) -> None:
+    file = b"email,first_name,last_name\nada@example.com,Ada,Moss\nnot-an-email,Ben,Fischer\n"
+    members = await console.studio.rows("members", "true")
+    preview = await _preview(console, "members.csv", file, kind="members")
+    assert preview.status_code == 200, preview.text
+    page = texts(preview)
+    assert "1 created" in page
+    assert "1 fault" in page
+    assert "email" in page
+    assert await console.studio.rows("members", "true") == members, "a preview changes nothing"
+    applied = await _apply(console, preview)
+    assert applied.status_code == 303
+    assert "Imported: 1 created, 1 fault." in texts(await console.get("/console/welcome"))
+    assert len(await console.studio.rows("members", "true")) == len(members) + 1
+
+
+async def test_a_studio_file_shows_every_field_before_it_is_applied(console: Console) -> None:
+    row = (await console.studio.rows("studios", "true"))[0]
+    studio = {name: row[name] for name in ("name", "slug", "timezone", "currency", "country")}
+    document = {"studio": {"id": str(console.studio.id), **studio, "name": "Renamed <b>Studio</b>"}}
+    preview = await _preview(console, "studio.json", json.dumps(document).encode(), kind="studio")
+    assert preview.status_code == 200, preview.text
+    assert "Renamed <b>Studio</b>" in texts(preview).replace("&lt;", "<")
+    assert "<b>Studio</b>" not in preview.text
+    assert (await console.studio.rows("studios", "true"))[0]["name"] == row["name"]
+    assert (await _apply(console, preview)).status_code == 303
+    assert (await console.studio.rows("studios", "true"))[0]["name"] == "Renamed <b>Studio</b>"
+
+
+async def test_a_file_of_another_studio_is_refused(console: Console) -> None:
+    other = {"studio": {"id": "00000000-0000-4000-8000-000000000000", "name": "X", "slug": "x"}}
+    for content in (json.dumps(other).encode(), b"{}", b"[1", b"\x00\xff"):
+        answer = await _preview(console, "studio.json", content, kind="studio")
+        assert answer.status_code == 422, content
+    assert "of another studio" in texts(await _preview(console, "s.json", b"{}", kind="studio"))
+
+
+async def test_what_is_no_file_or_too_large_is_refused(console: Console) -> None:
+    assert (await _preview(console, "members.csv", b"", kind="members")).status_code == 422
+    assert (await _preview(console, "members.csv", b"a", kind="nonsense")).status_code == 422
+    large = await _preview(console, "members.csv", b"a" * (2 * 1024 * 1024 + 1), kind="members")
+    assert large.status_code == 413
+    dates = await _preview(console, "members.csv", b"email\n", kind="members", dates="nonsense")
+    assert dates.status_code == 422
+
+
+async def test_a_manager_of_one_location_imports_nothing(console: Console) -> None:
+    manager = await console.as_role(Role.MANAGER, console.studio.location)
+    file = b"email,first_name,last_name\nada@example.com,Ada,Moss\n"
+    assert (await _preview(manager, "members.csv", file, kind="members")).status_code == 403
