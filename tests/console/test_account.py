@@ -35,7 +35,7 @@ async def test_an_invitation_becomes_an_account(console: Console) -> None:
     path, browser = link_path(invited.link.token), console.anonymous()
     opened = await browser.get(path)
     assert "Choose your name" in texts(opened)
-    assert opened.headers["referrer-policy"] == "no-referrer"
+    assert opened.headers["referrer-policy"] == "strict-origin"
     short = await _send(browser, path, name="Noor Haddad", password=NEW[:11])
     assert short.status_code == 422
     assert "at least 12 characters" in texts(short)

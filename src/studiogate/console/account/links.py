@@ -7,6 +7,7 @@ from studiogate.console.account.sign_in import HOME, visit_of, with_session
 from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.refusals import shown, status_of
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.sending import ORIGIN_ONLY
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows.staff import passwords
@@ -64,7 +65,7 @@ async def _link(request: ConsoleRequest) -> StoredLink | Refusal:
 def _page(request: ConsoleRequest, link: StoredLink, *, status: int = 200, **values: Any) -> Answer:
     answer = request.render(TEMPLATES[link.purpose], status=status, **{"ask_code": False, **values})
     # The address holds the secret: no other address may be told it.
-    return answer._replace(headers=(*answer.headers, (b"referrer-policy", b"no-referrer")))
+    return answer._replace(headers=(*answer.headers, ORIGIN_ONLY))
 
 
 def _expired(request: ConsoleRequest, refusal: Refusal) -> Answer:

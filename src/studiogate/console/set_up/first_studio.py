@@ -10,6 +10,7 @@ from studiogate.console.account.sign_in import visit_of, with_session
 from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.refusals import shown, status_of
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.sending import ORIGIN_ONLY
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.staff import set_up as flow
 from studiogate.flows.staff.set_up import Owner
@@ -63,7 +64,7 @@ def slug_of(name: str) -> str:
 def _form(request: ConsoleRequest, status: int = 200) -> Answer:
     zones = sorted(each for each in available_timezones() if "/" in each and not each.startswith("Etc/"))
     answer = request.render(TEMPLATE, status=status, zones=zones)
-    return answer._replace(headers=(*answer.headers, (b"referrer-policy", b"no-referrer")))
+    return answer._replace(headers=(*answer.headers, ORIGIN_ONLY))
 
 
 def _expired(request: ConsoleRequest, refusal: Refusal) -> Answer:
