@@ -35,5 +35,4 @@ async def deactivate(
     connection: Connection, access: Access, class_type_id: UUID, strict: bool = False
 ) -> Saved | Refusal:
     """Take a class type out of use; scheduled classes that have it are a warning."""
-    given = Given({"active": False}, strict)
-    return await rows.save(connection, access, Subject(KIND, class_type_id), CLASS_TYPE, given, "deactivate")
+    return await rows.deactivate(connection, access, Subject(KIND, class_type_id), CLASS_TYPE, strict=strict)

@@ -35,5 +35,4 @@ async def deactivate(
     connection: Connection, access: Access, instructor_id: UUID, strict: bool = False
 ) -> Saved | Refusal:
     """Take an instructor out of use; classes that they are scheduled to teach are a warning."""
-    given = Given({"active": False}, strict)
-    return await rows.save(connection, access, Subject(KIND, instructor_id), INSTRUCTOR, given, "deactivate")
+    return await rows.deactivate(connection, access, Subject(KIND, instructor_id), INSTRUCTOR, strict=strict)

@@ -58,8 +58,7 @@ async def deactivate(
     connection: Connection, access: Access, location_id: UUID, strict: bool = False
 ) -> Saved | Refusal:
     """Take a location out of use; classes that are scheduled there are a warning."""
-    given = Given({"active": False}, strict)
-    return await rows.save(connection, access, Subject(KIND, location_id), LOCATION, given, "deactivate")
+    return await rows.deactivate(connection, access, Subject(KIND, location_id), LOCATION, strict=strict)
 
 
 async def _make_room_for_primary(

@@ -69,8 +69,7 @@ async def change(connection: Connection, access: Access, room_id: UUID, given: G
 @staff_flow(Permission.SCHEDULE)
 async def deactivate(connection: Connection, access: Access, room_id: UUID, strict: bool = False) -> Saved | Refusal:
     """Take a room out of use; classes that are scheduled there are a warning."""
-    given = Given({"active": False}, strict)
-    return await rows.save(connection, access, Subject(KIND, room_id), ROOM, given, "deactivate")
+    return await rows.deactivate(connection, access, Subject(KIND, room_id), ROOM, strict=strict)
 
 
 async def _change_spots(connection: Connection, access: Access, room_id: UUID, spots: Sequence[Any]) -> Refusal | None:

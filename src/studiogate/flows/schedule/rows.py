@@ -123,9 +123,23 @@ async def deactivation(
 
 
 async def save(
-    connection: Connection, access: Access, subject: Subject, fields: Fields, given: Given, action: str = "change"
+    connection: Connection, access: Access, subject: Subject, fields: Fields, given: Given
 ) -> Saved | Refusal:
     """Lock a row and change the given fields. Must run inside a transaction."""
+    return await _save(connection, access, subject, (fields, given), "change")
+
+
+async def deactivate(
+    connection: Connection, access: Access, subject: Subject, fields: Fields, *, strict: bool
+) -> Saved | Refusal:
+    """Lock a row and deactivate it. Must run inside a transaction."""
+    return await _save(connection, access, subject, (fields, Given({"active": False}, strict)), "deactivate")
+
+
+async def _save(
+    connection: Connection, access: Access, subject: Subject, change: tuple[Fields, Given], action: str
+) -> Saved | Refusal:
+    fields, given = change
     if await rows.lock_row(connection, access, *subject) is None:
         return NOT_FOUND
     values = await read_values(connection, access, fields, given)
