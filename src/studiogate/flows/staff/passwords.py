@@ -57,7 +57,7 @@ async def request_reset(visit: Visit, email: str) -> Refusal | None:
     if isinstance(attempt, Refusal):
         return attempt
     async with visit.database.transaction() as connection:
-        await links.queue_reset(connection, normalized)
+        await links.queue_reset(connection, normalized, visit.origin.bounded().address)
     return None
 
 

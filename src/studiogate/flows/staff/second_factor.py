@@ -37,6 +37,7 @@ async def set_up(visit: Visit, signed_in: SignedIn) -> Offered | Refusal:
             return Refusal(Code.INVALID_TRANSITION, {"from": "confirmed", "to": "offered"})
         sealed = visit.sealer.seal(secret, totp_purpose(account.id))
         await accounts.set_second_factor(connection, account.id, sealed)
+        await record_everywhere(connection, account, visit.origin, "staff.second_factor_offered")
     return Offered(secret_text(secret), provisioning_uri(secret, session.email))
 
 

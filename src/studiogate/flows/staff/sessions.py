@@ -1,6 +1,6 @@
 """Sessions of staff: from a cookie to an access, choosing a studio, signing out, listing and ending."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from studiogate.domain.access import Access, staff_access
@@ -53,13 +53,15 @@ async def resolve(database: Database, token: str, origin: Origin) -> SignedIn | 
 
 
 async def choose_studio(database: Database, signed_in: SignedIn, studio_id: UUID) -> Refusal | None:
-    """Let the session work in another studio of the account."""
+    """Let the session work in another studio of the account; the log of that studio says so."""
     session = signed_in.session
     async with database.transaction() as connection:
         own = await accounts.studios(connection, session.account_id)
         if not any(each.studio_id == studio_id and each.disabled_at is None for each in own):
             return Refusal(Code.NOT_FOUND)
         await sessions.choose_studio(connection, session.id, studio_id)
+        chosen = replace(signed_in.access, studio_id=studio_id)
+        await audit.record(connection, chosen, "staff.choose_studio", "staff_account", session.account_id)
     return None
 
 

@@ -15,13 +15,20 @@ FIND = """
     select id, account_id, purpose, expires_at, used_at, clock_timestamp() as now from staff_links
     where token_hash = $1"""
 USE = "update staff_links set used_at = clock_timestamp() where account_id = $1 and used_at is null"
-# One statement whether or not there is such an account: how long it takes tells nobody.
+# One statement whether or not there is such an account: how long it takes tells nobody. Whoever asks has not proved to
+# be the account's person, so the audit log does not say that they are.
 QUEUE_RESET = """
-    insert into mails (studio_id, id, account_id, kind, recipient)
-    select r.studio_id, $2, a.id, 'staff_password_reset', a.email
-    from staff_accounts a join staff_roles r on r.account_id = a.id
-    where lower(a.email) = lower($1) and a.disabled_at is null and r.disabled_at is null
-    order by r.studio_id limit 1"""
+    with found as (
+        select r.studio_id, a.id, a.email, row_number() over (order by r.studio_id) as number
+        from staff_accounts a join staff_roles r on r.account_id = a.id
+        where lower(a.email) = lower($1) and a.disabled_at is null and r.disabled_at is null
+    ), queued as (
+        insert into mails (studio_id, id, account_id, kind, recipient)
+        select f.studio_id, $2, f.id, 'staff_password_reset', f.email from found f where f.number = 1
+    )
+    insert into audit_log (studio_id, id, channel, actor_name, address, action, subject_type, subject_id)
+    select f.studio_id, gen_random_uuid(), 'console', 'visitor', $3, 'staff.request_reset', 'staff_account', f.id
+    from found f"""
 FORGET = """
     delete from staff_links where id in (
         select id from staff_links where expires_at < clock_timestamp() - interval '7 days' limit $1)"""
@@ -54,9 +61,10 @@ async def use_all(connection: Connection, account_id: UUID) -> None:
     await connection.execute(USE, account_id)
 
 
-async def queue_reset(connection: Connection, email: str) -> None:
-    """Queue a mail with a link to set a new password, in one of the account's studios, if there is such an account."""
-    await connection.execute(QUEUE_RESET, email, new_id())
+async def queue_reset(connection: Connection, email: str, address: str | None) -> None:
+    """Queue a mail with a link to set a new password, in one of the account's studios, if there is such an account, and
+    record in all of them from where it was asked for."""
+    await connection.execute(QUEUE_RESET, email, new_id(), address)
 
 
 async def forget(connection: Connection, at_most: int) -> int:
