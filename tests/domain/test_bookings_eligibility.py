@@ -18,8 +18,8 @@ from studiogate.domain.bookings import (
     SpotSelectionMode,
     WaitlistMode,
     decide_booking,
-    failing_rules,
     first_refusal,
+    judge_booking,
 )
 from studiogate.domain.refusals import Code
 from tests.support.booking_facts import (
@@ -64,11 +64,11 @@ FORM = uid(77)
 
 
 def codes(**changes) -> list[str]:
-    return [str(refusal.code) for refusal in failing_rules(an_attempt(**changes))]
+    return [str(refusal.code) for refusal in judge_booking(an_attempt(**changes)).reasons]
 
 
 def details(**changes) -> dict:
-    (refusal,) = failing_rules(an_attempt(**changes))
+    (refusal,) = judge_booking(an_attempt(**changes)).reasons
     return dict(refusal.details)
 
 

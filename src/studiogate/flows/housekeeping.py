@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
-from studiogate.domain.bookings import CancellationCause
+from studiogate.domain.bookings import CancellationCause, waitlist_has_expired
 from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
@@ -16,7 +16,7 @@ from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
 from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError
 from studiogate.storage.forms import uploads
-from studiogate.storage.schedule import series
+from studiogate.storage.schedule import classes, series
 from studiogate.storage.upload_folder import UploadFolder
 from studiogate.storage.webhooks import deliveries, endpoints
 
@@ -51,7 +51,8 @@ async def _expire_waitlist(database: Database, studio_id: UUID, class_id: UUID) 
     access = system_access(studio_id)
     async with database.transaction() as connection:
         situation = await lock.lock_class(connection, access, class_id)
-        if situation is None or await staff.class_has_started(connection, access, class_id) is None:
+        now = await classes.database_time(connection, access)
+        if situation is None or not waitlist_has_expired(situation.class_, now):
             return 0
         waiting = await staff.waiting_bookings(connection, access, class_id)
         members = [member_id for _, member_id in waiting]

@@ -86,10 +86,6 @@ def accept_booking(attempt: Attempt, membership: MembershipFacts | None) -> Book
     )
 
 
-def failing_rules(attempt: Attempt) -> tuple[Refusal, ...]:
-    return judge_booking(attempt).reasons
-
-
 def judge_promotion(attempt: Attempt) -> Judgement:
     """Judge a promotion by the rules on class and member except the booking window, which applied when the member
     joined. The promotion itself handles the seat and its spot."""

@@ -14,6 +14,7 @@ from studiogate.domain.bookings import (
     WaitingEntry,
     WaitlistStatus,
     decide_staff_promotion,
+    waitlist_transition_refusal,
 )
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
@@ -54,8 +55,9 @@ async def promote_entry(
     class_ = situation.class_
     await lock.lock_members(connection, access, class_.id, [member_id])
     entry = await facts.look_at_entry(connection, access, entry_id)
-    if entry.position is None:
-        return Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
+    refusal = waitlist_transition_refusal(WaitlistStatus(entry.status), WaitlistStatus.CONVERTED)
+    if refusal is not None or entry.position is None:
+        return refusal or Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
     people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
     chosen = _entry_of(people, entry_id)
     decided = decide_staff_promotion(class_, chosen, people.spots, people.now, override)

@@ -1,6 +1,5 @@
 """Reads and changes for the staff's flows and for housekeeping. The flows hold the locks."""
 
-from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -92,13 +91,3 @@ async def classes_with_seat_and_waitlist(
         at_most,
     )
     return [(row["studio_id"], row["id"]) for row in rows]
-
-
-async def class_has_started(connection: Connection, access: Access, class_id: UUID) -> datetime | None:
-    """Return when the class began, or None if it has not."""
-    started: datetime | None = await connection.fetchval(
-        "select start_time from classes where studio_id = $1 and id = $2 and start_time <= clock_timestamp()",
-        access.studio_id,
-        class_id,
-    )
-    return started
