@@ -4,7 +4,7 @@
 other people. Every page is watched: no request leaves the machine, no script fails, no policy is violated.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +49,24 @@ class Desk:
     def sign_in_url(self, role: Role = Role.OWNER, **grant: Any) -> str:
         """Return a one-time link that signs in somebody with this role."""
         return self.origin + link_path(run(self._new_link(Grant(role, **grant))))
+
+    def invitation_url(self, email: str, role: Role = Role.OWNER) -> str:
+        """Return the link of an invitation: who opens it chooses a name and a password."""
+
+        async def invite(connection: Any) -> str:
+            invitation = Invitation(email, Grant(role))
+            invited = done(await roles.invite(connection, operator_access(self.studio_id), invitation))
+            assert invited.link is not None
+            return invited.link.token
+
+        return self.origin + link_path(run(self._connected(invite)))
+
+    async def _connected(self, work: Callable[[Any], Awaitable[str]]) -> str:
+        connection = await asyncpg.connect(self.site.database_url, server_settings={"timezone": "UTC"})
+        try:
+            return await work(connection)
+        finally:
+            await connection.close()
 
     async def _new_link(self, grant: Grant) -> str:
         connection = await asyncpg.connect(self.site.database_url, server_settings={"timezone": "UTC"})

@@ -33,6 +33,12 @@ class Found(NamedTuple):
     hits: Sequence[Hit]
 
 
+# Pages that are not in the menu, with the permission that they need.
+OTHER_PAGES: Sequence[tuple[Permission | None, Hit]] = (
+    (Permission.IMPORT, Hit("Import a file", "CSV or studio file", "/console/import")),
+    (Permission.STUDIO, Hit("First steps", "import, invite, partner key", "/console/welcome")),
+    (None, Hit("Your account", "password, sessions, studio, colours", "/console/account")),
+)
 Words = list[str]
 Finder = Callable[[ConsoleRequest, Connection, Words], Awaitable[Found]]
 
@@ -60,9 +66,9 @@ def _has_page(request: ConsoleRequest, path: str) -> bool:
 
 
 def _pages(request: ConsoleRequest, words: Words) -> Found:
-    own = Hit("Your account", "password, sessions, studio", "/console/account")
     pages = [Hit(each.label, "", each.href) for each in request.navigation if each.is_for(request.may)]
-    return Found("Pages", [each for each in [*pages, own] if _matches(f"{each.label} {each.detail}", words)])
+    others = [hit for permission, hit in OTHER_PAGES if permission is None or request.may(permission)]
+    return Found("Pages", [each for each in [*pages, *others] if _matches(f"{each.label} {each.detail}", words)])
 
 
 def _matches(text: str, words: Words) -> bool:

@@ -12,6 +12,16 @@ from studiogate.domain.money import currency_decimals
 SYMBOLS: Mapping[str, str] = MappingProxyType(
     {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CAD": "CA$", "AUD": "A$", "CHF": "CHF\N{NO-BREAK SPACE}"}
 )
+# The first that fits counts: browsers claim to be their predecessors too.
+BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
+SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)
 _zone = cache(ZoneInfo)
 
 
@@ -57,6 +67,13 @@ def initials(name: str) -> str:
     words = [each for each in name.split() if each[0].isalnum()]
     letters = [words[0][0], words[-1][0]] if len(words) > 1 else [word[:2] for word in words]
     return "".join(letters).upper() or "?"
+
+
+def browser(user_agent: str) -> str:
+    """Return which browser and system a session uses, such as Chrome on Linux, as far as it says."""
+    name = next((name for mark, name in BROWSERS if mark in user_agent), "Another browser")
+    system = next((name for mark, name in SYSTEMS if mark in user_agent), "")
+    return f"{name} on {system}" if system else name
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

@@ -29,6 +29,7 @@ _environment.filters.update(
     money=formats.money,
     initials=formats.initials,
     counted=formats.counted,
+    browser=formats.browser,
 )
 _environment.globals.update(asset=assets.ASSETS.address, theme_address=assets.theme_address)
 

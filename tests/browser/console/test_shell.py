@@ -1,0 +1,135 @@
+"""The console's shell in a real browser: sign in, search by keyboard, dark colours, a session that ends, no network."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.desk import Desk
+from tests.support.staff_people import PASSWORD
+from tests.support.watched_page import watched
+
+AXE = (Path(__file__).parent.parent / "vendor" / "axe-core" / "axe.min.js").read_text()
+SERIOUS = ("serious", "critical")
+PAGES = ("/account", "/welcome", "/import", "/search?q=a")
+PHONE = {"viewport": {"width": 360, "height": 740}}
+
+
+@pytest.fixture
+def invited(browser: Browser, desk_site: Desk) -> Iterator[Page]:
+    """A page of somebody who accepted an invitation to be an owner, and so has a password."""
+    with watched(browser, desk_site.origin, viewport={"width": 1200, "height": 900}) as watch:
+        page = watch.page
+        page.goto(desk_site.invitation_url("owner@browser.example"))
+        page.get_by_label("Your name").fill("Noor Haddad")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Create my account").click()
+        expect(page.get_by_role("link", name="Noor Haddad")).to_be_visible()
+        yield page
+
+
+def serious(page: Page) -> list[str]:
+    page.evaluate(AXE)
+    found: list[dict[str, Any]] = page.evaluate("axe.run().then((result) => result.violations)")
+    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found if each["impact"] in SERIOUS]
+
+
+def is_too_wide(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_have_no_serious_fault_and_fit(browser: Browser, desk_site: Desk, scheme: str) -> None:
+    with desk_site.open(browser, color_scheme=scheme) as page:
+        for path in PAGES:
+            page.goto(desk_site.url(path))
+            assert serious(page) == [], path
+    with desk_site.open(browser, color_scheme=scheme, **PHONE) as page:
+        for path in PAGES:
+            page.goto(desk_site.url(path))
+            assert not is_too_wide(page), path
+
+
+def test_the_sign_in_page_has_no_serious_fault(browser: Browser, desk_site: Desk) -> None:
+    with watched(browser, desk_site.origin, **PHONE) as watch:
+        watch.page.goto(desk_site.url("/sign-in"))
+        assert serious(watch.page) == []
+        assert not is_too_wide(watch.page)
+
+
+def test_signing_in_and_out_without_scripts(browser: Browser, desk_site: Desk) -> None:
+    with desk_site.open(browser, script=False) as page:
+        page.goto(desk_site.url("/account"))
+        expect(page.get_by_role("heading", name="Your account")).to_be_visible()
+        page.locator(".nav-foot").get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        page.goto(desk_site.url("/account"))
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_the_palette_opens_a_page_by_keyboard(desk_page: Page, desk_site: Desk) -> None:
+    desk_page.goto(desk_site.url("/welcome"))
+    desk_page.keyboard.press("Control+k")
+    palette = desk_page.get_by_role("dialog", name="Search")
+    expect(palette.get_by_role("combobox")).to_be_focused()
+    desk_page.keyboard.type("import a file")
+    expect(palette.get_by_role("option")).to_have_count(1)
+    expect(palette.get_by_role("option")).to_have_attribute("aria-selected", "true")
+    desk_page.keyboard.press("Enter")
+    expect(desk_page.get_by_role("heading", name="Import a file")).to_be_visible()
+    desk_page.keyboard.press("Control+k")
+    expect(palette).to_be_visible()
+    expect(palette.get_by_role("option").nth(1)).to_be_visible()
+    desk_page.keyboard.press("ArrowDown")
+    expect(palette.get_by_role("option").nth(1)).to_have_attribute("aria-selected", "true")
+    assert serious(desk_page) == []
+    desk_page.keyboard.press("Escape")
+    expect(palette).not_to_be_visible()
+
+
+def test_dark_colours_stay(desk_page: Page, desk_site: Desk) -> None:
+    desk_page.goto(desk_site.url("/account"))
+    light = desk_page.evaluate("getComputedStyle(document.body).backgroundColor")
+    desk_page.get_by_role("group", name="Colours").get_by_role("button", name="Dark").click()
+    expect(desk_page.locator("html")).to_have_attribute("data-theme", "dark")
+    desk_page.goto(desk_site.url("/welcome"))
+    assert desk_page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    assert serious(desk_page) == []
+
+
+def test_a_session_that_ends_meanwhile_loses_no_typed_text(invited: Page, desk_site: Desk) -> None:
+    invited.goto(desk_site.url("/welcome"))
+    invited.get_by_label("Email").fill("colleague@browser.example")
+    invited.get_by_label("Role").select_option("manager")
+    desk_site.sql("update staff_sessions set ended_at = now() where ended_at is null")
+    invited.get_by_role("button", name="Invite").click()
+    expect(invited.get_by_role("heading", name="Your session has ended")).to_be_visible()
+    invited.get_by_label("Email").fill("owner@browser.example")
+    invited.get_by_label("Password").fill(PASSWORD)
+    invited.get_by_role("button", name="Sign in and go on").click()
+    expect(invited.get_by_text("colleague@browser.example is invited.")).to_be_visible()
+    (row,) = desk_site.sql(
+        "select r.role from staff_roles r join staff_accounts a on a.id = r.account_id where a.email = $1",
+        "colleague@browser.example",
+    )
+    assert row["role"] == "manager"
+
+
+def test_a_gone_network_is_said_until_it_is_back(desk_page: Page, desk_site: Desk) -> None:
+    desk_page.goto(desk_site.url("/welcome"))
+    desk_page.get_by_label("Email").fill("kept@browser.example")
+    desk_page.context.set_offline(True)
+    expect(desk_page.get_by_text("The network is gone.")).to_be_visible()
+    desk_page.context.set_offline(False)
+    expect(desk_page.get_by_text("The network is gone.")).not_to_be_visible()
+    expect(desk_page.get_by_label("Email")).to_have_value("kept@browser.example")
+
+
+def test_the_skip_link_comes_first(desk_page: Page, desk_site: Desk) -> None:
+    desk_page.goto(desk_site.url("/account"))
+    desk_page.keyboard.press("Tab")
+    expect(desk_page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    desk_page.keyboard.press("Enter")
+    expect(desk_page.locator("#content")).to_be_focused()
