@@ -8,16 +8,17 @@ const refresh = (csrf) => document.querySelectorAll('input[name="csrf"]').forEac
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { xhr, requestConfig } = event.detail;
   if (xhr.getResponseHeader("HX-Trigger-After-Swap") !== "askAgain") return;
-  if (dialog.open) event.detail.shouldSwap = false;
+  if (!dialog || dialog.open) event.detail.shouldSwap = false;
   else waiting = requestConfig.verb === "post" ? requestConfig.elt : null;
 });
 document.addEventListener("askAgain", () => {
+  if (!dialog) return;
   if (!dialog.open) dialog.showModal();
   dialog.querySelector("input:not([type=hidden])")?.focus();
 });
 document.addEventListener("resumeForm", (event) => {
   refresh(event.detail.csrf);
-  dialog.close();
+  dialog?.close();
   const form = waiting?.closest("form");
   waiting = null;
   if (form) form.requestSubmit();
