@@ -61,6 +61,7 @@ _.PARTIALLY_REFUNDED
 _.QUALIFIED
 _.REFUNDED
 _.UNQUALIFIED
+_.USER
 _.bookable_class_id
 _.buttons
 _.confirmation_message

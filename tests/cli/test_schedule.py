@@ -92,7 +92,7 @@ def test_what_commands_say(desk: Desk) -> None:
     assert "'soon' is not a time" in said.err
     said = desk.type("room", "create", "--name", "", "--location", uuid4(), "--capacity", -1)
     assert said.status == 1
-    assert "name must be a string of 1 to 2000 characters; capacity must be a whole number" in said.err
+    assert "The name must be a string of 1 to 2000 characters.\nThe capacity must be a whole number" in said.err
     said = desk.type("room", "create", "--name", "R", "--location", location, "--capacity", 1, "--spot", "A@left")
     assert "write A1, or A1@0,1" in said.err
     said = desk.type("class-type", "create", "--name", "Y", "--policy", "{")
@@ -168,8 +168,8 @@ def test_a_series_is_changed_and_ended(desk: Desk) -> None:
     said = desk.type("series", "end", following["id"], "--after", day(0), "--reason", "summer")
     assert said.out == f"The series is ended: {following['id']} ({made['created'] - 1} classes cancelled)\n"
     said = desk.type("series", "create", "--title", "Y", *options, "--on", "someday", "--at", "9")
-    assert "weekdays must be names of weekdays" in said.err
-    assert 'local_start must be a time of day such as "18:30"' in said.err
+    assert "The weekdays must be names of weekdays" in said.err
+    assert 'The local start must be a time of day such as "18:30"' in said.err
 
 
 def test_closures(desk: Desk) -> None:

@@ -16,10 +16,10 @@ from studiogate.cli.main import commands
 from studiogate.domain.access import operator_access, visitor_access
 from studiogate.domain.forms.submissions import SubmissionStatus, transition_refusal
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows import members
 from studiogate.flows.forms import review
 from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.flows.members import create as members
 from studiogate.runtime import Runtime
 from tests.support.databases import run
 from tests.support.seed import insert, seed_studio

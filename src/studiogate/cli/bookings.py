@@ -6,8 +6,9 @@ from uuid import UUID
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import RowId, StudioOption, Undo, act, explain
+from studiogate.cli.actions import RowId, StudioOption, Undo, act
 from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, no_such, parse_row_id, print_json, screen
+from studiogate.cli.explanations import explain
 from studiogate.domain.access import Access
 from studiogate.domain.bookings import OVERRIDABLE, Override
 from studiogate.domain.refusals import Code, Refusal

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from studiogate.cli import lists
+from studiogate.cli.actions import Clear, Policy, RowId, Strict, act, act_in_studio, given, print_saved
 from studiogate.cli.context import AsJson, DataFolder
 from studiogate.cli.lists import Slug
-from studiogate.cli.staff_actions import Clear, Policy, RowId, Strict, act_on, given, in_studio, print_saved
 from studiogate.flows.schedule import class_types as flow
 from studiogate.flows.schedule.rows import Given
 
@@ -34,7 +34,7 @@ def create(
 ) -> None:
     """Create a class type."""
     values = given(None, policy, name=name, description=description, beginner_safe=beginner_safe, recovery=recovery)
-    saved = in_studio(data, studio, lambda c, access: flow.create(c, access, Given(values)))
+    saved = act_in_studio(data, studio, "class type", lambda c, access: flow.create(c, access, Given(values)))
     print_saved(saved, "The class type is created:", as_json)
 
 
@@ -63,7 +63,7 @@ def change(
         recovery=recovery,
         active=active,
     )
-    saved = act_on(
+    saved = act(
         data, studio, "class-type", class_type_id, lambda c, a: flow.change(c, a, class_type_id, Given(values, strict))
     )
     print_saved(saved, "The class type is changed:", as_json)
@@ -74,5 +74,5 @@ def deactivate(
     class_type_id: RowId, studio: Slug, strict: Strict = False, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
     """Take a class type out of use. `change --active` takes it back."""
-    saved = act_on(data, studio, "class-type", class_type_id, lambda c, a: flow.deactivate(c, a, class_type_id, strict))
+    saved = act(data, studio, "class-type", class_type_id, lambda c, a: flow.deactivate(c, a, class_type_id, strict))
     print_saved(saved, "The class type is deactivated:", as_json)

@@ -9,10 +9,20 @@ from zoneinfo import ZoneInfo
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import RowId, StudioOption, act
+from studiogate.cli.actions import (
+    Clear,
+    Policy,
+    RowId,
+    Strict,
+    StudioOption,
+    act,
+    act_in_studio,
+    given,
+    option_id,
+    print_saved,
+)
 from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, print_json, screen
 from studiogate.cli.lists import Slug
-from studiogate.cli.staff_actions import Clear, Policy, Strict, act_on, given, in_studio, option_id, print_saved
 from studiogate.domain.access import Access
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Refusal
@@ -33,10 +43,10 @@ Start = Annotated[
     typer.Option("--start", metavar="TIME", help='Local time at the location, "2026-12-01 18:30", or with an offset.'),
 ]
 Minutes = Annotated[int | None, typer.Option("--minutes", min=1, max=10080, help="How long it lasts.")]
-LocationId = Annotated[UUID | None, option_id("--location", "Where it takes place.")]
-RoomId = Annotated[UUID | None, option_id("--room", "The room.")]
-TypeId = Annotated[UUID | None, option_id("--class-type", "The class type.")]
-InstructorId = Annotated[UUID | None, option_id("--instructor", "Who teaches it.")]
+LocationId = Annotated[UUID | None, option_id("Where it takes place.", "--location")]
+RoomId = Annotated[UUID | None, option_id("The room.", "--room")]
+TypeId = Annotated[UUID | None, option_id("The class type.", "--class-type")]
+InstructorId = Annotated[UUID | None, option_id("Who teaches it.", "--instructor")]
 Capacity = Annotated[int | None, typer.Option("--capacity", help="How many seats it has.")]
 Visible = Annotated[bool | None, typer.Option("--visible/--hidden", help="Whether clients can book it.")]
 Waitlist = Annotated[bool | None, typer.Option("--waitlist/--no-waitlist", help="Whether it has a waitlist.")]
@@ -87,7 +97,7 @@ def create(
         times = {"start_time": instant_text(begins), "end_time": instant_text(begins + timedelta(minutes=minutes or 0))}
         return await class_flow.create(connection, access, Given({**values, **times}, strict))
 
-    print_saved(in_studio(data, studio, action), "The class is created:", as_json)
+    print_saved(act_in_studio(data, studio, "class", action), "The class is created:", as_json)
 
 
 @app.command("change")
@@ -130,7 +140,7 @@ def change(
         times = await _moved(connection, access, class_id, start, minutes)
         return await class_flow.change(connection, access, class_id, Given({**values, **times}, strict))
 
-    saved = act_on(data, studio, "class", class_id, action)
+    saved = act(data, studio, "class", class_id, action)
     print_saved(saved, "The class is changed:", as_json, promoted=saved.promoted)
 
 

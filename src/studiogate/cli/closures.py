@@ -7,15 +7,15 @@ from uuid import UUID
 import typer
 
 from studiogate.cli import lists
+from studiogate.cli.actions import RowId, Strict, act, act_in_studio, given, option_id, print_warnings
 from studiogate.cli.context import AsJson, DataFolder, counted, print_json, screen
 from studiogate.cli.lists import Slug
-from studiogate.cli.staff_actions import RowId, Strict, act_on, given, in_studio, option_id, print_warnings
 from studiogate.domain.schedule.series_fields import ClosureMode
 from studiogate.flows.schedule import closures as flow
 from studiogate.flows.schedule.rows import Given
 
 app = lists.group("closure", "Days without classes.")
-LocationId = Annotated[UUID | None, option_id("--location", "Only this location; else all.")]
+LocationId = Annotated[UUID | None, option_id("Only this location; else all.", "--location")]
 
 
 @app.command("create")
@@ -41,7 +41,7 @@ def create(
         location_id=location,
         reason=reason,
     )
-    saved = in_studio(data, studio, lambda c, access: flow.create(c, access, Given(values, strict)))
+    saved = act_in_studio(data, studio, "closure", lambda c, access: flow.create(c, access, Given(values, strict)))
     if as_json:
         counts = {"cancelled": saved.cancelled, "bookings_cancelled": saved.bookings_cancelled}
         print_json({"id": str(saved.id), **counts, "warnings": [each.as_json() for each in saved.warnings]})
@@ -54,7 +54,7 @@ def create(
 @app.command("remove")
 def remove(closure_id: RowId, studio: Slug, as_json: AsJson = False, data: DataFolder = None) -> None:
     """Remove a closure. Series create their classes again; classes that were cancelled stay cancelled."""
-    saved = act_on(data, studio, "closure", closure_id, lambda c, access: flow.remove(c, access, closure_id))
+    saved = act(data, studio, "closure", closure_id, lambda c, access: flow.remove(c, access, closure_id))
     if as_json:
         print_json({"id": str(saved.id), "created": saved.created})
         return

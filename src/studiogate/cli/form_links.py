@@ -25,7 +25,9 @@ from studiogate.cli.context import (
 )
 from studiogate.cli.secret_key import OTHER_KEY
 from studiogate.domain.forms.signed_links import Link, make_link
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.webhooks.signing import Sealer, SealError, open_link_secret
+from studiogate.flows.forms import staff as flow
 from studiogate.server.address_file import known_address
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
@@ -82,12 +84,11 @@ async def _ground(connection: Connection, slug: str | None, form_id: UUID, membe
     owners = await _owners(connection, slug, form_id)
     if len(owners) > 1:
         raise CommandError(f"Several studios have a form {form_id}: say which with --studio SLUG.")
-    access = operator_of(owners[0]) if owners else None
-    ground = await storage.find_link_ground(connection, access, form_id, member_id) if access else None
-    if ground is None:
+    if not owners:
         raise no_such("form", form_id)
-    if not ground.member_known:
-        raise no_such("member", member_id)
+    ground = await flow.link(connection, operator_of(owners[0]), form_id, member_id)
+    if isinstance(ground, Refusal):
+        raise no_such("member", member_id) if "kind" in ground.details else no_such("form", form_id)
     return ground
 
 

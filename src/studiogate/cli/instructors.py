@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from studiogate.cli import lists
+from studiogate.cli.actions import Clear, RowId, Strict, act, act_in_studio, given, print_saved
 from studiogate.cli.context import AsJson, DataFolder
 from studiogate.cli.lists import Slug
-from studiogate.cli.staff_actions import Clear, RowId, Strict, act_on, given, in_studio, print_saved
 from studiogate.flows.schedule import instructors as flow
 from studiogate.flows.schedule.rows import Given
 
@@ -29,7 +29,7 @@ def create(
 ) -> None:
     """Create an instructor."""
     values = given(None, name=name, tagline=tagline, tags=tag or None)
-    saved = in_studio(data, studio, lambda c, access: flow.create(c, access, Given(values)))
+    saved = act_in_studio(data, studio, "instructor", lambda c, access: flow.create(c, access, Given(values)))
     print_saved(saved, "The instructor is created:", as_json)
 
 
@@ -48,7 +48,7 @@ def change(
 ) -> None:
     """Change the given fields of an instructor. --tag names all tags."""
     values = given(clear, name=name, tagline=tagline, tags=tag or None, active=active)
-    saved = act_on(
+    saved = act(
         data, studio, "instructor", instructor_id, lambda c, a: flow.change(c, a, instructor_id, Given(values, strict))
     )
     print_saved(saved, "The instructor is changed:", as_json)
@@ -59,5 +59,5 @@ def deactivate(
     instructor_id: RowId, studio: Slug, strict: Strict = False, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
     """Take an instructor out of use. `change --active` takes them back."""
-    saved = act_on(data, studio, "instructor", instructor_id, lambda c, a: flow.deactivate(c, a, instructor_id, strict))
+    saved = act(data, studio, "instructor", instructor_id, lambda c, a: flow.deactivate(c, a, instructor_id, strict))
     print_saved(saved, "The instructor is deactivated:", as_json)

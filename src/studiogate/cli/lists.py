@@ -1,4 +1,4 @@
-"""studiogate studio list, class list, member find, …: lists for looking up ids."""
+"""studiogate studio list, class list, lead list, …: lists for looking up ids."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -33,7 +33,6 @@ FormId = Annotated[UUID | None, typer.Option("--form", metavar="ID", parser=pars
 Day = Annotated[
     datetime | None, typer.Option("--date", formats=["%Y-%m-%d"], help="Only of this day, in the studio's timezone.")
 ]
-FIND = Annotated[str, typer.Argument(metavar="TEXT", help="A part of the name, the email, the phone or the id.")]
 
 
 def show(data: DataFolder, slug: str, kind: str, as_json: bool, limit: int, **filters: Any) -> None:
@@ -102,8 +101,6 @@ memberships = typer.Typer(help="Memberships.", no_args_is_help=True)
 memberships.callback()(_one_of_several)
 studio_app = typer.Typer(help="Studios.", no_args_is_help=True)
 studio_app.callback()(_one_of_several)
-members = typer.Typer(help="Members.", no_args_is_help=True)
-members.callback()(_one_of_several)
 leads = typer.Typer(help="Leads.", no_args_is_help=True)
 leads.callback()(_one_of_several)
 
@@ -117,14 +114,6 @@ def list_studios(
 ) -> None:
     """List the studios of this installation by their slugs."""
     print_rows(on_database(data, lambda connection: storage.studios(connection, after, limit)), as_json, limit)
-
-
-@members.command("find")
-def find_members(
-    text: FIND, studio: Slug, limit: Limit = 100, as_json: AsJson = False, data: DataFolder = None
-) -> None:
-    """Find members by a part of their name, email, phone or id."""
-    show(data, studio, "member", as_json, limit, text=text)
 
 
 @leads.command("list")

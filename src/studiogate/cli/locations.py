@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from studiogate.cli import lists
+from studiogate.cli.actions import Clear, Policy, RowId, Strict, act, act_in_studio, given, print_saved
 from studiogate.cli.context import AsJson, DataFolder
 from studiogate.cli.lists import Slug
-from studiogate.cli.staff_actions import Clear, Policy, RowId, Strict, act_on, given, in_studio, print_saved
 from studiogate.flows.schedule import locations as flow
 from studiogate.flows.schedule.rows import Given
 
@@ -34,7 +34,7 @@ def create(
 ) -> None:
     """Create a location."""
     values = given(None, policy, name=name, city=city, state=state, timezone=timezone, is_primary=primary)
-    saved = in_studio(data, studio, lambda c, access: flow.create(c, access, Given(values)))
+    saved = act_in_studio(data, studio, "location", lambda c, access: flow.create(c, access, Given(values)))
     print_saved(saved, "The location is created:", as_json)
 
 
@@ -58,7 +58,7 @@ def change(
     values = given(
         clear, policy, name=name, city=city, state=state, timezone=timezone, is_primary=primary, active=active
     )
-    saved = act_on(
+    saved = act(
         data, studio, "location", location_id, lambda c, a: flow.change(c, a, location_id, Given(values, strict))
     )
     print_saved(saved, "The location is changed:", as_json)
@@ -69,5 +69,5 @@ def deactivate(
     location_id: RowId, studio: Slug, strict: Strict = False, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
     """Take a location out of use. `change --active` takes it back."""
-    saved = act_on(data, studio, "location", location_id, lambda c, a: flow.deactivate(c, a, location_id, strict))
+    saved = act(data, studio, "location", location_id, lambda c, a: flow.deactivate(c, a, location_id, strict))
     print_saved(saved, "The location is deactivated:", as_json)

@@ -6,15 +6,15 @@ from uuid import UUID
 import typer
 
 from studiogate.cli import lists
+from studiogate.cli.actions import Clear, RowId, Strict, act, act_in_studio, given, option_id, print_saved
 from studiogate.cli.context import AsJson, CommandError, DataFolder
 from studiogate.cli.lists import Slug
-from studiogate.cli.staff_actions import Clear, RowId, Strict, act_on, given, in_studio, option_id, print_saved
 from studiogate.flows.schedule import rooms as flow
 from studiogate.flows.schedule.rows import Given
 
 app = lists.rooms
 Name = Annotated[str | None, typer.Option("--name", help="The room's name.")]
-LocationId = Annotated[UUID | None, option_id("--location", "The location that the room is at.")]
+LocationId = Annotated[UUID | None, option_id("The location that the room is at.", "--location")]
 Capacity = Annotated[int | None, typer.Option("--capacity", help="How many people the room holds.")]
 Active = Annotated[bool | None, typer.Option("--active/--no-active", help="Whether it is in use.")]
 Spots = Annotated[
@@ -38,7 +38,7 @@ def create(
 ) -> None:
     """Create a room with its spots."""
     values = given(None, name=name, location_id=location, capacity=capacity, spots=_spots(spot))
-    saved = in_studio(data, studio, lambda c, access: flow.create(c, access, Given(values, strict)))
+    saved = act_in_studio(data, studio, "room", lambda c, access: flow.create(c, access, Given(values, strict)))
     print_saved(saved, "The room is created:", as_json)
 
 
@@ -58,7 +58,7 @@ def change(
 ) -> None:
     """Change the given fields of a room. --spot names all its spots; a spot that bookings refer to must stay."""
     values = given(clear, name=name, location_id=location, capacity=capacity, spots=_spots(spot), active=active)
-    saved = act_on(data, studio, "room", room_id, lambda c, a: flow.change(c, a, room_id, Given(values, strict)))
+    saved = act(data, studio, "room", room_id, lambda c, a: flow.change(c, a, room_id, Given(values, strict)))
     print_saved(saved, "The room is changed:", as_json)
 
 
@@ -67,7 +67,7 @@ def deactivate(
     room_id: RowId, studio: Slug, strict: Strict = False, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
     """Take a room out of use. `change --active` takes it back."""
-    saved = act_on(data, studio, "room", room_id, lambda c, a: flow.deactivate(c, a, room_id, strict))
+    saved = act(data, studio, "room", room_id, lambda c, a: flow.deactivate(c, a, room_id, strict))
     print_saved(saved, "The room is deactivated:", as_json)
 
 

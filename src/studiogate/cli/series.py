@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from studiogate.cli import lists
+from studiogate.cli.actions import Clear, Policy, RowId, Strict, act, act_in_studio, given, print_warnings
 from studiogate.cli.classes import (
     Capacity,
     Description,
@@ -21,7 +22,6 @@ from studiogate.cli.classes import (
 )
 from studiogate.cli.context import AsJson, DataFolder, print_json, screen
 from studiogate.cli.lists import Slug, day
-from studiogate.cli.staff_actions import Clear, Policy, RowId, Strict, act_on, given, in_studio, print_warnings
 from studiogate.flows.schedule import series as flow
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
@@ -71,18 +71,16 @@ def create(
     data: DataFolder = None,
 ) -> None:
     """Create a series: its classes of the next weeks now, the later ones by housekeeping."""
+    pattern = {"weekdays": _weekdays(on), "local_start": at, "minutes": minutes, "every_weeks": every_weeks}
     values = given(
         None,
         policy,
+        **pattern,
         title=title,
         location_id=location,
-        weekdays=_weekdays(on),
-        local_start=at,
-        minutes=minutes,
         capacity=capacity,
         first_date=_date(first),
         last_date=_date(until),
-        every_weeks=every_weeks,
         room_id=room,
         class_type_id=class_type,
         instructor_id=instructor,
@@ -91,7 +89,9 @@ def create(
         allow_waitlist=waitlist,
         spot_selection_mode=spots,
     )
-    _show(in_studio(data, studio, lambda c, a: flow.create(c, a, Given(values, strict))), "created", as_json)
+    _show(
+        act_in_studio(data, studio, "series", lambda c, a: flow.create(c, a, Given(values, strict))), "created", as_json
+    )
 
 
 @app.command("change")
@@ -128,7 +128,7 @@ def change(
     rows = {"room_id": room, "class_type_id": class_type, "instructor_id": instructor}
     seats = {"capacity": capacity, "visible": visible, "allow_waitlist": waitlist}
     wanted = SeriesChange(given(clear, policy, **pattern, **texts, **rows, **seats), day(since), strict)
-    saved = act_on(data, studio, "series", series_id, lambda c, a: flow.change(c, a, series_id, wanted))
+    saved = act(data, studio, "series", series_id, lambda c, a: flow.change(c, a, series_id, wanted))
     _show(saved, "changed", as_json)
 
 
@@ -142,7 +142,7 @@ def end(
     data: DataFolder = None,
 ) -> None:
     """End a series after a day: its later classes are cancelled, free of charge for their members."""
-    saved = act_on(data, studio, "series", series_id, lambda c, a: flow.end(c, a, series_id, last.date(), reason))
+    saved = act(data, studio, "series", series_id, lambda c, a: flow.end(c, a, series_id, last.date(), reason))
     _show(saved, "ended", as_json)
 
 

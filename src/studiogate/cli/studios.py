@@ -7,6 +7,7 @@ import typer
 
 from studiogate import settings as configuration
 from studiogate.cli import lists
+from studiogate.cli.actions import Clear, Policy, Strict, act_in_studio, carried_out, given, print_saved
 from studiogate.cli.context import (
     AsJson,
     CommandError,
@@ -18,7 +19,6 @@ from studiogate.cli.context import (
     screen,
 )
 from studiogate.cli.lists import Slug
-from studiogate.cli.staff_actions import Clear, Policy, Strict, carried_out, given, in_studio, print_saved
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault, read_logo
 from studiogate.flows import logos as flow
 from studiogate.flows import studio as studio_flow
@@ -84,7 +84,7 @@ def create(
 
     async def work(connection: Connection) -> Saved:
         access = operator_of(new_id())
-        return await carried_out(connection, access, lambda c, a: studio_flow.create(c, a, Given(values)))
+        return await carried_out(connection, access, "studio", lambda c, a: studio_flow.create(c, a, Given(values)))
 
     print_saved(on_database(data, work), f"The studio {slug!r} is created:", as_json, slug=slug)
 
@@ -117,7 +117,9 @@ def change(
         primary_color=colour,
         schedule_weeks_ahead=weeks_ahead,
     )
-    saved = in_studio(data, studio, lambda c, access: studio_flow.change(c, access, Given(values, strict)))
+    saved = act_in_studio(
+        data, studio, "studio", lambda c, access: studio_flow.change(c, access, Given(values, strict))
+    )
     print_saved(saved, "The studio is changed:", as_json, slug=slug or studio)
 
 
@@ -156,10 +158,10 @@ async def _change(connection: Connection, slug: str, file: Path | None, content:
         raise no_studio(slug)
     access = operator_of(found["studio_id"])
     if content is None:
-        if not await carried_out(connection, access, flow.remove):
+        if not await carried_out(connection, access, "studio", flow.remove):
             raise CommandError(f"The studio {slug!r} has no stored logo.")
         return None
     fault = read_logo(content)
     if isinstance(fault, LogoFault):
         raise CommandError(f"{file} {fault.reason}. Use {ALLOWED}.")
-    return await carried_out(connection, access, lambda c, a: flow.store(c, a, content))
+    return await carried_out(connection, access, "studio", lambda c, a: flow.store(c, a, content))

@@ -1,15 +1,20 @@
-"""studiogate submission confirm | reject | spam: what staff decide about submissions."""
+"""studiogate submission confirm | reject | spam | files: what staff do with submissions."""
 
+import os
+import shutil
+from pathlib import Path
 from typing import Annotated
 from uuid import UUID
 
 import typer
 
+from studiogate import settings as configuration
 from studiogate.cli import lists
 from studiogate.cli.context import (
     AsJson,
     CommandError,
     DataFolder,
+    counted,
     no_studio,
     no_such,
     on_database,
@@ -22,9 +27,13 @@ from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import retry
 from studiogate.flows.forms import review as flow
+from studiogate.flows.forms import staff
+from studiogate.flows.members.export import safe_name
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import submit as storage
+from studiogate.storage.forms.uploads import StoredFile
+from studiogate.storage.upload_folder import UploadFolder
 
 app = typer.Typer(help="Decide about submissions.", no_args_is_help=True)
 SubmissionIds = Annotated[list[UUID], typer.Argument(metavar="ID...", parser=parse_row_id)]
@@ -90,6 +99,52 @@ async def _studio_of(connection: Connection, slug: str | None, submission_id: UU
     if not owners:
         raise no_such("submission", submission_id)
     return owners[0]
+
+
+@app.command("files")
+def files(
+    submission_id: Annotated[UUID, typer.Argument(metavar="ID", parser=parse_row_id)],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder for the files.")],
+    studio: StudioOption = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Copy the files of a submission to a folder, under numbered names. Existing files are not overwritten."""
+    folder = UploadFolder(configuration.load(data_dir=data).data_dir)
+
+    async def work(connection: Connection) -> tuple[UUID, list[StoredFile]]:
+        studio_id = await _studio_of(connection, studio, submission_id)
+        found = await staff.files(connection, operator_of(studio_id), submission_id)
+        if isinstance(found, Refusal):
+            raise no_such("submission", submission_id)
+        return studio_id, found
+
+    studio_id, found = on_database(data, work)
+    targets = [output / safe_name(number, each.filename) for number, each in enumerate(found, 1)]
+    for each, target in zip(found, targets, strict=True):
+        _copy(folder.find(studio_id, each.stored_name), target)
+    if as_json:
+        print_json(
+            [{"file": str(target), "filename": each.filename} for each, target in zip(found, targets, strict=True)]
+        )
+        return
+    screen.print(f"Copied {counted(len(found), 'file')} to {output}." if found else "The submission has no files.")
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file so that only this user can read it."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with source.open("rb") as content:
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as copy:
+                shutil.copyfileobj(content, copy)
+    except FileNotFoundError:
+        raise CommandError(f"{target.name} is not on this machine: run it where the file was received.") from None
+    except OSError as error:
+        raise CommandError(
+            f"{target} cannot be written: {error.strerror}. Choose another folder with -o DIR."
+        ) from None
 
 
 app.command("list")(lists.list_submissions)

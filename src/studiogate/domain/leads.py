@@ -1,7 +1,7 @@
 """Leads: how incoming data about a person is merged with what is stored."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.stored_json import stored_size
 
 MAX_METADATA_BYTES = 16 * 1024
-MAX_NOTES_BYTES = 64 * 1024
 SUBMISSIONS_KEPT = 20
 MAX_INSTANT_TEXT = 40
 UTM = "utm"
@@ -48,6 +47,13 @@ class LeadContact:
             self.source or other.source,
             merged(self.metadata, other.metadata),
         )
+
+
+def filled_within_limits(kept: LeadContact, other: LeadContact) -> LeadContact:
+    """Fill empty values of a lead from its duplicate. Metadata that would grow too large stays as it is."""
+    whole = LeadContact(kept.first_name, kept.last_name, kept.phone, kept.source, merged(other.metadata, kept.metadata))
+    filled = whole.filled_from(replace(other, metadata={}))
+    return replace(filled, metadata=kept.metadata) if metadata_too_large(filled.metadata) else filled
 
 
 def merged(kept: Mapping[str, Any], incoming: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,17 +113,6 @@ def _is_submission(entry: object) -> bool:
         return False
     ids = all(parse_id(entry[name]) is not None for name in ("form_id", "submission_id"))
     return ids and isinstance(entry["submitted_at"], str) and len(entry["submitted_at"]) <= MAX_INSTANT_TEXT
-
-
-def with_note(notes_bytes: int, note: str) -> int:
-    """Return the size of the staff notes in bytes after appending a note, which starts on a new line."""
-    return notes_bytes + (1 if notes_bytes else 0) + len(note.encode())
-
-
-def notes_refusal(notes_bytes: int, note: str | None) -> Refusal | None:
-    if note is None or with_note(notes_bytes, note) <= MAX_NOTES_BYTES:
-        return None
-    return Refusal(Code.LIMIT_REACHED, {"limit": "staff_notes", "maximum": MAX_NOTES_BYTES}, "notes")
 
 
 def status_refusal(kept: str, wanted: str | None) -> Refusal | None:

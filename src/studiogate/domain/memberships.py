@@ -196,6 +196,12 @@ def _renewed(
     return _changed(state, **period, credits_remaining=state.credits_granted), Renewal(begins, ends, change)
 
 
+def cancelled_now(state: MembershipState, now: datetime) -> MembershipState:
+    """Return the state after a cancellation that takes effect at once; one that has ended already stays as it is."""
+    ended = state.status in (MembershipStatus.CANCELLED, MembershipStatus.EXPIRED)
+    return state if ended else _ended(state, MembershipStatus.CANCELLED, now)
+
+
 def _ended(state: MembershipState, status: MembershipStatus, at: datetime | None) -> MembershipState:
     cancelled_at = state.cancelled_at or (at if status == MembershipStatus.CANCELLED else None)
     return _changed(state, status=status, cancelled_at=cancelled_at, ended_at=state.ended_at or at)

@@ -8,10 +8,11 @@ import re
 
 MAXIMUM_NAME = 200
 
-# Control characters and line separators; bidirectional controls (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
-# U+2069); invisible characters (soft hyphen, zero width space, word joiner, fillers, byte order mark, tags).
+# Control characters, line separators, and lone surrogates, which UTF-8 cannot encode; bidirectional controls (U+061C,
+# U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069); invisible characters (soft hyphen, zero width space, word joiner,
+# fillers, byte order mark, tags).
 _NEVER = (
-    r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+    r"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
     r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
     r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u2800\u3164\ufeff\uffa0"
     r"\ufff0-\ufffb\U000e0000-\U000e0fff"
@@ -21,6 +22,8 @@ _NEVER = (
 _JOINER = r"[\u200c\u200d]"
 _VISIBLE = r"[^\s\u200c\u200d]"
 _REFUSED = re.compile(rf"[{_NEVER}]|(?<!{_VISIBLE}){_JOINER}|{_JOINER}(?!{_VISIBLE})")
+# PostgreSQL cannot store U+0000.
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
 def name_fault(text: str, maximum: int = MAXIMUM_NAME) -> str | None:
@@ -29,6 +32,15 @@ def name_fault(text: str, maximum: int = MAXIMUM_NAME) -> str | None:
         return f"have at most {maximum} characters"
     if _REFUSED.search(text):
         return "be a line without control characters, text direction marks and invisible characters"
+    return None
+
+
+def text_fault(text: str, maximum: int) -> str | None:
+    """Return what is wrong with free text of several lines, worded to follow "must"."""
+    if not 1 <= len(text.strip()) <= len(text) <= maximum:
+        return f"have 1 to {maximum} characters"
+    if _UNSTORABLE.search(text):
+        return "not contain U+0000 or characters that cannot be encoded"
     return None
 
 

@@ -1,16 +1,21 @@
-"""Email addresses and phone numbers, normalized to the form in which they are compared and stored."""
+"""What leads and members have in common: email addresses and phone numbers, normalized to the form in which they are
+compared and stored, and the notes of staff."""
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 import email_validator
 import phonenumbers
 
+from studiogate.domain.refusals import Code, Refusal
+
 # In characters; checked before the text is processed, because NFKC takes quadratic time on combining marks.
 MAXIMUM_EMAIL = 254
 MAXIMUM_LOCAL_PART = 64
 MAXIMUM_PHONE = 50
+MAX_NOTES_BYTES = 64 * 1024
 # A local part that is valid whatever its domain is.
 _PLAIN_LOCAL_PART = re.compile(r"[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*")
 
@@ -68,3 +73,23 @@ def normalize_phone(text: str, country: str | None) -> str | None:
     if number.extension or not phonenumbers.is_possible_number(number):
         return None
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def with_note(notes_bytes: int, note: str) -> int:
+    """Return the size of the staff notes in bytes after appending a note, which starts on a new line."""
+    return notes_bytes + (1 if notes_bytes else 0) + len(note.encode())
+
+
+def joined_notes(notes: Sequence[str]) -> str:
+    """Return the staff notes of duplicates, each on lines of its own."""
+    return "\n".join(each for each in notes if each)
+
+
+def joined_notes_refusal(notes: Sequence[str]) -> Refusal | None:
+    return notes_refusal(0, joined_notes(notes))
+
+
+def notes_refusal(notes_bytes: int, note: str | None) -> Refusal | None:
+    if note is None or with_note(notes_bytes, note) <= MAX_NOTES_BYTES:
+        return None
+    return Refusal(Code.LIMIT_REACHED, {"limit": "staff_notes", "maximum": MAX_NOTES_BYTES}, "notes")

@@ -43,6 +43,11 @@ def read_values(
     return values, faults
 
 
+def stripped(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given values with texts as people mean them: without spaces around them."""
+    return {name: value.strip() if isinstance(value, str) else value for name, value in given.items()}
+
+
 def missing(names: Sequence[str], given: Mapping[str, Any]) -> list[Fault]:
     """Return a fault for each of these fields that was not given."""
     return [Fault((name,), "missing", "is required") for name in names if given.get(name) is None]

@@ -32,3 +32,9 @@ async def record(
 ) -> None:
     """Record an action that is not a change of one row, such as an export."""
     await audit.add(connection, access, Entry(action, Subject(kind, row_id), {}, reason))
+
+
+async def record_creation(connection: Connection, access: Access, action: str, subject: Subject) -> None:
+    """Record a row that was created in this transaction, with all its fields."""
+    changes = changed_fields(subject.kind, None, await audit.snapshot(connection, access, subject))
+    await audit.add(connection, access, Entry(action, subject, changes))

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from studiogate import clock
 from studiogate.domain.access import Access, operator_access
-from studiogate.storage import event_numbering, housekeeping, invariants
+from studiogate.storage import event_numbering, housekeeping, invariants, people_invariants
 from studiogate.storage.accounts.invariants import STAFF_PROMISES
 from studiogate.storage.db import health, migrate
 from studiogate.storage.db.pool import Connection
@@ -104,7 +104,8 @@ async def _queue(connection: Connection) -> Finding:
 async def _promises(connection: Connection) -> list[Finding]:
     """Check every invariant that SQL can express; return one finding per violating row, or one that it holds."""
     findings = []
-    for promise in (*invariants.PROMISES, *series_invariants.PROMISES, *STAFF_PROMISES):
+    own = (*series_invariants.PROMISES, *STAFF_PROMISES, *people_invariants.PEOPLE_PROMISES)
+    for promise in (*invariants.PROMISES, *own):
         violations = await invariants.violations(connection, promise)
         findings += [Finding(promise.level, promise.name, violation) for violation in violations]
         if not violations:

@@ -9,8 +9,9 @@ from studiogate.domain.bookings import CancellationCause, waitlist_has_expired
 from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
+from studiogate.flows.members import erase
 from studiogate.flows.schedule import series_classes
-from studiogate.storage import audit, events, form_tokens, housekeeping, idempotency, mails
+from studiogate.storage import audit, erasure, events, form_tokens, housekeeping, idempotency, mails
 from studiogate.storage import class_clock as due_classes
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
@@ -21,6 +22,7 @@ from studiogate.storage.upload_folder import UploadFolder
 from studiogate.storage.webhooks import deliveries, endpoints
 
 BATCH = 200
+FILES_AT_ONCE = 1_000
 Due = tuple[UUID, UUID]  # a studio and its class or series
 
 
@@ -215,9 +217,23 @@ async def forget_staff_secrets(database: Database) -> int:
     return forgotten
 
 
+async def remove_erased_files(database: Database, folder: UploadFolder) -> int:
+    """Remove files of erased people that a crash, or an erasure on another machine, left on this one's disk."""
+    async with database.connection() as connection:
+        due = await erasure.studios_with_removed_files(connection)
+    removed = 0
+    for studio_id in due:
+        access = system_access(studio_id)
+        async with database.connection() as connection:
+            names = await erasure.removed_files(connection, access, FILES_AT_ONCE)
+            removed += await erase.remove_files(connection, access, folder, names)
+    return removed
+
+
 FILE_STEPS = {
     "forgotten uploads removed": forget_uploads,
     "abandoned files settled": settle_abandoned_files,
+    "files of erased people removed": remove_erased_files,
 }
 STEPS = {
     "expired waitlist entries": expire_waitlists,

@@ -12,12 +12,11 @@ from studiogate.domain.leads import (
     FormSubmission,
     LeadContact,
     metadata_too_large,
-    notes_refusal,
     patched,
     status_refusal,
     with_submission,
 )
-from studiogate.domain.people import normalize_phone
+from studiogate.domain.people import normalize_phone, notes_refusal
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows.announce import changing, emit_event
 from studiogate.storage import leads as storage
@@ -89,7 +88,7 @@ async def _make(connection: Connection, access: Access, email: str, contact: Lea
         return made
     kept = await storage.lock_lead_by_email(connection, access, email)
     if kept is None:
-        raise AssertionError("leads are never deleted")
+        raise AssertionError("a lead is deleted only while its email is locked")
     return kept
 
 

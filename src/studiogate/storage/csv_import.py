@@ -43,9 +43,11 @@ FIRST_NAMES = {
     "products": "null::text",
     "leads": "o.first_name",
 }
+# What an erasure leaves of an external id: a digest, by which the person is recognized in a later file and skipped.
+ERASED_ID = "'erased:' || encode(sha256(convert_to($1::uuid::text || {source} || {external_id}, 'UTF8')), 'hex')"
 # Whether a row that was imported before (t) is still there: an erased person must not come back with the next file.
 PRESENT = {
-    "members": "t.id is not null",
+    "members": "t.id is not null and t.erased_at is null",
     "memberships": "t.id is not null",
     "schedule": "t.id is not null",
     "products": "t.id is not null",
@@ -57,7 +59,7 @@ PRESENT = {
 FACTS = {
     kind: f"""
         select r.n, r.line, r.external_id, r.key, r.member, r.member_email, r.row, r.verdict, r."column", r.reason,
-               x.row_id as known_id, {PRESENT[kind]} as known_exists,
+               coalesce(x.row_id, y.row_id) as known_id, {PRESENT[kind]} as known_exists,
                o.id as owner_id, {FIRST_NAMES[kind]} as owner_name,
                (select e.external_id from external_ids e where e.studio_id = $1 and e.row_id = o.id and e.source = $2
                 and e.kind = $3 order by e.external_id limit 1) as owner_external_id,
@@ -69,7 +71,9 @@ FACTS = {
               from csv_rows) w on w.n = r.n
         left join external_ids x
             on x.studio_id = $1 and x.source = $2 and x.kind = $3 and x.external_id = r.external_id
-        left join {table} t on t.studio_id = $1 and t.id = x.row_id
+        left join external_ids y on y.studio_id = $1 and y.source = $2 and y.kind = $3
+            and y.external_id = {ERASED_ID.format(source="$2", external_id="r.external_id")}
+        left join {table} t on t.studio_id = $1 and t.id = coalesce(x.row_id, y.row_id)
         left join {table} o on o.studio_id = $1 and {SAME_KEY[kind]}
         left join external_ids m
             on m.studio_id = $1 and m.source = $2 and m.kind = 'members' and m.external_id = r.member

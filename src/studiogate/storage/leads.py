@@ -131,3 +131,10 @@ async def change_lead(connection: Connection, access: Access, lead_id: UUID, cha
 
 async def set_metadata(connection: Connection, access: Access, lead_id: UUID, metadata: Mapping[str, Any]) -> None:
     await connection.execute(NOTE, access.studio_id, lead_id, json.dumps(dict(metadata)))
+
+
+async def email_of_lead(connection: Connection, access: Access, lead_id: UUID) -> str | None:
+    email: str | None = await connection.fetchval(
+        "select email from leads where studio_id = $1 and id = $2", access.studio_id, lead_id
+    )
+    return email

@@ -1,9 +1,11 @@
 """Members and their memberships."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.members import Profile
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.ids import new_id
@@ -50,7 +52,7 @@ INSERT = f"""
 
 
 async def insert_member(
-    connection: Connection, access: Access, email: str, first_name: str, last_name: str, phone: str | None
+    connection: Connection, access: Access, email: str | None, first_name: str, last_name: str, phone: str | None
 ) -> str | None:
     """Insert a member; return it in wire form, or None if this email already has one."""
     wire: str | None = await connection.fetchval(
@@ -64,3 +66,50 @@ async def member_with_email(connection: Connection, access: Access, email: str) 
         "select id from members where studio_id = $1 and email = $2", access.studio_id, email
     )
     return found
+
+
+class KeptMember(NamedTuple):
+    """The state of a member while the row is locked."""
+
+    id: UUID
+    profile: Profile
+    suspended: bool
+    notes_bytes: int
+    erased: bool
+    now: datetime
+
+
+COLUMNS = ", ".join(Profile._fields)
+LOCK = f"""
+    select id, {COLUMNS}, suspended, octet_length(staff_notes) as notes_bytes, erased_at is not null as erased,
+           clock_timestamp() as now
+    from members where studio_id = $1 and id = $2 for no key update"""
+WRITE = f"""
+    update members set {", ".join(f"{column} = ${number}" for number, column in enumerate(Profile._fields, 3))}
+    where studio_id = $1 and id = $2"""
+SUSPEND = "update members set suspended = $3 where studio_id = $1 and id = $2"
+NOTE = """
+    update members set staff_notes = case when staff_notes = '' then $3 else staff_notes || E'\\n' || $3 end
+    where studio_id = $1 and id = $2"""
+
+
+async def lock_member(connection: Connection, access: Access, member_id: UUID) -> KeptMember | None:
+    row = await connection.fetchrow(LOCK, access.studio_id, member_id)
+    if row is None:
+        return None
+    profile = Profile(**{name: row[name] for name in Profile._fields})
+    return KeptMember(row["id"], profile, row["suspended"], row["notes_bytes"], row["erased"], row["now"])
+
+
+async def write_profile(connection: Connection, access: Access, member_id: UUID, profile: Profile) -> None:
+    """Write all fields of a locked member."""
+    await connection.execute(WRITE, access.studio_id, member_id, *profile)
+
+
+async def set_suspended(connection: Connection, access: Access, member_id: UUID, suspended: bool) -> None:
+    await connection.execute(SUSPEND, access.studio_id, member_id, suspended)
+
+
+async def add_note(connection: Connection, access: Access, member_id: UUID, note: str) -> None:
+    """Append a note on a line of its own to a locked member's staff notes."""
+    await connection.execute(NOTE, access.studio_id, member_id, note)

@@ -14,7 +14,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.memberships import Interval, MembershipState, RecurringPrice, Renewal
 from studiogate.storage.db.ids import new_id, read_id
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
 from studiogate.storage.housekeeping import DUE
 
 STATE = ", ".join(f"s.{column}" for column in MembershipState._fields)
@@ -63,6 +63,7 @@ LOCK_MEMBER = """
     select m.id from members m where m.studio_id = $1 and m.id = (
         select s.member_id from memberships s where s.studio_id = $1 and s.id = $2)
     for no key update"""
+HAS_MEMBERSHIP = "select exists (select from memberships where studio_id = $1 and id = $2)"
 
 
 class DueMembership(NamedTuple):
@@ -107,8 +108,10 @@ async def record_renewals(
 
 
 async def lock_member_of(connection: Connection, access: Access, membership_id: UUID) -> UUID | None:
-    """Lock the membership's member, who never changes, and return their id; None if there is no such membership."""
+    """Lock the membership's member and return their id; None if there is no such membership."""
     member_id: UUID | None = await connection.fetchval(LOCK_MEMBER, access.studio_id, membership_id)
+    if member_id is None and await connection.fetchval(HAS_MEMBERSHIP, access.studio_id, membership_id):
+        raise TransactionConflictError("the membership's member was merged into another one")
     return member_id
 
 

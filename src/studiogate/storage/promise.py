@@ -1,4 +1,4 @@
-"""What an invariant is; the lists of them are in ``invariants`` and ``money_invariants``."""
+"""What an invariant is; the lists of them are in ``invariants``, ``money_invariants`` and ``people_invariants``."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -8,7 +8,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.purchases import Paid, PurchaseLine
 from studiogate.domain.refusals import Refusal
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, TransactionConflictError
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.resources import PURCHASE
 
@@ -17,12 +17,15 @@ INSERT = """
                            amount_total, currency, status)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"""
 
-# $3 is the permitted locations, null for unrestricted staff. The member of a purchase never changes.
+# $3 is the permitted locations, null for unrestricted staff. A purchase's member changes only by a merge of duplicates.
 LOCK_MEMBER = """
     select m.id from members m where m.studio_id = $1 and m.id = (
         select u.member_id from purchases u
         where u.studio_id = $1 and u.id = $2 and ($3::uuid[] is null or u.location_id = any($3)))
     for no key update"""
+HAS_PURCHASE = """
+    select exists (select from purchases u
+                   where u.studio_id = $1 and u.id = $2 and ($3::uuid[] is null or u.location_id = any($3)))"""
 
 # The membership that a purchase pays for, by its sale or a renewal, and whether another payment for it has failed.
 FIND = """
@@ -72,7 +75,10 @@ async def insert(connection: Connection, access: Access, purchase: NewPurchase) 
 
 async def lock_member_of(connection: Connection, access: Access, purchase_id: UUID) -> bool:
     """Lock the purchase's member; return False if there is no such purchase at the permitted locations."""
-    locked = await connection.fetchval(LOCK_MEMBER, access.studio_id, purchase_id, access.location_ids)
+    arguments = (access.studio_id, purchase_id, access.location_ids)
+    locked = await connection.fetchval(LOCK_MEMBER, *arguments)
+    if locked is None and await connection.fetchval(HAS_PURCHASE, *arguments):
+        raise TransactionConflictError("the purchase's member was merged into another one")
     return locked is not None
 
 

@@ -28,8 +28,8 @@ class NewMembership(NamedTuple):
 
 
 async def lock_member(connection: Connection, access: Access, member_id: UUID) -> bool:
-    """Lock a member; return False if there is none."""
-    statement = "select id from members where studio_id = $1 and id = $2 for no key update"
+    """Lock a member; return False if there is none, or none any more because the member was erased."""
+    statement = "select id from members where studio_id = $1 and id = $2 and erased_at is null for no key update"
     return await connection.fetchval(statement, access.studio_id, member_id) is not None
 
 

@@ -87,7 +87,7 @@ class Request:
         if self.media_type != b"application/json":
             return Refusal(Code.UNSUPPORTED_MEDIA_TYPE)
         body = await self.body(MAXIMUM_BODY)
-        return body if isinstance(body, Refusal) else _strict_json(body)
+        return body if isinstance(body, Refusal) else strict_json(body)
 
     @property
     def takes_html(self) -> bool:
@@ -170,7 +170,8 @@ def _left(started: float, seconds: float) -> float:
     return max(0.0, started + seconds - clock.monotonic())
 
 
-def _strict_json(body: bytes) -> Any | Refusal:
+def strict_json(body: bytes) -> Any | Refusal:
+    """Return the value of a JSON text that any parser reads in the same way and the database can store."""
     try:
         value = _DECODER.decode(body.decode("utf-8"))
         if body.count(b"{") + body.count(b"[") > MAXIMUM_DEPTH:

@@ -34,7 +34,7 @@ from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain.access import Scope
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code
-from studiogate.flows import members as flow
+from studiogate.flows.members import create as flow
 from studiogate.storage import members as storage
 from studiogate.web.response import Answer
 

@@ -12,7 +12,7 @@ from studiogate.domain.instants import instant_text
 from studiogate.domain.json_values import json_text
 
 MAX_DEFINITION = 256 * 1024
-DEFINITION_TOO_LARGE = f"Fields and settings must have at most {MAX_DEFINITION} bytes together, as JSON"
+TOO_LARGE = f"must have at most {MAX_DEFINITION} bytes, fields and settings together, as JSON"
 
 # The optional members of a FormField, with their defaults; null if there is no default.
 FIELD_DEFAULTS: Mapping[str, Any] = {

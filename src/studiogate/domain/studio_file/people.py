@@ -1,7 +1,7 @@
 """The sections of people: members, memberships and leads."""
 
 from studiogate.domain.bookings.states import MembershipStatus
-from studiogate.domain.leads import MAX_NOTES_BYTES
+from studiogate.domain.people import MAX_NOTES_BYTES
 from studiogate.domain.studio_file import documents
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.columns import ID, RECORD, TEXT
@@ -24,6 +24,7 @@ MEMBERS = Section(
         optional("membership_end_date", v.instant),
         optional("suspended", v.boolean, False),
         optional("staff_notes", NOTES, ""),
+        optional("erased_at", v.instant),
         *RECORD,
     ),
     frozenset({"name", "updated_at"}),

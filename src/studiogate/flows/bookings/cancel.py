@@ -101,6 +101,7 @@ class _Decisions:
         held = self._held.get(wanted.booking_id)
         if held is None:
             return await self._outcomes.refuse(number, NOT_FOUND)
+        lock.check_owner(held.booking.member_id, self._holders)
         decided = await _decide(self._connection, self._access, situation, held, wanted.cause)
         if isinstance(decided, Refusal):
             return await self._outcomes.refuse(number, decided)

@@ -24,7 +24,7 @@ from studiogate.flows.bookings.promote import PeopleConcerned
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
-from studiogate.storage.bookings import create, lock
+from studiogate.storage.bookings import create, desk, lock
 from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.db.ids import new_id
@@ -73,7 +73,7 @@ async def take_place(
     returned its credit."""
     seats = situation.class_.available_count
     people = await promote.look_at_people(connection, access, situation, PeopleConcerned([wanted.member_id], seats))
-    if wanted.member_id not in people.members:
+    if wanted.member_id not in people.members or await desk.member_was_erased(connection, access, wanted.member_id):
         return NO_MEMBER
     if people.waiting:
         # Waiting members come first, also before somebody whom staff book.

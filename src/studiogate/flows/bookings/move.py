@@ -71,7 +71,7 @@ async def move_booking(connection: Connection, access: Access, wanted: Move) -> 
 
 async def _lock(connection: Connection, access: Access, wanted: Move) -> tuple[ClassSituation, UUID] | Refusal:
     """Lock both classes by id, then all their waiting members and the booking's member by id; return the new class and
-    the member. A booking's class and member never change, so they may be read before their locks are taken."""
+    the member. They are read before their locks are taken; a merge of duplicates meanwhile is noticed afterwards."""
     old_class_id = await read.class_of_booking(connection, access, str(wanted.booking_id))
     member_id = await desk.member_of_booking(connection, access, wanted.booking_id)
     if old_class_id is None or member_id is None:
@@ -85,4 +85,6 @@ async def _lock(connection: Connection, access: Access, wanted: Move) -> tuple[C
             return NOT_FOUND if class_id == old_class_id else Refusal(Code.NOT_FOUND, param="class_id")
         situations[class_id] = situation
     await desk.lock_members_of_classes(connection, access, [member_id], list(situations))
+    owner = await desk.member_of_booking(connection, access, wanted.booking_id)
+    lock.check_owner(owner or member_id, [member_id])
     return situations[wanted.class_id], member_id

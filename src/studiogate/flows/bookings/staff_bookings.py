@@ -60,6 +60,7 @@ async def promote_entry(
         return refusal or Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
     people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
     chosen = _entry_of(people, entry_id)
+    lock.check_owner(chosen.member.id, [member_id])
     decided = decide_staff_promotion(class_, chosen, people.spots, people.now, override)
     if isinstance(decided, Refusal):
         return decided

@@ -6,13 +6,23 @@ from studiogate.domain.access import Access
 from studiogate.domain.forms.acceptance import NotAccepting, not_accepting
 from studiogate.domain.forms.submissions import SubmissionStatus, transition_refusal
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
 from studiogate.flows import retry
+from studiogate.flows.audit import audited
+from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import people
+from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import submit as storage
 from studiogate.storage.forms.submit import KeptSubmission
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
+ACTIONS = {
+    SubmissionStatus.CONFIRMED: "submission.confirm",
+    SubmissionStatus.REJECTED: "submission.reject",
+    SubmissionStatus.SPAM: "submission.spam",
+    SubmissionStatus.PENDING: "submission.reopen",
+}
 
 
 async def verify(connection: Connection, access: Access, form_id: UUID, submission_id: UUID) -> Refusal | None:
@@ -55,21 +65,22 @@ async def verify_from_page(database: Database, access: Access, form_id: UUID, su
     return await retry.repeated(transaction)
 
 
+@staff_flow(Permission.SUBMISSIONS)
 async def decide(
     connection: Connection, access: Access, submission_id: UUID, status: SubmissionStatus
 ) -> SubmissionStatus | Refusal:
-    """Move a submission to the state that staff chose. Opens its own transaction.
+    """Move a submission to the state that staff chose.
 
     Staff who confirm a submission vouch for it, so it is verified as well. Partners see the new state and a later
     ``updated_at``; there is no event for it.
     """
-    async with connection.transaction():
-        kept = await _locked(connection, access, submission_id)
-        if kept is None:
-            return NOT_FOUND
-        refusal = transition_refusal(kept.status, status)
-        if refusal is not None:
-            return refusal
+    kept = await _locked(connection, access, submission_id)
+    if kept is None:
+        return NOT_FOUND
+    refusal = transition_refusal(kept.status, status)
+    if refusal is not None:
+        return refusal
+    async with audited(connection, access, ACTIONS[status], Subject("submission", submission_id)):
         if kept.status != status:
             await storage.set_status(connection, access, submission_id, status)
         if status is SubmissionStatus.CONFIRMED and not kept.verified:

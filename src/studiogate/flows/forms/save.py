@@ -9,8 +9,8 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.domain.forms.canonical import (
-    DEFINITION_TOO_LARGE,
     MAX_DEFINITION,
+    TOO_LARGE,
     canonical_settings,
     completed_fields,
     definition_size,
@@ -100,7 +100,7 @@ def _size_refusal(given: Mapping[str, Any], after: FormContent) -> Refusal | Non
     names = [name for name in ("fields", "settings") if name in given]
     if not names or definition_size(after.fields, after.settings) <= MAX_DEFINITION:
         return None
-    fault = Fault(("body", names[0]), "form_definition", DEFINITION_TOO_LARGE)
+    fault = Fault(("body", names[0]), "form_definition", f"Value {TOO_LARGE}")
     return Refusal(Code.VALIDATION_ERROR, param=names[0], faults=[fault])
 
 

@@ -54,6 +54,8 @@ async def submit(
     email = normalize_email(wanted.submitter_email)
     if form is None:
         return NOT_FOUND if email else _invalid([BAD_EMAIL])
+    if wanted.member_id is not None and not await storage.lock_linked_member(connection, access, wanted.member_id):
+        return NOT_FOUND
     await _lock_order(connection, access, form, email)
     key = _page_key(form, wanted, email or "")
     sent = await storage.sent_from_page(connection, access, form.id, key) if key else None

@@ -5,7 +5,7 @@ read by the next statement, or by a volatile function, which takes its own snaps
 and lets foreign key checks of other transactions pass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from studiogate.storage.bookings.facts import (
     class_situation,
     members_only,
 )
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, TransactionConflictError
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import (
     CLAIMED,
@@ -36,8 +36,8 @@ FIND_CLASS = f"""
     where c.studio_id = $1 and c.id = $2 and {PERMITTED}"""
 LOCK_CLASS = FIND_CLASS + " for no key update of c"
 
-# A booking's class and member never change, so they may be read before the lock. Not by a join: a plan made while there
-# were few classes would scan all of them.
+# A booking's class never changes, and its member only by a merge of duplicates, so both may be read before the lock;
+# ``check_owner`` notices a merge. Not by a join: a plan made while there were few classes would scan all of them.
 FIND_CLASS_OF_BOOKING = f"""
     select {CLASS_COLUMNS}, (select b.member_id from bookings b where b.studio_id = $1 and b.id = $2) as member_id
     from classes c {CLASS_SOURCES}
@@ -45,7 +45,7 @@ FIND_CLASS_OF_BOOKING = f"""
     and {PERMITTED}"""
 LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + " for no key update of c"
 
-# An entry's class and member never change either.
+# The same for an entry.
 LOCK_CLASS_OF_ENTRY = FIND_CLASS_OF_BOOKING.replace("from bookings b", "from waitlist_entries b") + (
     " for no key update of c"
 )
@@ -78,9 +78,9 @@ LOCK_TO_BOOK = Statement(f"""
     from ({NOT_TO_EXECUTE}) first left join class on true
     left join (select array_agg(id) as ids from locked) locked on true""")
 
-# The same for bookings that may be cancelled. A booking's member never changes, so it may be read before the lock. No
-# member's facts are needed if no members wait; the bookings themselves are read by the next statement, like everything
-# that is not locked.
+# The same for bookings that may be cancelled. Their members are read before the lock; ``check_owner`` notices a merge
+# meanwhile. No member's facts are needed if no members wait; the bookings themselves are read by the next statement,
+# like everything that is not locked.
 LOCK_TO_CANCEL = Statement(f"""
     with {CLAIMED_CLASS}, holders as materialized (
         select array_agg(b.member_id) as ids from bookings b
@@ -179,3 +179,9 @@ async def lock_members(
     """Lock the given members and the first ``depth`` waiting members in one statement, ordered by id, so that all
     transactions lock members in the same order."""
     await connection.fetch(LOCK_MEMBERS, access.studio_id, member_ids, class_id, depth)
+
+
+def check_owner(member_id: UUID, locked: Collection[UUID]) -> None:
+    """Raise, so that the transaction is repeated, if a booking went to another member before its class was locked."""
+    if member_id not in locked:
+        raise TransactionConflictError("the booking's member was merged into another one")

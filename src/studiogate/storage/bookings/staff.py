@@ -62,6 +62,10 @@ _STUDIOS_OF = {
     "membership": "select studio_id from memberships where id = $1",
     "product": "select studio_id from products where id = $1",
     "price": "select studio_id from prices where id = $1",
+    "member": "select studio_id from members where id = $1",
+    "lead": "select studio_id from leads where id = $1",
+    "form": "select studio_id from forms where id = $1",
+    "submission": "select studio_id from form_submissions where id = $1",
 }
 
 

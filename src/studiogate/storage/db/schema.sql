@@ -139,6 +139,22 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.keep_erased() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.first_name := old.first_name;
+    new.last_name := old.last_name;
+    new.email := old.email;
+    new.phone := old.phone;
+    new.staff_notes := old.staff_notes;
+    new.membership_type := old.membership_type;
+    new.suspended := old.suspended;
+    new.erased_at := old.erased_at;
+    return new;
+end
+$$;
+
 CREATE FUNCTION public.member_facts(of_studio uuid, of_class uuid, of_member uuid, class_begins timestamp with time zone, class_ends timestamp with time zone) RETURNS json
     LANGUAGE plpgsql
     AS $$
@@ -622,6 +638,7 @@ CREATE TABLE public.members (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
+    erased_at timestamp with time zone,
     CONSTRAINT members_email_check CHECK ((email <> ''::text)),
     CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['member'::text, 'user'::text, 'lead'::text])))
 );
@@ -655,6 +672,15 @@ CREATE TABLE public.memberships (
     CONSTRAINT memberships_credits_granted_check CHECK ((credits_granted >= 0)),
     CONSTRAINT memberships_credits_never_negative CHECK ((credits_remaining >= 0)),
     CONSTRAINT memberships_state_version_check CHECK ((state_version >= 1))
+);
+
+CREATE TABLE public.merged_people (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    member_id uuid NOT NULL,
+    merged_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT merged_people_kind_check CHECK ((kind = ANY (ARRAY['member'::text, 'lead'::text])))
 );
 
 CREATE TABLE public.price_locations (
@@ -733,6 +759,12 @@ CREATE TABLE public.purchases (
     CONSTRAINT purchases_quantity_check CHECK ((quantity >= 1)),
     CONSTRAINT purchases_refunded_amount_check CHECK ((refunded_amount >= (0)::numeric)),
     CONSTRAINT purchases_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text, 'cancelled'::text, 'partially_refunded'::text, 'refunded'::text])))
+);
+
+CREATE TABLE public.removed_files (
+    studio_id uuid NOT NULL,
+    stored_name text NOT NULL,
+    removed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.renewals (
@@ -1075,6 +1107,9 @@ ALTER TABLE ONLY public.members
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_pkey PRIMARY KEY (studio_id, id);
 
+ALTER TABLE ONLY public.merged_people
+    ADD CONSTRAINT merged_people_pkey PRIMARY KEY (studio_id, id);
+
 ALTER TABLE ONLY public.price_locations
     ADD CONSTRAINT price_locations_pkey PRIMARY KEY (studio_id, price_id, location_id);
 
@@ -1095,6 +1130,9 @@ ALTER TABLE ONLY public.products
 
 ALTER TABLE ONLY public.purchases
     ADD CONSTRAINT purchases_pkey PRIMARY KEY (studio_id, id);
+
+ALTER TABLE ONLY public.removed_files
+    ADD CONSTRAINT removed_files_pkey PRIMARY KEY (studio_id, stored_name);
 
 ALTER TABLE ONLY public.renewals
     ADD CONSTRAINT renewals_pkey PRIMARY KEY (studio_id, membership_id, period_start);
@@ -1288,6 +1326,14 @@ CREATE INDEX mails_of_member ON public.mails USING btree (studio_id, member_id, 
 
 CREATE UNIQUE INDEX mails_once_per_event ON public.mails USING btree (studio_id, event_id, booking_id) WHERE (event_id IS NOT NULL);
 
+CREATE INDEX members_by_email_prefix ON public.members USING btree (studio_id, email text_pattern_ops);
+
+CREATE INDEX members_by_first_name ON public.members USING btree (studio_id, lower(first_name) text_pattern_ops);
+
+CREATE INDEX members_by_last_name ON public.members USING btree (studio_id, lower(last_name) text_pattern_ops);
+
+CREATE INDEX members_by_phone_end ON public.members USING btree (studio_id, reverse(phone) text_pattern_ops);
+
 CREATE INDEX members_changed ON public.members USING btree (studio_id, updated_at, created_at, id);
 
 CREATE UNIQUE INDEX members_email_key ON public.members USING btree (studio_id, email);
@@ -1305,6 +1351,8 @@ CREATE INDEX memberships_period_due ON public.memberships USING btree (studio_id
 CREATE INDEX memberships_resume_due ON public.memberships USING btree (studio_id, pause_ends_at) WHERE (((status)::text = 'paused'::text) AND (pause_ends_at IS NOT NULL));
 
 CREATE INDEX memberships_unpaid_due ON public.memberships USING btree (studio_id, current_period_end) WHERE ((status)::text = 'past_due'::text);
+
+CREATE INDEX merged_people_of_member ON public.merged_people USING btree (studio_id, member_id);
 
 CREATE INDEX prices_of_product ON public.prices USING btree (studio_id, product_id, created_at DESC, id DESC);
 
@@ -1384,6 +1432,8 @@ CREATE TRIGGER detach BEFORE UPDATE OF title, description, class_type_id, locati
 
 CREATE TRIGGER grant_credits AFTER INSERT ON public.memberships REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.grant_credits();
 
+CREATE TRIGGER keep_erased BEFORE UPDATE ON public.members FOR EACH ROW WHEN ((old.erased_at IS NOT NULL)) EXECUTE FUNCTION public.keep_erased();
+
 CREATE TRIGGER raise_revision BEFORE UPDATE ON public.bookings FOR EACH ROW WHEN (((old.updated_at = new.updated_at) AND (old.* IS DISTINCT FROM new.*))) EXECUTE FUNCTION public.raise_revision();
 
 CREATE TRIGGER raise_revision BEFORE UPDATE ON public.class_types FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
@@ -1400,7 +1450,7 @@ CREATE TRIGGER raise_revision BEFORE UPDATE ON public.leads FOR EACH ROW WHEN ((
 
 CREATE TRIGGER raise_revision BEFORE UPDATE ON public.locations FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
 
-CREATE TRIGGER raise_revision BEFORE UPDATE ON public.members FOR EACH ROW WHEN (((old.first_name IS DISTINCT FROM new.first_name) OR (old.last_name IS DISTINCT FROM new.last_name) OR (old.email IS DISTINCT FROM new.email) OR (old.phone IS DISTINCT FROM new.phone) OR (old.role IS DISTINCT FROM new.role) OR (old.membership_type IS DISTINCT FROM new.membership_type) OR (old.membership_start_date IS DISTINCT FROM new.membership_start_date) OR (old.membership_end_date IS DISTINCT FROM new.membership_end_date) OR (old.suspended IS DISTINCT FROM new.suspended) OR (old.staff_notes IS DISTINCT FROM new.staff_notes) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.raise_revision();
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.members FOR EACH ROW WHEN (((old.first_name IS DISTINCT FROM new.first_name) OR (old.last_name IS DISTINCT FROM new.last_name) OR (old.email IS DISTINCT FROM new.email) OR (old.phone IS DISTINCT FROM new.phone) OR (old.role IS DISTINCT FROM new.role) OR (old.membership_type IS DISTINCT FROM new.membership_type) OR (old.membership_start_date IS DISTINCT FROM new.membership_start_date) OR (old.membership_end_date IS DISTINCT FROM new.membership_end_date) OR (old.suspended IS DISTINCT FROM new.suspended) OR (old.staff_notes IS DISTINCT FROM new.staff_notes) OR (old.erased_at IS DISTINCT FROM new.erased_at) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.raise_revision();
 
 CREATE TRIGGER raise_revision BEFORE UPDATE ON public.memberships FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
 
@@ -1622,6 +1672,9 @@ ALTER TABLE ONLY public.memberships
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);
 
+ALTER TABLE ONLY public.merged_people
+    ADD CONSTRAINT merged_people_studio_id_member_id_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id);
+
 ALTER TABLE ONLY public.price_locations
     ADD CONSTRAINT price_locations_location_fkey FOREIGN KEY (studio_id, location_id) REFERENCES public.locations(studio_id, id);
 
@@ -1657,6 +1710,9 @@ ALTER TABLE ONLY public.purchases
 
 ALTER TABLE ONLY public.purchases
     ADD CONSTRAINT purchases_product_fkey FOREIGN KEY (studio_id, product_id) REFERENCES public.products(studio_id, id);
+
+ALTER TABLE ONLY public.removed_files
+    ADD CONSTRAINT removed_files_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.renewals
     ADD CONSTRAINT renewals_membership_fkey FOREIGN KEY (studio_id, membership_id) REFERENCES public.memberships(studio_id, id);

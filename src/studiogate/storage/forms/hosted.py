@@ -23,7 +23,7 @@ FORM = """
     select f.id, f.title, f.slug, f.description, f.fields, f.settings, f.status, f.version, clock_timestamp() as now
     from forms f where f.studio_id = $1 and f.slug = $2 and f.status <> 'draft'"""
 
-MEMBER = "select id, name, email from members where studio_id = $1 and id = $2"
+MEMBER = "select id, name, email from members where studio_id = $1 and id = $2 and erased_at is null"
 
 UPLOADS = """
     select id::text as id, filename, size from form_uploads
@@ -31,7 +31,7 @@ UPLOADS = """
 
 LINKED = """
     select f.slug as form_slug, s.slug as studio_slug, k.link_secret, clock_timestamp() as now,
-           exists (select from members m where m.studio_id = $1 and m.id = $3) as known
+           exists (select from members m where m.studio_id = $1 and m.id = $3 and m.erased_at is null) as known
     from forms f join studios s on s.studio_id = f.studio_id join studio_secrets k on k.studio_id = f.studio_id
     where f.studio_id = $1 and f.id = $2"""
 

@@ -40,6 +40,9 @@ WAITING_UPLOADS = """
     select id::text as id, field_key from form_uploads
     where studio_id = $1 and form_id = $2 and id = any($3::uuid[]) and submission_id is null for update"""
 
+# Before the email, in the order of locks: the member of a signed link must not be erased or merged meanwhile.
+LOCK_LINKED = "select id from members where studio_id = $1 and id = $2 and erased_at is null for share"
+
 PERSON = """
     select (select id from members where studio_id = $1 and email = $2) as member_id,
            (select id from leads where studio_id = $1 and email = $2) as lead_id"""
@@ -135,6 +138,11 @@ def _situation(row: Any) -> FormSituation | None:
         row["country"],
         row["now"],
     )
+
+
+async def lock_linked_member(connection: Connection, access: Access, member_id: UUID) -> bool:
+    """Lock the member that a signed link is for; return False if the member was erased or merged since."""
+    return await connection.fetchval(LOCK_LINKED, access.studio_id, member_id) is not None
 
 
 async def lock_count(connection: Connection, access: Access, form_id: UUID) -> None:

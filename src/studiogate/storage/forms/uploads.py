@@ -31,6 +31,11 @@ OF_SUBMISSION = """
     join forms f on f.studio_id = n.studio_id and f.id = n.form_id
     where u.studio_id = $1 and n.form_id = $2 and u.submission_id = $3 and u.id = $4 and (f.status <> 'draft' or $5)"""
 
+ALL_OF_SUBMISSION = """
+    select filename, content_type, size, stored_name from form_uploads
+    where studio_id = $1 and submission_id = $2 order by created_at, id"""
+HAS_SUBMISSION = "select exists (select from form_submissions where studio_id = $1 and id = $2)"
+
 FORGET = """
     delete from form_uploads where (studio_id, id) in (
         select studio_id, id from form_uploads
@@ -82,6 +87,14 @@ async def find_file(
     ids = (form_id, submission_id, upload_id)
     row = await connection.fetchrow(OF_SUBMISSION, access.studio_id, *ids, manages_forms(access))
     return None if row is None else StoredFile(**dict(row))
+
+
+async def files_of_submission(connection: Connection, access: Access, submission_id: UUID) -> list[StoredFile] | None:
+    """Return the files of a submission, or None if there is no such submission."""
+    if not await connection.fetchval(HAS_SUBMISSION, access.studio_id, submission_id):
+        return None
+    rows = await connection.fetch(ALL_OF_SUBMISSION, access.studio_id, submission_id)
+    return [StoredFile(**dict(row)) for row in rows]
 
 
 async def insert_upload(connection: Connection, access: Access, made: NewUpload) -> str:

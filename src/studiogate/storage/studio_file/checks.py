@@ -7,6 +7,7 @@ from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.booking_checks import SEATS
 from studiogate.storage.studio_file.history_checks import HISTORY_CHECKS
+from studiogate.storage.studio_file.people_checks import PEOPLE_CHECKS
 from studiogate.storage.studio_file.stage import FAULTY
 from studiogate.storage.studio_file.table_types import Table, Unique
 from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATIONS, TABLE_BY_NAME, TABLES
@@ -53,6 +54,7 @@ def _queries() -> Iterator[str]:
         yield _waiver(table)
     yield from SEATS
     yield from HISTORY_CHECKS
+    yield from PEOPLE_CHECKS
 
 
 def _stale() -> Iterator[str]:

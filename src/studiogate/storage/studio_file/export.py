@@ -75,7 +75,7 @@ SECTIONS = {
         from products d where d.studio_id = $1 order by d.created_at, d.id""",
     "members": """
         select id, first_name, last_name, email, phone, role, membership_type, membership_start_date,
-               membership_end_date, suspended, staff_notes, created_at, revision
+               membership_end_date, suspended, staff_notes, erased_at, created_at, revision
         from members where studio_id = $1 order by created_at, id""",
     "memberships": """
         select id, member_id, product_id, status, auto_renew, state_version, started_at, current_period_start,

@@ -120,6 +120,7 @@ MEMBERS = Table(
         *plain_columns("timestamptz", "membership_start_date", "membership_end_date"),
         Column("suspended", "boolean"),
         Column("staff_notes", "text"),
+        Column("erased_at", "timestamptz", at_creation=True),
         CREATED_AT,
     ),
     uniques=(Unique(("email",)),),

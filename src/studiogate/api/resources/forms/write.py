@@ -12,10 +12,9 @@ from studiogate.api.framework.params import Name, NonEmptyName, PathId, Text
 from studiogate.api.framework.route import Caller, Judged, JudgedByStudio, LeanRoute, needs
 from studiogate.api.resources.forms.read import Form, FormFieldInput, FormSubmission
 from studiogate.domain.access import Scope
-from studiogate.domain.forms.canonical import DEFINITION_TOO_LARGE, MAX_DEFINITION, definition_size
-from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS, DefinitionFault
-from studiogate.domain.forms.rule_checks import definition_faults
-from studiogate.domain.forms.settings import setting_faults
+from studiogate.domain.form_body import MAX_DESCRIPTION, content_faults
+from studiogate.domain.forms.canonical import MAX_DEFINITION
+from studiogate.domain.forms.definition import MAX_FIELDS, MAX_OPTIONS
 from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN
 from studiogate.domain.ids import lower_ids
 from studiogate.domain.people import MAXIMUM_EMAIL
@@ -48,7 +47,7 @@ SETTINGS_TEXT = (
     "in IDNA form and percent-encoded. Other keys are kept."
 )
 Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=MAX_SLUG)]
-Description = Annotated[Text, StringConstraints(max_length=10_000)]
+Description = Annotated[Text, StringConstraints(max_length=MAX_DESCRIPTION)]
 Status = Literal["draft", "published", "archived"]
 # Validated by the domain and kept as given, including their order and extra members; pydantic would normalize them.
 Fields = Annotated[list[Annotated[FormFieldInput, SkipValidation]], PlainSerializer(lambda given: given)]
@@ -116,27 +115,6 @@ class FormSubmissionCreate(JudgedByStudio):
 
     def wanted(self) -> submit.WantedSubmission:
         return submit.WantedSubmission(self.submitter_email, self.submitter_name or None, self.data)
-
-
-def content_faults(body: Any) -> list[Fault]:
-    """Return the faults in the content of fields and settings; their types are checked elsewhere."""
-    if not isinstance(body, dict):
-        return []
-    faults: list[Fault] = []
-    fields, settings = body.get("fields"), body.get("settings")
-    if isinstance(fields, list):
-        faults += _placed("fields", definition_faults(fields))
-    if isinstance(settings, dict):
-        faults += _placed("settings", setting_faults(settings))
-    given = (fields if isinstance(fields, list) else [], settings if isinstance(settings, dict) else {})
-    if not faults and definition_size(*given) > MAX_DEFINITION:
-        place = "fields" if given[0] else "settings"
-        faults.append(Fault(("body", place), "form_definition", DEFINITION_TOO_LARGE))
-    return faults
-
-
-def _placed(member: str, faults: list[DefinitionFault]) -> list[Fault]:
-    return [Fault(("body", member, *loc), "form_definition", "Value " + message) for loc, message in faults]
 
 
 @routes.post(

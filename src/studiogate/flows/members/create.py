@@ -1,4 +1,4 @@
-"""Create members (POST /members)."""
+"""Create a member: the part that POST /members and staff share."""
 
 import json
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ from studiogate.storage.db.pool import Connection
 
 @dataclass(frozen=True, slots=True)
 class WantedMember:
-    email: str
+    """A member to be created. Partners always give an email; staff may not know one."""
+
+    email: str | None
     first_name: str
     last_name: str
     phone: str | None = None
@@ -28,18 +30,20 @@ async def create(connection: Connection, access: Access, wanted: WantedMember) -
     phone = await phone_in_studio(connection, access, wanted.phone) if wanted.phone else None
     if wanted.phone and phone is None:
         return faulty(BAD_PHONE)
-    await people.lock_email(connection, access, wanted.email)
+    if wanted.email is not None:
+        await people.lock_email(connection, access, wanted.email)
     wire = await storage.insert_member(connection, access, wanted.email, wanted.first_name, wanted.last_name, phone)
     if wire is None:
-        return await _exists(connection, access, wanted.email)
+        return await member_exists(connection, access, wanted.email)
     await emit_event(connection, access, EventType.MEMBER_CREATED, UUID(json.loads(wire)["id"]))
-    await members_appeared(connection, access, [wanted.email])
+    if wanted.email is not None:
+        await members_appeared(connection, access, [wanted.email])
     return wire
 
 
-async def _exists(connection: Connection, access: Access, email: str) -> Refusal:
+async def member_exists(connection: Connection, access: Access, email: str | None) -> Refusal:
     """Return the refusal for an existing member, with the member's id only for a key that may read members."""
     if Scope.MEMBERS_READ not in access.scopes:
         return Refusal(Code.MEMBER_EXISTS)
-    member_id = await storage.member_with_email(connection, access, email)
+    member_id = None if email is None else await storage.member_with_email(connection, access, email)
     return Refusal(Code.MEMBER_EXISTS, {"member_id": str(member_id)})

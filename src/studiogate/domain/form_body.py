@@ -1,0 +1,81 @@
+"""The content of a form as partners and staff send it: what is wrong with it, all at once."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from studiogate.domain.forms.canonical import MAX_DEFINITION, TOO_LARGE, definition_size
+from studiogate.domain.forms.definition import DefinitionFault
+from studiogate.domain.forms.rule_checks import definition_faults
+from studiogate.domain.forms.settings import setting_faults
+from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN, FormStatus
+from studiogate.domain.names import MAXIMUM_NAME
+from studiogate.domain.refusals import Fault
+from studiogate.domain.staff_input import Field, missing, read_values, stripped
+from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.values import Setting, WrongValueError
+
+MAX_DESCRIPTION = 10_000
+
+
+def _slug(value: Any, _setting: Setting) -> str:
+    if not isinstance(value, str) or len(value) > MAX_SLUG or not re.fullmatch(SLUG_PATTERN, value):
+        raise WrongValueError(((), f"must have at most {MAX_SLUG} lower-case letters, digits and single hyphens"))
+    return value
+
+
+def _list(value: Any, _setting: Setting) -> list[Any]:
+    if not isinstance(value, list):
+        raise WrongValueError(((), "must be an array"))
+    return value
+
+
+def _object(value: Any, _setting: Setting) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise WrongValueError(((), "must be an object"))
+    return value
+
+
+FIELDS: Mapping[str, Field] = MappingProxyType(
+    {
+        "title": Field(v.name(MAXIMUM_NAME, least=1)),
+        "slug": Field(_slug),
+        "description": Field(v.text(MAX_DESCRIPTION), nullable=True),
+        "fields": Field(_list),
+        "settings": Field(_object),
+        "status": Field(v.one_of(FormStatus)),
+    }
+)
+
+
+def read_form(given: Mapping[str, Any], *, new: bool) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the attributes of a form that staff give, and every fault. A new form needs a title."""
+    values, faults = read_values(FIELDS, stripped(given))
+    absent = missing(["title"], given) if new and "title" not in given else []
+    return values, faults + absent + _faults(given)
+
+
+def content_faults(body: Any) -> list[Fault]:
+    """Return the faults in the fields and settings of a request body; their types are checked elsewhere."""
+    found = _faults(body) if isinstance(body, dict) else []
+    return [Fault(("body", *each.loc), each.type, f"Value {each.msg}") for each in found]
+
+
+def _faults(given: Mapping[str, Any]) -> list[Fault]:
+    """Return the faults in the content of fields and settings."""
+    faults: list[Fault] = []
+    fields, settings = given.get("fields"), given.get("settings")
+    if isinstance(fields, list):
+        faults += _placed("fields", definition_faults(fields))
+    if isinstance(settings, dict):
+        faults += _placed("settings", setting_faults(settings))
+    content = (fields if isinstance(fields, list) else [], settings if isinstance(settings, dict) else {})
+    if not faults and definition_size(*content) > MAX_DEFINITION:
+        place = "fields" if content[0] else "settings"
+        faults.append(Fault((place,), "form_definition", TOO_LARGE))
+    return faults
+
+
+def _placed(member: str, faults: list[DefinitionFault]) -> list[Fault]:
+    return [Fault((member, *loc), "form_definition", message) for loc, message in faults]

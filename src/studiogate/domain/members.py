@@ -1,0 +1,89 @@
+"""Members: the fields that staff can set, how each of them is read, and what becomes of two profiles in a merge."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from studiogate.domain.names import MAXIMUM_NAME, text_fault
+from studiogate.domain.refusals import Fault, Refusal
+from studiogate.domain.staff_input import Field, fault, missing, read_values, refused, stripped
+from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.values import Setting
+
+MAXIMUM_NOTE = 10_000
+
+
+class MemberRole(StrEnum):
+    """What a profile is: a profile with the role ``lead`` is a person who has not become a member yet."""
+
+    MEMBER = "member"
+    USER = "user"
+    LEAD = "lead"
+
+
+class Profile(NamedTuple):
+    """The fields of a member that staff can change."""
+
+    first_name: str
+    last_name: str
+    email: str | None
+    phone: str | None
+    role: str
+    membership_type: str | None
+    membership_start_date: datetime | None
+    membership_end_date: datetime | None
+
+
+_NAME = v.name(MAXIMUM_NAME, least=1)
+FIELDS: Mapping[str, Field] = MappingProxyType(
+    {
+        "first_name": Field(_NAME),
+        "last_name": Field(_NAME),
+        "email": Field(v.email, nullable=True),
+        "phone": Field(v.phone, nullable=True),
+        "role": Field(v.one_of(MemberRole)),
+        "membership_type": Field(_NAME, nullable=True),
+        "membership_start_date": Field(v.instant, nullable=True),
+        "membership_end_date": Field(v.instant, nullable=True),
+    }
+)
+REQUIRED = ("first_name", "last_name")
+AT_CREATION = (*REQUIRED, "email", "phone")
+
+
+def read_member(given: Mapping[str, Any], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the fields of a new member, and every fault; the names are required."""
+    values, faults = _read({name: FIELDS[name] for name in AT_CREATION}, given, country)
+    return values, faults + missing([name for name in REQUIRED if name not in given], given)
+
+
+def read_member_changes(given: Mapping[str, Any], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the fields to change, and every fault."""
+    return _read(FIELDS, given, country)
+
+
+def _read(
+    fields: Mapping[str, Field], given: Mapping[str, Any], country: str | None
+) -> tuple[dict[str, Any], list[Fault]]:
+    return read_values(fields, stripped(given), Setting(country=country))
+
+
+def note_fault(note: str) -> Refusal | None:
+    """Return the refusal of a note that cannot be stored."""
+    wrong = text_fault(note, MAXIMUM_NOTE)
+    return None if wrong is None else refused(fault("note", f"must {wrong}"))
+
+
+def merged_profile(kept: Profile, other: Profile) -> Profile:
+    """Return the profile of two that are one person: the kept one, with what it lacks from the other."""
+    starts = [each for each in (kept.membership_start_date, other.membership_start_date) if each is not None]
+    return kept._replace(
+        email=kept.email or other.email,
+        phone=kept.phone or other.phone,
+        role=min(kept.role, other.role, key=[each.value for each in MemberRole].index),
+        membership_type=kept.membership_type or other.membership_type,
+        membership_start_date=min(starts, default=None),
+        membership_end_date=kept.membership_end_date or other.membership_end_date,
+    )

@@ -1,0 +1,145 @@
+"""Erase a person: who it was goes, what was booked and paid stays, anonymous.
+
+Everything happens in one transaction. The events, remembered answers and audit entries about the person are redacted
+last, so that those which the erasure itself writes are redacted as well. Files leave the disk after the commit:
+``remove_files`` does it at once, and housekeeping whatever a crash left.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings import BookingStatus
+from studiogate.domain.erasure import redacted, redacted_event, whole_studio_refusal
+from studiogate.domain.events import EventType
+from studiogate.domain.json_values import json_text
+from studiogate.domain.memberships import cancelled_now
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.flows.announce import changing
+from studiogate.flows.audit import audited
+from studiogate.flows.bookings import staff_bookings
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import erasure as storage
+from studiogate.storage import members, memberships, person_rows
+from studiogate.storage.audit import Subject
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.erasure import LoggedEvent
+from studiogate.storage.person_rows import LiveBooking, PersonRows
+from studiogate.storage.upload_folder import UploadFolder
+
+ATTENDABLE = (BookingStatus.CONFIRMED.value, BookingStatus.WAITLISTED.value)
+
+
+class Erased(NamedTuple):
+    """What an erasure did; ``files`` are the names of the files that must leave the disk."""
+
+    member_id: UUID
+    bookings_cancelled: int
+    memberships_cancelled: int
+    submissions: int
+    leads: int
+    files: list[str]
+
+
+@staff_flow(Permission.MEMBERS_ERASE)
+async def erase(connection: Connection, access: Access, member_id: UUID) -> Erased | Refusal:
+    """Erase a member with everything that names the person, and cancel what lies ahead, free of charge."""
+    refusal = whole_studio_refusal(access, Permission.MEMBERS_ERASE)
+    if refusal is not None:
+        return refusal
+    ahead = await person_rows.lock_with_classes(connection, access, [member_id], ATTENDABLE, True)
+    kept = await members.lock_member(connection, access, member_id)
+    if kept is None:
+        return Refusal(Code.NOT_FOUND)
+    if kept.erased:
+        return Refusal(Code.INVALID_TRANSITION, {"from": "erased", "to": "erased"})
+    email = kept.profile.email
+    await person_rows.lock_emails(connection, access, [] if email is None else [email])
+    await _cancel_bookings(connection, access, ahead)
+    rows = await person_rows.rows_of_person(connection, access, member_id, email)
+    cancelled = await _cancel_memberships(connection, access, rows.memberships, kept.now)
+    files = await _erase_rows(connection, access, rows, email)
+    await _redact(connection, access, rows)
+    return Erased(member_id, len(ahead), cancelled, len(rows.submissions), len(rows.leads), files)
+
+
+async def _cancel_bookings(connection: Connection, access: Access, bookings: Sequence[LiveBooking]) -> None:
+    """Cancel for the studio: no fee, credits return, the seats go to waiting members."""
+    for booking in bookings:
+        outcome = await staff_bookings.cancel_for_studio(connection, access, booking.id, None)
+        if isinstance(outcome, Refusal):
+            raise AssertionError(f"the studio can cancel a booking that lies ahead: {outcome.code}")
+
+
+async def _cancel_memberships(
+    connection: Connection, access: Access, membership_ids: Sequence[UUID], now: datetime
+) -> int:
+    """Cancel the memberships that have not ended, and forget the reasons that were given for their changes."""
+    cancelled = 0
+    async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *membership_ids):
+        for membership_id in membership_ids:
+            state = await memberships.read_state(connection, access, membership_id)
+            after = cancelled_now(state, now)
+            if after != state:
+                await memberships.write_state(connection, access, membership_id, after)
+                cancelled += 1
+        await storage.erase_reasons(connection, access, membership_ids)
+    return cancelled
+
+
+async def _erase_rows(connection: Connection, access: Access, rows: PersonRows, email: str | None) -> list[str]:
+    """Erase the person's own rows and announce it; return the names of the files to remove."""
+    async with (
+        audited(connection, access, "member.erase", Subject("member", rows.member_id)),
+        changing(connection, access, EventType.MEMBER_UPDATED, rows.member_id),
+        changing(connection, access, EventType.LEAD_UPDATED, *rows.leads),
+    ):
+        await storage.erase_member(connection, access, rows.member_id)
+        await storage.erase_leads(connection, access, rows.leads)
+    await storage.erase_external_ids(connection, access, [rows.member_id, *rows.leads])
+    await storage.delete_mails(connection, access, rows.member_id, rows.submissions, email)
+    return await storage.erase_submissions(connection, access, rows.submissions)
+
+
+async def _redact(connection: Connection, access: Access, rows: PersonRows) -> None:
+    """Take the person out of receipts, events, remembered answers and reasons in the audit log."""
+    people = [rows.member_id, *rows.merged, *rows.leads, *rows.submissions]
+    ids = {str(each) for each in (*people, *rows.uploads, *rows.memberships)}
+    receipts = await storage.receipts_with_reasons(connection, access, rows.bookings)
+    await storage.write_receipts(connection, access, {key: redacted(each, ids) for key, each in receipts.items()})
+    events = await storage.events_about(connection, access, [*people, *rows.memberships])
+    await storage.write_events(connection, access, [_event(each, ids) for each in events])
+    answers = await storage.answers_naming(connection, access, [*people, *rows.uploads])
+    changed = [each._replace(body=_answer(each.body, ids)) for each in answers]
+    await storage.write_answers(
+        connection, access, [new for old, new in zip(answers, changed, strict=True) if new != old]
+    )
+    await storage.mask_audit(connection, access, rows)
+
+
+def _event(event: LoggedEvent, ids: set[str]) -> LoggedEvent:
+    return LoggedEvent(event.id, *redacted_event(event.object, event.previous_attributes, ids))
+
+
+def _answer(body: bytes, ids: set[str]) -> bytes:
+    """Return a remembered answer without the person; one that does not name the person stays byte for byte."""
+    kept = json.loads(body)
+    replaced = redacted(kept, ids)
+    return body if replaced == kept else json_text(replaced).encode()
+
+
+async def remove_files(connection: Connection, access: Access, folder: UploadFolder, names: Sequence[str]) -> int:
+    """Remove files of an erased person from this machine's disk, and the rows that ask for it; return how many."""
+    gone = []
+    for name in names:
+        if await asyncio.to_thread(folder.has, access.studio_id, name):
+            await asyncio.to_thread(folder.remove, access.studio_id, name)
+            gone.append(name)
+    async with connection.transaction():
+        await storage.forget_removed_files(connection, access, gone)
+    return len(gone)

@@ -1,0 +1,72 @@
+"""Export everything about one person as an archive: a page to read, JSON for machines, and the person's files."""
+
+import re
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from json import dumps
+from typing import Any, BinaryIO
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.erasure import whole_studio_refusal
+from studiogate.domain.person_page import page
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.flows.audit import record
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import members, person_export
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.person_export import Person
+from studiogate.storage.upload_folder import UploadFolder
+
+MAXIMUM_FILE_NAME = 80
+_UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
+
+
+@staff_flow(Permission.MEMBERS)
+async def export(connection: Connection, access: Access, member_id: UUID) -> Person | Refusal:
+    """Return everything that is stored about a member, and record that it was taken out."""
+    refusal = whole_studio_refusal(access, Permission.MEMBERS)
+    if refusal is not None:
+        return refusal
+    kept = await members.lock_member(connection, access, member_id)
+    if kept is None:
+        return Refusal(Code.NOT_FOUND)
+    await record(connection, access, "member.export", "member", member_id)
+    return await person_export.read_person(connection, access, member_id, kept.profile.email)
+
+
+def safe_name(number: int, filename: str) -> str:
+    """Return a name for a file in a folder of downloads: numbered, without anything a file system or shell reads."""
+    kept = _UNSAFE.sub("_", filename).strip("._")[-MAXIMUM_FILE_NAME:]
+    return f"{number:02}-{kept or 'file'}"
+
+
+def write_archive(target: BinaryIO, person: Person, folder: UploadFolder, studio_id: UUID) -> list[str]:
+    """Write the archive; return the names of files that are not on this machine's disk and so not in it."""
+    files = _paths(person.sections["files"])
+    missing = []
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each in person.sections["files"]:
+            source = folder.find(studio_id, each["stored_name"])
+            if not source.exists():
+                missing.append(files.pop(each["id"]))
+                continue
+            with source.open("rb") as content, archive.open(files[each["id"]], "w", force_zip64=True) as copy:
+                shutil.copyfileobj(content, copy)
+        archive.writestr("index.html", page(person.studio, person.taken_at, person.sections, files))
+        archive.writestr("person.json", dumps(_shown(person), ensure_ascii=False, indent=2))
+    return missing
+
+
+def _paths(files: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    return {each["id"]: f"files/{safe_name(number, each['filename'])}" for number, each in enumerate(files, 1)}
+
+
+def _shown(person: Person) -> dict[str, Any]:
+    """Return the sections for person.json, without the names under which files are stored here."""
+    files = [
+        {name: value for name, value in each.items() if name != "stored_name"} for each in person.sections["files"]
+    ]
+    return {"studio": person.studio, "taken_at": person.taken_at, **person.sections, "files": files}

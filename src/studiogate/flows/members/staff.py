@@ -1,0 +1,151 @@
+"""What staff do with a member: create, change, suspend, add a note."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
+from studiogate.domain.members import MemberRole, Profile, note_fault, read_member, read_member_changes
+from studiogate.domain.people import notes_refusal
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import refused
+from studiogate.flows.announce import changing
+from studiogate.flows.audit import audited, record_creation
+from studiogate.flows.members.create import WantedMember, member_exists
+from studiogate.flows.members.create import create as create_member
+from studiogate.flows.members.lead_follows import lead_follows
+from studiogate.flows.members.locked import locked_member
+from studiogate.flows.people import members_appeared
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import members as storage
+from studiogate.storage import person_rows, studio
+from studiogate.storage.audit import Subject
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.members import KeptMember
+
+
+@staff_flow(Permission.MEMBERS)
+async def create(connection: Connection, access: Access, given: Mapping[str, Any]) -> dict[str, Any] | Refusal:
+    """Create a member, convert the lead with the same email, and adopt earlier submissions; return the member."""
+    return await create_within(connection, access, given)
+
+
+async def create_within(connection: Connection, access: Access, given: Mapping[str, Any]) -> dict[str, Any] | Refusal:
+    """Do the same inside a transaction."""
+    values, faults = read_member(given, await studio.country_of(connection, access))
+    if faults:
+        return refused(*faults)
+    wanted = WantedMember(values.get("email"), values["first_name"], values["last_name"], values.get("phone"))
+    wire = await create_member(connection, access, wanted)
+    if isinstance(wire, Refusal):
+        return wire
+    made: dict[str, Any] = json.loads(wire)
+    await record_creation(connection, access, "member.create", Subject("member", UUID(made["id"])))
+    return made
+
+
+@staff_flow(Permission.MEMBERS)
+async def change(
+    connection: Connection, access: Access, member_id: UUID, given: Mapping[str, Any]
+) -> dict[str, Any] | Refusal:
+    """Change the given fields of a member; return the member. A new email converts and adopts as a new member does."""
+    return await change_within(connection, access, member_id, given)
+
+
+async def change_within(
+    connection: Connection, access: Access, member_id: UUID, given: Mapping[str, Any]
+) -> dict[str, Any] | Refusal:
+    """Do the same inside a transaction."""
+    values, faults = read_member_changes(given, await studio.country_of(connection, access))
+    if faults:
+        return refused(*faults)
+    kept = await locked_member(connection, access, member_id)
+    if isinstance(kept, Refusal):
+        return kept
+    profile = kept.profile._replace(**values)
+    refusal = await _email_refusal(connection, access, kept, profile)
+    if refusal is not None:
+        return refusal
+    subject = Subject("member", member_id)
+    async with (
+        audited(connection, access, "member.change", subject),
+        changing(connection, access, EventType.MEMBER_UPDATED, member_id),
+    ):
+        await storage.write_profile(connection, access, member_id, profile)
+    refusal = await lead_follows(connection, access, member_id, profile.email, kept.profile.email)
+    if refusal is not None:
+        return refusal
+    if profile.email is not None and _appears(kept.profile, profile):
+        await members_appeared(connection, access, [profile.email])
+    return await wire_form(connection, access, member_id)
+
+
+async def _email_refusal(connection: Connection, access: Access, kept: KeptMember, profile: Profile) -> Refusal | None:
+    """Lock the emails that the member has and will have, and refuse one that another member has."""
+    emails = {kept.profile.email, profile.email} - {None} if _appears(kept.profile, profile) else set()
+    await person_rows.lock_emails(connection, access, [each for each in emails if each is not None])
+    if profile.email is None:
+        return None
+    owner = await storage.member_with_email(connection, access, profile.email)
+    return None if owner in (None, kept.id) else await member_exists(connection, access, profile.email)
+
+
+def _appears(before: Profile, after: Profile) -> bool:
+    """Return whether a member with this email appears: by a new email, or by the role of somebody who was a lead."""
+    return after.email != before.email or (before.role == MemberRole.LEAD and after.role != MemberRole.LEAD)
+
+
+async def wire_form(connection: Connection, access: Access, member_id: UUID) -> dict[str, Any]:
+    """Return a member as GET /members/{id} does."""
+    wire = await storage.read_member(connection, access, str(member_id))
+    if wire is None:
+        raise AssertionError("a locked member can be read")
+    member: dict[str, Any] = json.loads(wire)
+    return member
+
+
+@staff_flow(Permission.MEMBERS)
+async def suspend(connection: Connection, access: Access, member_id: UUID, reason: str | None = None) -> UUID | Refusal:
+    """Suspend a member: partners and staff can make no new bookings for them. Bookings that exist stay."""
+    return await _set_suspended(connection, access, member_id, True, reason)
+
+
+@staff_flow(Permission.MEMBERS)
+async def unsuspend(
+    connection: Connection, access: Access, member_id: UUID, reason: str | None = None
+) -> UUID | Refusal:
+    """End a member's suspension."""
+    return await _set_suspended(connection, access, member_id, False, reason)
+
+
+async def _set_suspended(
+    connection: Connection, access: Access, member_id: UUID, suspended: bool, reason: str | None
+) -> UUID | Refusal:
+    kept = await locked_member(connection, access, member_id)
+    if isinstance(kept, Refusal):
+        return kept
+    if kept.suspended == suspended:
+        is_now = "suspended" if suspended else "not suspended"
+        return Refusal(Code.INVALID_TRANSITION, {"from": is_now, "to": is_now})
+    action = "member.suspend" if suspended else "member.unsuspend"
+    async with audited(connection, access, action, Subject("member", member_id), reason):
+        await storage.set_suspended(connection, access, member_id, suspended)
+    return member_id
+
+
+@staff_flow(Permission.MEMBERS)
+async def add_note(connection: Connection, access: Access, member_id: UUID, note: str) -> UUID | Refusal:
+    """Append a note to the staff notes of a member. Partners never see them."""
+    refusal = note_fault(note)
+    if refusal is not None:
+        return refusal
+    kept = await locked_member(connection, access, member_id)
+    refusal = kept if isinstance(kept, Refusal) else notes_refusal(kept.notes_bytes, note.strip())
+    if refusal is not None:
+        return refusal
+    async with audited(connection, access, "member.note", Subject("member", member_id)):
+        await storage.add_note(connection, access, member_id, note.strip())
+    return member_id

@@ -1,0 +1,45 @@
+"""The invariants of erased and merged people, each as a query for its violations. Operators only."""
+
+from studiogate.domain.audit import DAYS_KEPT
+from studiogate.domain.erasure import FIRST_NAME, LAST_NAME
+from studiogate.storage.promise import Promise
+
+PEOPLE_PROMISES = (
+    Promise(
+        "erased people",
+        "an erased member has no name, contact, notes or answers, and nothing ahead",
+        f"""
+        select format('member %s of studio %s was erased and still has %s', m.id, m.studio_id, h.what)
+        from members m cross join lateral (
+            select 'a name, contact or notes' as what
+            where (m.first_name, m.last_name) <> ('{FIRST_NAME}', '{LAST_NAME}') or m.email is not null
+               or m.phone is not null or m.staff_notes <> '' or not m.suspended
+            union all select 'answers' from form_submissions n
+            where n.studio_id = m.studio_id and n.member_id = m.id
+              and (n.submitter_name is not null or n.data <> '{{}}' or n.consents <> '[]')
+            union all select 'a membership' from memberships s
+            where s.studio_id = m.studio_id and s.member_id = m.id and s.status not in ('cancelled', 'expired')
+            union all select 'a booking ahead' from bookings b
+            where b.studio_id = m.studio_id and b.member_id = m.id and b.status in ('confirmed', 'waitlisted')
+              and b.start_time > clock_timestamp()) h
+        where m.erased_at is not null""",
+    ),
+    Promise(
+        "erasures",
+        "every erasure is in the audit log",
+        f"""
+        select format('member %s of studio %s was erased at %s without an audit entry', m.id, m.studio_id, m.erased_at)
+        from members m
+        where m.erased_at > clock_timestamp() - interval '{DAYS_KEPT - 1} days' and not exists (
+            select from audit_log a
+            where a.studio_id = m.studio_id and a.subject_id = m.id and a.action = 'member.erase')""",
+    ),
+    Promise(
+        "merged people",
+        "a member that was merged into another one is gone",
+        """
+        select format('member %s of studio %s was merged into %s and still exists', p.id, p.studio_id, p.member_id)
+        from merged_people p join members m on m.studio_id = p.studio_id and m.id = p.id
+        where p.kind = 'member'""",
+    ),
+)

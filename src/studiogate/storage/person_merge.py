@@ -1,0 +1,94 @@
+"""Move the rows of a duplicate to the member that is kept. The flow holds the locks of both and of their classes."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.storage.db.pool import Connection
+
+# Every table that refers to a member, with how its rows move. A test compares it with the foreign keys of the schema.
+MOVES: Mapping[str, str] = {
+    "bookings": "update bookings set member_id = $3 where studio_id = $1 and member_id = $2",
+    "waitlist_entries": "update waitlist_entries set member_id = $3 where studio_id = $1 and member_id = $2",
+    "booking_cancellations": """
+        update booking_cancellations
+        set member_id = $3, receipt = replace(receipt::text, $2::uuid::text, $3::uuid::text)::json
+        where studio_id = $1 and member_id = $2""",
+    "memberships": """
+        update memberships set member_id = $3, state_version = state_version + 1
+        where studio_id = $1 and member_id = $2""",
+    "purchases": "update purchases set member_id = $3 where studio_id = $1 and member_id = $2",
+    "form_submissions": "update form_submissions set member_id = $3 where studio_id = $1 and member_id = $2",
+    "mails": "update mails set member_id = $3 where studio_id = $1 and member_id = $2",
+    "merged_people": "update merged_people set member_id = $3 where studio_id = $1 and member_id = $2",
+}
+# The ids in other systems have no foreign key: they belong to rows of several tables.
+MOVE_EXTERNAL_IDS = "update external_ids set row_id = $3 where studio_id = $1 and row_id = $2 and kind = $4"
+
+WAITLIST_ENTRIES = "select id from waitlist_entries where studio_id = $1 and member_id = $2 order by id"
+NOTES = "select staff_notes from members where studio_id = $1 and id = $2"
+SET_STANDING = "update members set suspended = $3, staff_notes = $4 where studio_id = $1 and id = $2"
+DELETE = "delete from members where studio_id = $1 and id = $2"
+REMEMBER = """
+    insert into merged_people as p (studio_id, id, kind, member_id) values ($1, $2, $3, $4)
+    on conflict (studio_id, id) do update set member_id = excluded.member_id"""
+
+LEAD_OF = "select id from leads where studio_id = $1 and email = $2 for no key update"
+RENAME_LEAD = "update leads set email = $3 where studio_id = $1 and id = $2"
+MOVE_TO_LEAD = "update form_submissions set lead_id = $3 where studio_id = $1 and lead_id = $2"
+DELETE_LEAD = "delete from leads where studio_id = $1 and id = $2"
+LEAD_NOTES = "select staff_notes from leads where studio_id = $1 and id = $2"
+SET_LEAD_NOTES = "update leads set staff_notes = $3 where studio_id = $1 and id = $2"
+
+
+async def move_rows(connection: Connection, access: Access, merged_id: UUID, kept_id: UUID) -> None:
+    for statement in MOVES.values():
+        await connection.execute(statement, access.studio_id, merged_id, kept_id)
+    await connection.execute(MOVE_EXTERNAL_IDS, access.studio_id, merged_id, kept_id, "members")
+
+
+async def waitlist_entries_of(connection: Connection, access: Access, member_id: UUID) -> list[UUID]:
+    return [row["id"] for row in await connection.fetch(WAITLIST_ENTRIES, access.studio_id, member_id)]
+
+
+async def notes_of(connection: Connection, access: Access, member_id: UUID) -> str:
+    notes: str = await connection.fetchval(NOTES, access.studio_id, member_id)
+    return notes
+
+
+async def write_standing(
+    connection: Connection, access: Access, member_id: UUID, suspended: bool, staff_notes: str
+) -> None:
+    await connection.execute(SET_STANDING, access.studio_id, member_id, suspended, staff_notes)
+
+
+async def delete_member(connection: Connection, access: Access, merged_id: UUID, kept_id: UUID) -> None:
+    """Delete a member without rows, and remember which member has them."""
+    await connection.execute(REMEMBER, access.studio_id, merged_id, "member", kept_id)
+    await connection.execute(DELETE, access.studio_id, merged_id)
+
+
+async def lock_lead_of(connection: Connection, access: Access, email: str | None) -> UUID | None:
+    lead_id: UUID | None = await connection.fetchval(LEAD_OF, access.studio_id, email)
+    return lead_id
+
+
+async def rename_lead(connection: Connection, access: Access, lead_id: UUID, email: str) -> None:
+    await connection.execute(RENAME_LEAD, access.studio_id, lead_id, email)
+
+
+async def lead_notes(connection: Connection, access: Access, lead_ids: Sequence[UUID]) -> list[str]:
+    return [await connection.fetchval(LEAD_NOTES, access.studio_id, each) for each in lead_ids]
+
+
+async def absorb_lead(connection: Connection, access: Access, merged_id: UUID, kept_id: UUID, notes: str) -> None:
+    """Move the submissions of a lead to another one, which gets all notes, and delete it."""
+    await connection.execute(MOVE_TO_LEAD, access.studio_id, merged_id, kept_id)
+    await connection.execute(MOVE_EXTERNAL_IDS, access.studio_id, merged_id, kept_id, "leads")
+    await connection.execute(SET_LEAD_NOTES, access.studio_id, kept_id, notes)
+    await connection.execute(DELETE_LEAD, access.studio_id, merged_id)
+
+
+async def remember_lead(connection: Connection, access: Access, lead_id: UUID, member_id: UUID) -> None:
+    """Remember the member of a lead that was merged, or that has another email than the member."""
+    await connection.execute(REMEMBER, access.studio_id, lead_id, "lead", member_id)

@@ -1,0 +1,129 @@
+"""The rows of one person, and the locks that keep them as they are while they are erased, merged or exported.
+
+Order of the locks: the classes by id, the members by id, then emails (docs/locking.md). Which classes those are is read
+before any lock, so it is read again afterwards: a transaction that finds another class then starts again.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
+from studiogate.storage.people import BUCKETS, EMAIL_LOCK
+
+WAITING_LOCKED = 100
+
+# $4: only those that lie ahead.
+LIVE_BOOKINGS = """
+    select id, class_id, member_id from bookings
+    where studio_id = $1 and member_id = any($2::uuid[]) and status = any($3::text[])
+      and (not $4::boolean or start_time > clock_timestamp())
+    order by class_id, id"""
+
+LOCK_CLASSES = "select id from classes where studio_id = $1 and id = any($2::uuid[]) order by id for no key update"
+
+# The members, and those who wait for a seat in one of the classes: a freed seat may become theirs.
+LOCK_MEMBERS = f"""
+    select m.id from members m
+    where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(
+        select w.member_id from waitlist_entries w
+        where w.studio_id = $1 and w.class_id = any($3::uuid[]) and w.status = 'waiting'
+          and w.position <= {WAITING_LOCKED})))
+    order by m.id
+    for no key update"""
+
+LOCK_EMAILS = f"""
+    select {EMAIL_LOCK.format("email")} from (
+        select distinct on (hashtext(email) & {BUCKETS - 1}) email from unnest($2::text[]) given(email)
+        order by hashtext(email) & {BUCKETS - 1}) ordered"""
+
+# By the email that the member has; by an earlier one; and by those of the member's own submissions.
+LEADS = """
+    select id from leads
+    where studio_id = $1 and (email = $3 or id = any(array(
+        select p.id from merged_people p where p.studio_id = $1 and p.member_id = $2 and p.kind = 'lead'
+        union all
+        select n.lead_id from form_submissions n where n.studio_id = $1 and n.member_id = $2)))
+    order by id for no key update"""
+# Those that belong to the member, and those that anybody has sent with the member's email.
+SUBMISSIONS = """
+    select id from form_submissions where studio_id = $1 and member_id = $2
+    union all
+    select id from form_submissions where studio_id = $1 and submitter_email = $3 and member_id is null"""
+UPLOADS = "select id from form_uploads where studio_id = $1 and submission_id = any($2::uuid[])"
+MEMBERSHIPS = "select id from memberships where studio_id = $1 and member_id = $2 order by id"
+PURCHASES = "select id from purchases where studio_id = $1 and member_id = $2"
+BOOKINGS = "select id from bookings where studio_id = $1 and member_id = $2"
+MERGED = "select id from merged_people where studio_id = $1 and member_id = $2"
+
+
+class LiveBooking(NamedTuple):
+    id: UUID
+    class_id: UUID
+    member_id: UUID
+
+
+class PersonRows(NamedTuple):
+    """The ids of a person's rows. ``merged`` are ids of members and leads that ended in this member."""
+
+    member_id: UUID
+    leads: list[UUID]
+    submissions: list[UUID]
+    uploads: list[UUID]
+    memberships: list[UUID]
+    purchases: list[UUID]
+    bookings: list[UUID]
+    merged: list[UUID]
+
+    @property
+    def all(self) -> list[UUID]:
+        return [self.member_id, *(each for part in self[1:] for each in part)]
+
+
+async def lock_with_classes(
+    connection: Connection, access: Access, member_ids: Sequence[UUID], statuses: Sequence[str], ahead: bool
+) -> list[LiveBooking]:
+    """Lock the members and the classes of their bookings with these statuses; return the bookings. With ``ahead``, only
+    classes that have not started count."""
+    before = await _live(connection, access, member_ids, statuses, ahead)
+    classes = {each.class_id for each in before}
+    await connection.fetch(LOCK_CLASSES, access.studio_id, sorted(classes))
+    await connection.fetch(LOCK_MEMBERS, access.studio_id, list(member_ids), sorted(classes))
+    bookings = await _live(connection, access, member_ids, statuses, ahead)
+    if not {each.class_id for each in bookings} <= classes:
+        raise TransactionConflictError("a booking was made in another class meanwhile")
+    return bookings
+
+
+async def _live(
+    connection: Connection, access: Access, member_ids: Sequence[UUID], statuses: Sequence[str], ahead: bool
+) -> list[LiveBooking]:
+    rows = await connection.fetch(LIVE_BOOKINGS, access.studio_id, list(member_ids), list(statuses), ahead)
+    return [LiveBooking(*row) for row in rows]
+
+
+async def lock_emails(connection: Connection, access: Access, emails: Sequence[str]) -> None:
+    """Lock emails in the order in which imports lock them."""
+    await connection.execute(LOCK_EMAILS, str(access.studio_id), list(emails))
+
+
+async def rows_of_person(connection: Connection, access: Access, member_id: UUID, email: str | None) -> PersonRows:
+    """Return the ids of everything that a member has. The member and the email must be locked; leads are locked
+    here."""
+    studio = access.studio_id
+    submissions = _ids(await connection.fetch(SUBMISSIONS, studio, member_id, email))
+    return PersonRows(
+        member_id,
+        _ids(await connection.fetch(LEADS, studio, member_id, email)),
+        submissions,
+        _ids(await connection.fetch(UPLOADS, studio, submissions)),
+        _ids(await connection.fetch(MEMBERSHIPS, studio, member_id)),
+        _ids(await connection.fetch(PURCHASES, studio, member_id)),
+        _ids(await connection.fetch(BOOKINGS, studio, member_id)),
+        _ids(await connection.fetch(MERGED, studio, member_id)),
+    )
+
+
+def _ids(rows: Sequence[Record]) -> list[UUID]:
+    return [row["id"] for row in rows]
