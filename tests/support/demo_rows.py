@@ -40,3 +40,13 @@ def bookings_by_class(studio: Row, statuses: set[str]) -> dict[str, list[Row]]:
         if booking["status"] in statuses:
             grouped[booking["class_id"]].append(booking)
     return grouped
+
+
+def without_files(studio: Row) -> Row:
+    """The studio without the files of its submissions, which are not in the studio file itself."""
+    rows = [row | {"files": [], "data": _without(row["data"], "clearance")} for row in studio["submissions"]]
+    return studio | {"submissions": rows}
+
+
+def _without(data: Row, key: str) -> Row:
+    return {name: value for name, value in data.items() if name != key}

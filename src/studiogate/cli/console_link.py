@@ -4,6 +4,7 @@ from uuid import UUID
 
 from studiogate import clock, demo
 from studiogate.cli.context import operator_of
+from studiogate.demo.staff import OWNER
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
@@ -17,8 +18,6 @@ from studiogate.storage.accounts import accounts
 from studiogate.storage.db.pool import Connection
 
 CONSOLE = "/console/"
-OWNER = "owner@demo.example"
-OWNERS_NAME = "Rosa Lindqvist"
 
 
 async def console_path(connection: Connection, sealer: Sealer) -> str:
@@ -32,11 +31,11 @@ async def console_path(connection: Connection, sealer: Sealer) -> str:
 
 
 async def _demo_link(connection: Connection, studio_id: UUID) -> str:
-    account = await accounts.find(connection, OWNER)
+    account = await accounts.find(connection, OWNER.email)
     if account is None:
-        invitation = Invitation(OWNER, Grant(Role.OWNER), name=OWNERS_NAME)
+        invitation = Invitation(OWNER.email, Grant(Role.OWNER), name=OWNER.name)
         await roles.invite(connection, operator_of(studio_id), invitation)
-        account = await accounts.find(connection, OWNER)
+        account = await accounts.find(connection, OWNER.email)
     if account is None:
         return CONSOLE
     link = await operators.make_sign_in_link(connection, operator_of, account, mail=False)

@@ -1,21 +1,33 @@
 """studiogate demo: the demo studio, loaded like any other studio file."""
 
 import asyncio
+import json
+from datetime import datetime
 from importlib import resources
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
+
+import structlog
 
 from studiogate import clock, demo
 from studiogate import settings as configuration
 from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_json, screen
+from studiogate.demo.activity import act
 from studiogate.domain import keys
 from studiogate.domain.access import Scope, operator_access
 from studiogate.flows import keys as key_flow
 from studiogate.flows import logos, studio_file
+from studiogate.flows.studio_file import FilesBeside, Options
 from studiogate.storage import keys as kept_keys
+from studiogate.storage import mails
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.upload_folder import UploadFolder
 
 KEY_FILE = "demo.key"
+log = structlog.get_logger()
 
 
 def load(as_json: AsJson = False, data: DataFolder = None) -> None:
@@ -29,34 +41,58 @@ def load(as_json: AsJson = False, data: DataFolder = None) -> None:
 
 
 async def _load(connection: Connection, folder: Path) -> str:
-    await _import(connection)
-    return await _demo_key(connection, folder)
+    if await studios.find_studio(connection, demo.SLUG) is not None:
+        # It may have new bookings since, which today's file would contradict.
+        raise CommandError("The demo studio is loaded already. For a fresh one use another --data folder.")
+    return await _create(connection, folder)
 
 
 async def ensure(connection: Connection, folder: Path) -> str | None:
     """Load the demo studio into an empty database; return a working key if there is a demo studio."""
     if not await studios.any_studio(connection):
-        await _import(connection)
+        return await _create(connection, folder)
     if await studios.find_studio(connection, demo.SLUG) is None:
         return None
     return await _demo_key(connection, folder)
 
 
-async def _import(connection: Connection) -> None:
-    if await studios.find_studio(connection, demo.SLUG) is not None:
-        # It may have new bookings since, which today's file would contradict.
-        raise CommandError("The demo studio is loaded already. For a fresh one use another --data folder.")
-    outcome = await studio_file.import_document(connection, demo.demo_studio_file(clock.now()))
+async def _create(connection: Connection, folder: Path) -> str:
+    """Load the studio, make a key and let its day happen, all of it or nothing; return the key."""
+    now = clock.now()
+    async with connection.transaction():
+        await mails.silence(connection)
+        await _import(connection, folder, now)
+        studio_id = await _store_logo(connection)
+        key = await _demo_key(connection, folder)
+        presented = keys.parse(key)
+        if presented is None:
+            raise AssertionError("a key that was just made can be read")
+        refused = await act(connection, studio_id, presented.credential_id, now, demo.DEFAULT_SEED)
+    for step in refused:
+        log.warning("a step of the demo studio's day was refused", step=step)
+    return key
+
+
+async def _import(connection: Connection, folder: Path, now: datetime) -> None:
+    document = json.dumps(demo.demo_studio_file(now)).encode()
+    with TemporaryDirectory() as beside:
+        for upload_id, content in demo.demo_files().items():
+            (Path(beside) / upload_id).write_bytes(content)
+        files = FilesBeside(Path(beside), UploadFolder(folder))
+        outcome = await studio_file.import_studio_file(connection, BytesIO(document), Options(files=files))
     if outcome.faults:
         raise CommandError(f"The demo studio could not be loaded: {outcome.faults[0]}")
-    await _store_logo(connection)
 
 
-async def _store_logo(connection: Connection) -> None:
+async def _store_logo(connection: Connection) -> UUID:
+    """Give the studio its logo; return the studio's id."""
     studio = await studios.find_studio(connection, demo.SLUG)
+    if studio is None:
+        raise AssertionError("the studio was just imported")
     content = (resources.files("studiogate.demo") / "logo.png").read_bytes()
-    if studio is not None:
-        await logos.store(connection, operator_access(studio["studio_id"]), content)
+    await logos.store(connection, operator_access(studio["studio_id"]), content)
+    studio_id: UUID = studio["studio_id"]
+    return studio_id
 
 
 async def _demo_key(connection: Connection, folder: Path) -> str:

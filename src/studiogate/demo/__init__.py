@@ -1,47 +1,70 @@
 """The demo studio as a studio file: the same seed and the same moment always give the same file.
 
-    places      the studio, locations, rooms, spots        people       members and their habits
-    offering    class types, instructors                   memberships  what they hold
-    timetable   the week, in local time                    bookings     who is where
-    schedule    six weeks of classes                       purchases    what it cost
-    catalog     products and prices                        leads, forms
+    studio       the studio, locations, rooms, spots       people       members and their habits (cohorts, cast)
+    class_types  class types, instructors                  memberships  what they hold
+    timetable    the week, in local time                   rosters      who comes to the timetable's classes
+    schedule     its classes, by the day                   history      credits, receipts and waitlists of bookings
+    moment       the classes around the present            purchases    what everything cost
+    workshops    the classes of the guide                  leads, forms, submissions, catalog
 
-No clock, no file and no database is touched here: the result goes through the ordinary import.
+No clock, no file and no database is touched here: the result goes through the ordinary import. What the studio's people
+do afterwards (``activity``) are the ordinary flows.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from studiogate.demo.bookings import booking_rows
 from studiogate.demo.catalog import product_rows
 from studiogate.demo.class_types import class_type_rows, instructor_rows
 from studiogate.demo.featured import Landmarks, landmarks
 from studiogate.demo.forms import form_rows
+from studiogate.demo.history import history_of, with_history
 from studiogate.demo.leads import lead_rows
-from studiogate.demo.memberships import memberships_of, with_credits_spent
-from studiogate.demo.people import member_rows, people
-from studiogate.demo.purchases import purchase_rows
+from studiogate.demo.memberships import memberships_of
+from studiogate.demo.moment import moment_seats, moment_sessions
+from studiogate.demo.people import by_name, member_rows, people
+from studiogate.demo.purchases import till
+from studiogate.demo.rosters import timetable_seats
 from studiogate.demo.schedule import class_row, sessions
 from studiogate.demo.seed import Seed
 from studiogate.demo.studio import SLUG, TIMEZONE, location_rows, room_rows, studio_row
+from studiogate.demo.submissions import submission_rows, upload_contents, with_submissions
+from studiogate.demo.workshops import workshop_seats, workshop_sessions
 
-__all__ = ["DEFAULT_SEED", "SLUG", "Landmarks", "demo_studio_file", "landmarks"]
+__all__ = ["DEFAULT_SEED", "SLUG", "Landmarks", "demo_files", "demo_studio_file", "landmarks"]
 
 DEFAULT_SEED = 1
 
 
+def demo_files(seed: int = DEFAULT_SEED) -> dict[str, bytes]:
+    """The files of the studio's submissions by their ids."""
+    return upload_contents(Seed(seed))
+
+
 def demo_studio_file(now: datetime, seed: int = DEFAULT_SEED) -> dict[str, Any]:
-    """The whole studio as it stands at ``now`` (aware). Files of different moments agree wherever they overlap."""
+    """The whole studio as it stands at ``now`` (aware). Files of different moments agree on the timetable's classes."""
     if now.tzinfo is None:
         raise ValueError("now must be aware of its timezone")
-    chance = Seed(seed)
+    now, chance = now.astimezone(UTC), Seed(seed)
     today = now.astimezone(ZoneInfo(TIMEZONE)).date()
     persons = people(chance)
+    named = by_name(persons)
     calendar = sessions(chance, today)
+    seats = [
+        *timetable_seats(chance, persons, calendar, now),
+        *moment_seats(chance, named, now),
+        *workshop_seats(chance, named, today, now),
+    ]
+    calendar += [*moment_sessions(chance, now), *workshop_sessions(chance, today)]
+    calendar.sort(key=lambda session: (session.starts, session.id))
     held = {person.id: memberships_of(chance, person, today) for person in persons}
-    bookings = booking_rows(chance, persons, calendar, now)
-    members = member_rows(chance, persons, held, today)
+    memberships = [row for rows in held.values() for row in rows]
+    history = history_of(chance, seats, memberships, now)
+    paid = till(chance, persons, held, today)
+    members, forms = member_rows(chance, persons, held, today), form_rows(chance)
+    leads = lead_rows(chance, persons, members, today)
+    submissions = submission_rows(chance, persons, forms, leads, today)
     return {
         "studio": studio_row(chance),
         "locations": location_rows(chance),
@@ -51,9 +74,15 @@ def demo_studio_file(now: datetime, seed: int = DEFAULT_SEED) -> dict[str, Any]:
         "classes": [class_row(chance, session) for session in calendar],
         "products": product_rows(chance),
         "members": members,
-        "memberships": with_credits_spent([row for rows in held.values() for row in rows], bookings),
-        "purchases": purchase_rows(chance, persons, held, today),
-        "leads": lead_rows(chance, persons, members, today),
-        "forms": form_rows(chance),
-        "bookings": bookings,
+        "memberships": with_history(memberships, history),
+        "purchases": [*paid.purchases, *history.fees],
+        "leads": with_submissions(leads, submissions),
+        "forms": forms,
+        "submissions": submissions,
+        "bookings": history.bookings,
+        "waitlist": history.waitlist,
+        "ledger": history.ledger,
+        "cancellations": history.cancellations,
+        "sales": paid.sales,
+        "renewals": paid.renewals,
     }

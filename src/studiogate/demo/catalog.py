@@ -98,9 +98,13 @@ def product_rows(seed: Seed) -> list[dict[str, Any]]:
     ]
 
 
+def price_id(seed: Seed, product: str, price: Price) -> str:
+    return seed.uuid("price", product, price.currency, price.amount, price.interval)
+
+
 def _price_row(seed: Seed, product: Product, price: Price) -> dict[str, Any]:
     return {
-        "id": seed.uuid("price", product.key, price.currency, price.amount, price.interval),
+        "id": price_id(seed, product.key, price),
         "amount": price.amount,
         "currency": price.currency,
         "price_type": "recurring" if price.interval else "one_time",

@@ -106,6 +106,9 @@ INSTRUCTORS = (
     Instructor("caleb", "Caleb Ortiz", "Strong at altitude", ("strength", "running")),
     Instructor("priya", "Priya Nair", "Breath first, shape second", ("yoga", "mobility")),
     Instructor("willa", "Willa Jensen", "Ballet barre without the ballet fear", ("barre", "mobility")),
+    Instructor("ana", "Ana Reyes", "Knows your bike by its squeak", ("cycle", "endurance")),
+    Instructor("dele", "Dele Martin", "Form first, weight second", ("strength", "mobility")),
+    Instructor("mira", "Mira Hollander", "Quiet voice, long holds", ("yoga", "mat")),
     Instructor("jonah", "Jonah Weiss", "On sabbatical until further notice", ("cycle",), active=False),
 )
 
@@ -118,13 +121,13 @@ def class_type_rows(seed: Seed) -> list[dict[str, Any]]:
             "description": kind.description,
             "beginner_safe": kind.beginner_safe,
             "recovery": kind.recovery,
-            "policy": _policy(seed, kind.key),
+            "policy": class_type_policy(seed, kind.key),
         }
         for kind in CLASS_TYPES
     ]
 
 
-def _policy(seed: Seed, class_type: str) -> dict[str, Any] | None:
+def class_type_policy(seed: Seed, class_type: str) -> dict[str, Any] | None:
     """A reformer that stays empty costs a fee; nobody hangs from the ceiling without a signed waiver."""
     policies: dict[str, dict[str, Any]] = {
         "reformer-flow": {"late_action": "fee_and_forfeit", "late_fee_amount": "15.00", "late_fee_currency": "USD"},

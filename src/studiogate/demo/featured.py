@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from studiogate.demo.dates import read
-from studiogate.demo.memberships import HOLDING_A_SEAT
 
 # Far enough away that the booking can still be cancelled free of charge, a day later too.
 SOONEST = timedelta(hours=48)
 SEATS_LEFT = 3
+HOLDING_A_SEAT = frozenset({"confirmed", "checked_in", "no_show"})
 
 
 @dataclass(frozen=True)

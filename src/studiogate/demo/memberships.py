@@ -1,18 +1,17 @@
 """The memberships: one current one for whoever holds something, and the intro offers that some began with."""
 
-from collections import Counter
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from studiogate.demo.catalog import PRODUCT_BY_KEY
+from studiogate.demo.catalog import PRODUCT_BY_KEY, price_id
+from studiogate.demo.cohorts import Cohort
 from studiogate.demo.dates import daytime, midnight, months_before, read, written
-from studiogate.demo.people import Cohort, Person
+from studiogate.demo.people import Person
 from studiogate.demo.seed import Seed
 
 PAUSE_REASONS = ("travel", "injury", "parental leave", "busy season at work")
 CANCELLATION_REASONS = ("moving away", "price", "schedule no longer fits", "medical")
 INTRO_DAYS = 30
-HOLDING_A_SEAT = frozenset({"confirmed", "checked_in", "no_show"})
 
 
 def membership_id(seed: Seed, person: Person) -> str:
@@ -32,7 +31,7 @@ def _current(seed: Seed, person: Person, today: date) -> dict[str, Any]:
     ends = daytime(seed, midnight(today), seed.whole(*cohort.ends_in, "ends", person.id), person.id)
     renewals = seed.whole(*cohort.renewals, "renewals", person.id)
     begins = period_before(cohort, ends)
-    row = _row(seed, person, str(cohort.product))
+    row = _row(seed, person, str(cohort.product)) | {"price_id": renewal_price_id(seed, cohort)}
     row |= {
         "status": cohort.status,
         "auto_renew": cohort.months > 0,
@@ -42,6 +41,14 @@ def _current(seed: Seed, person: Person, today: date) -> dict[str, Any]:
         "current_period_end": written(ends),
     }
     return row | _state_details(seed, person, today, begins, ends)
+
+
+def renewal_price_id(seed: Seed, cohort: Cohort) -> str | None:
+    """The price by which the membership renews; None for packs, which do not."""
+    interval = {1: "month", 12: "year"}.get(cohort.months)
+    prices = PRODUCT_BY_KEY[str(cohort.product)].prices
+    price = next((price for price in prices if price.interval == interval), None) if interval else None
+    return None if price is None else price_id(seed, str(cohort.product), price)
 
 
 def period_before(cohort: Cohort, moment: datetime, periods: int = 1) -> datetime:
@@ -137,19 +144,4 @@ def _intro_before(seed: Seed, person: Person, current: dict[str, Any]) -> dict[s
         "current_period_end": ends,
         "ended_at": ends,
         "credits_remaining": 0,
-    }
-
-
-def with_credits_spent(memberships: list[dict[str, Any]], bookings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each seat held costs a credit, and raises the membership's version as the booking itself would have."""
-    seats = Counter(booking["membership_id"] for booking in bookings if booking["status"] in HOLDING_A_SEAT)
-    return [_spend(membership, seats[membership["id"]]) for membership in memberships]
-
-
-def _spend(membership: dict[str, Any], seats: int) -> dict[str, Any]:
-    if membership["credits_remaining"] is None:
-        return membership
-    return membership | {
-        "credits_remaining": membership["credits_remaining"] - seats,
-        "state_version": membership["state_version"] + seats,
     }

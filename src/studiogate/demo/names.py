@@ -48,12 +48,16 @@ def leads() -> list[tuple[str, str]]:
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    full_names = (" ".join(name.split()) for name in text.split(","))
-    return [(first, last) for first, _, last in (name.partition(" ") for name in full_names)]
+    return [pair(" ".join(name.split())) for name in text.split(",")]
+
+
+def pair(full_name: str) -> tuple[str, str]:
+    first, _, last = full_name.partition(" ")
+    return first, last
 
 
 def mailbox(first: str, last: str) -> str:
-    """The part before the @: plain letters, as people serialize_headers their names when a form asks for an address."""
+    """The part before the @: plain letters, as people write their names when a form asks for an address."""
     plain = unicodedata.normalize("NFKD", f"{first}.{last}").encode("ascii", "ignore").decode().lower()
     return "".join(letter for letter in plain if letter.isalnum() or letter in ".-")
 

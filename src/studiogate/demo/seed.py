@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from typing import TypeVar
 from uuid import UUID, uuid5
@@ -21,7 +22,7 @@ class Seed:
     number: int
 
     def uuid(self, kind: str, *key: object) -> str:
-        return str(uuid5(NAMESPACE, self._name(kind, *key)))
+        return _uuid(self._name(kind, *key))
 
     def fraction(self, *key: object) -> float:
         """A number in [0, 1)."""
@@ -39,4 +40,10 @@ class Seed:
         return sorted(items, key=lambda item: self.fraction(name(item), *key))
 
     def _name(self, *key: object) -> str:
-        return "/".join(str(part) for part in (self.number, *key))
+        return "/".join(map(str, (self.number, *key)))
+
+
+@cache
+def _uuid(name: str) -> str:
+    """Computed once: most rows name others by their ids."""
+    return str(uuid5(NAMESPACE, name))

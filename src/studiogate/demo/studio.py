@@ -72,8 +72,11 @@ ROOMS = (
     Room("bk-reformer", "brooklyn", "Reformer Room", 10, spot_word="Reformer", rows=(5, 5)),
     Room("bk-cycle", "brooklyn", "Cycle Room", 12, spot_word="Bike", rows=(3, 4, 5)),
     Room("bk-main", "brooklyn", "Main Floor", 16),
+    Room("bk-garden", "brooklyn", "Garden Room", 30),
+    Room("bk-loft", "brooklyn", "Ride Loft", 12, spot_word="Bike", rows=(5, 7)),
     Room("dv-loft", "denver", "Reformer Loft", 8, spot_word="Reformer", rows=(4, 4)),
     Room("dv-ridge", "denver", "Ridge Room", 14),
+    Room("dv-canyon", "denver", "Canyon Room", 16),
     Room("jc-studio", "jersey-city", "Studio A", 12, active=False),
 )
 

@@ -1,4 +1,4 @@
-"""Queue the mails of a submission in its own transaction; let the worker claim them."""
+"""Let the worker claim the mails of submissions; ``mail_queue`` queues them."""
 
 import json
 from collections.abc import Mapping
@@ -8,16 +8,13 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from studiogate.domain.access import Access, operator_access
-from studiogate.domain.forms.settings import FormSettings
+from studiogate.domain.access import operator_access
 from studiogate.domain.forms.signed_links import Verification, make_verification
-from studiogate.domain.forms.submissions import CONFIRMATIONS_PER_HOUR
 from studiogate.domain.webhooks.signing import Sealer, open_link_secret
 from studiogate.flows.forms import mail_texts
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
 from studiogate.storage import mails
-from studiogate.storage.db.pool import Connection, Database
-from studiogate.storage.mails import QueuedMail
+from studiogate.storage.db.pool import Database
 
 VERIFICATION_LIFE = timedelta(days=7)
 
@@ -27,28 +24,6 @@ class Links(NamedTuple):
 
     origin: str
     sealer: Sealer
-
-
-async def queue(
-    connection: Connection, access: Access, settings: FormSettings, submission_id: UUID, submitter: str
-) -> None:
-    """Queue the mails of a submission. Must run inside a transaction. Confirmations per address and hour are limited: a
-    form must not be a way to flood somebody's mailbox."""
-    wanted = wanted_mails(settings, submitter)
-    if settings.send_confirmation_email:
-        sent = await mails.lock_and_count_confirmations(connection, access, submitter)
-        if sent >= CONFIRMATIONS_PER_HOUR:
-            wanted = [mail for mail in wanted if mail.kind != "confirmation"]
-    if wanted:
-        await mails.queue(connection, access, submission_id, wanted)
-
-
-def wanted_mails(settings: FormSettings, submitter: str) -> list[QueuedMail]:
-    to_studio = settings.notification_emails if settings.notify_on_submit else ()
-    wanted = [QueuedMail("notification", email) for email in to_studio]
-    if settings.send_confirmation_email:
-        wanted.append(QueuedMail("confirmation", submitter))
-    return wanted
 
 
 async def claim(database: Database, studio_id: UUID, at_most: int, links: Links) -> list[ClaimedMail]:

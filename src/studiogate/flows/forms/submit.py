@@ -22,7 +22,7 @@ from studiogate.domain.leads import FormSubmission
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows import leads, retry
-from studiogate.flows.forms import mails as form_mails
+from studiogate.flows.forms import mail_queue
 from studiogate.storage import people
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
@@ -74,7 +74,7 @@ async def submit(
     if made.lead_id is not None:
         await leads.note_submission(connection, access, made.lead_id, FormSubmission(form.id, made.id, form.now))
     if mails:
-        await form_mails.queue(connection, access, form.settings, made.id, email)
+        await mail_queue.queue(connection, access, form.settings, made.id, email)
     return wire
 
 

@@ -5,19 +5,15 @@ So the bookings of a class grow towards its start, the studio of next week conti
 of a later day can overbook a class of an earlier one.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from itertools import groupby
-from typing import Any
 
 from studiogate.demo.catalog import PRODUCT_BY_KEY
-from studiogate.demo.dates import written
-from studiogate.demo.memberships import membership_id
 from studiogate.demo.people import Person
 from studiogate.demo.schedule import Session
+from studiogate.demo.seats import Seat, on_spots
 from studiogate.demo.seed import Seed
-from studiogate.demo.studio import spot_ids
 
 # Days of notice. Nobody books earlier than a monthly membership is sure to last (14 days, people.py), except those
 # who plan far ahead with something longer. Sought-after classes fill up first and then collect people who wait.
@@ -28,28 +24,16 @@ WAITING_NOTICE = (8.0, 8.9)
 
 PLANS_FAR_AHEAD = 0.4
 CANCELS = 0.10
-STAYS_AWAY = 0.06
 FILLED_AT_MOST = 0.85
 
 
-@dataclass(frozen=True)
-class Seat:
-    """One person's place in one class, over its whole life."""
-
-    session: Session
-    person: Person
-    booked_at: datetime
-    waits: bool = False
-    leaves_at: datetime | None = None
-    spot: str | None = None
-
-
-def booking_rows(seed: Seed, persons: list[Person], sessions: list[Session], now: datetime) -> list[dict[str, Any]]:
+def timetable_seats(seed: Seed, persons: list[Person], sessions: list[Session], now: datetime) -> list[Seat]:
+    """Everybody who takes a place in these classes, as far ahead as anybody has booked by now."""
     regulars = [person for person in persons if person.weekdays]
-    days = groupby(sorted(sessions, key=lambda session: session.day), key=lambda session: session.day)
-    seats = [seat for day, on_day in days for seat in day_roster(seed, regulars, day, list(on_day))]
-    happened = sorted((seat for seat in seats if seat.booked_at <= now), key=lambda s: (s.booked_at, s.person.number))
-    return [_row(seed, seat, now) for seat in happened]
+    last = (now + timedelta(days=LONG_NOTICE[1] + 1)).date()
+    bookable = sorted((session for session in sessions if session.day <= last), key=lambda session: session.day)
+    days = groupby(bookable, key=lambda session: session.day)
+    return [seat for day, on_day in days for seat in day_roster(seed, regulars, day, list(on_day))]
 
 
 def day_roster(seed: Seed, regulars: list[Person], day: date, sessions: list[Session]) -> list[Seat]:
@@ -80,7 +64,7 @@ def _sought_after_seats(seed: Seed, session: Session, coming: list[Person]) -> l
     wanting = [person for person in coming if _may_book(person, session)][: capacity + waiting]
     seated = [_seat(seed, session, person, SOUGHT_AFTER_NOTICE) for person in wanting[:capacity]]
     queue = [replace(_seat(seed, session, person, WAITING_NOTICE), waits=True) for person in wanting[capacity:]]
-    return [*_on_spots(seed, session, seated), *queue]
+    return [*on_spots(seed, session, seated), *queue]
 
 
 def _usual_seats(seed: Seed, sessions: list[Session], coming: list[Person]) -> list[Seat]:
@@ -90,7 +74,7 @@ def _usual_seats(seed: Seed, sessions: list[Session], coming: list[Person]) -> l
         if options:
             session = seed.pick(options, "choice", person.id, options[0].day)
             chosen[session.id].append(_usual_seat(seed, session, person))
-    return [seat for session in sessions for seat in _on_spots(seed, session, chosen[session.id])]
+    return [seat for session in sessions for seat in on_spots(seed, session, chosen[session.id])]
 
 
 def _most(session: Session) -> int:
@@ -103,44 +87,11 @@ def _usual_seat(seed: Seed, session: Session, person: Person) -> Seat:
     if seed.fraction("cancels", session.id, person.id) >= CANCELS:
         return seat
     notice = session.starts - seat.booked_at
-    return replace(seat, leaves_at=session.starts - notice * seed.fraction("leaves", session.id, person.id))
+    # Plans change late more often than early.
+    return replace(seat, leaves_at=session.starts - notice * seed.fraction("leaves", session.id, person.id) ** 3)
 
 
 def _seat(seed: Seed, session: Session, person: Person, notice: tuple[float, float]) -> Seat:
     shortest, longest = notice
     days = shortest + (longest - shortest) * seed.fraction("notice", session.id, person.id)
     return Seat(session, person, session.starts - timedelta(seconds=int(days * 86400)))
-
-
-def _on_spots(seed: Seed, session: Session, seats: Iterable[Seat]) -> list[Seat]:
-    if not session.slot.spots:
-        return list(seats)
-    free = seed.shuffled(spot_ids(seed, session.room), str, "spots", session.id)
-    return [replace(seat, spot=spot) for seat, spot in zip(seats, free, strict=False)]
-
-
-def _row(seed: Seed, seat: Seat, now: datetime) -> dict[str, Any]:
-    status = _status(seed, seat, now)
-    return {
-        "id": seed.uuid("booking", seat.session.id, seat.person.id),
-        "class_id": seat.session.id,
-        "member_id": seat.person.id,
-        "status": status,
-        "membership_id": membership_id(seed, seat.person),
-        "class_spot_id": None if status == "cancelled" else seat.spot,
-        "created_at": written(seat.booked_at),
-    }
-
-
-def _status(seed: Seed, seat: Seat, now: datetime) -> str:
-    started, ended = seat.session.starts <= now, seat.session.ends <= now
-    if seat.session.cancelled or (seat.leaves_at and seat.leaves_at <= now):
-        return "cancelled"
-    if seat.waits:
-        # Whoever still waits when the class begins has waited in vain.
-        return "cancelled" if started else "waitlisted"
-    if not started:
-        return "confirmed"
-    if seed.fraction("stays away", seat.session.id, seat.person.id) < STAYS_AWAY:
-        return "no_show" if ended else "confirmed"
-    return "checked_in"

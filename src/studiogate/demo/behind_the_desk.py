@@ -1,0 +1,108 @@
+"""The day behind the desk: the schedule, forms, leads, a refund."""
+
+import json
+from datetime import datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from studiogate.demo.day import Day, Step
+from studiogate.demo.studio import TIMEZONE
+from studiogate.domain.access import visitor_access
+from studiogate.domain.leads import LeadContact, LeadStatus
+from studiogate.domain.refusals import Refusal
+from studiogate.flows import lead_staff, leads, purchases
+from studiogate.flows.bookings import desk
+from studiogate.flows.bookings import staff as class_flows
+from studiogate.flows.bookings.desk import StaffBooking
+from studiogate.flows.forms import save, submit
+from studiogate.flows.forms.save import WantedForm
+from studiogate.flows.forms.submit import WantedSubmission
+from studiogate.flows.schedule import classes, closures
+from studiogate.flows.schedule.rows import Given
+
+CLOSED_IN = timedelta(days=40)
+
+
+async def a_substitute_is_found(day: Day) -> object:
+    values = {"instructor_id": str(day.id("instructor", "willa"))}
+    return await classes.change(day.connection, day.manager, day.in_denver, Given(values))
+
+
+async def a_class_is_called_off(day: Day) -> object:
+    """Created, booked and cancelled again: whoever booked gets the credit back."""
+    created = await classes.create(day.connection, day.manager, Given(_pop_up(day)))
+    if isinstance(created, Refusal):
+        return created
+    wanted = StaffBooking(created.id, day.member("Marta Dvořák"))
+    booked = await desk.book_for_member(day.connection, day.desk, wanted)
+    if isinstance(booked, Refusal):
+        return booked
+    return await class_flows.cancel_class(day.connection, day.manager, created.id, "The instructor is ill.")
+
+
+def _pop_up(day: Day) -> dict[str, Any]:
+    starts = datetime.combine(day.today + timedelta(days=12), time(20, 30), ZoneInfo(TIMEZONE))
+    return {
+        "title": "Pop-up: Breathwork",
+        "class_type_id": str(day.id("class_type", "restorative")),
+        "location_id": str(day.id("location", "brooklyn")),
+        "room_id": str(day.id("room", "bk-garden")),
+        "instructor_id": str(day.id("instructor", "mira")),
+        "start_time": starts.isoformat(),
+        "end_time": (starts + timedelta(minutes=60)).isoformat(),
+        "capacity": 20,
+    }
+
+
+async def denver_closes_for_two_days(day: Day) -> object:
+    first = day.today + CLOSED_IN
+    values = {
+        "location_id": str(day.id("location", "denver")),
+        "first_date": first.isoformat(),
+        "last_date": (first + timedelta(days=1)).isoformat(),
+        "mode": "cancel",
+        "reason": "The floor is sanded.",
+    }
+    return await closures.create(day.connection, day.manager, Given(values))
+
+
+async def a_form_is_made(day: Day) -> object:
+    field = {"key": "friend", "label": "Whom do you bring?", "type": "text", "required": True}
+    wanted = WantedForm("Bring a friend", "bring-a-friend", "One free place per member.", [field])
+    made = await save.create(day.connection, day.manager, wanted)
+    if isinstance(made, Refusal):
+        return made
+    return await save.update(day.connection, day.manager, json.loads(made)["id"], {"status": "published"})
+
+
+async def a_visitor_asks(day: Day) -> object:
+    answers = {"first_name": "Selin", "location": "brooklyn", "interests": ["Reformer", "Yoga"]}
+    wanted = WantedSubmission("selin.kaya@example.com", "Selin Kaya", answers)
+    form_id = day.id("form", "intro-offer")
+    visitor = visitor_access(day.manager.studio_id)
+    return await submit.submit(day.connection, visitor, form_id, wanted, mails=False)
+
+
+async def a_partner_sends_a_lead(day: Day) -> object:
+    contact = LeadContact("Jonathan", "Pell", source="partner_api", metadata={"interests": ["cycle"]})
+    made = await leads.create_or_identify(day.connection, day.partner, "jonathan.pell@example.net", contact)
+    if isinstance(made, Refusal):
+        return made
+    lead_id = UUID(json.loads(made)["id"])
+    return await lead_staff.move(day.connection, day.manager, lead_id, LeadStatus.CONTACTED)
+
+
+async def socks_come_back(day: Day) -> object:
+    return await purchases.refund(day.connection, day.manager, day.socks("Chiara Lombardi"), None, "Wrong size.")
+
+
+OFFICE_STEPS: tuple[Step, ...] = (
+    a_substitute_is_found,
+    a_class_is_called_off,
+    denver_closes_for_two_days,
+    a_form_is_made,
+    a_visitor_asks,
+    a_partner_sends_a_lead,
+    socks_come_back,
+)

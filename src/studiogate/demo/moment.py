@@ -1,0 +1,171 @@
+"""The classes around the moment for which the studio is made: the day looks alive whatever the hour.
+
+One class is over, one is under way, one starts soon with a free seat and a waitlist that staff work by hand, one is
+full, one has no instructor. Earlier classes gave their people a past: only newcomers are on their first visit.
+"""
+
+from dataclasses import replace
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from studiogate.demo.cast import FIVE_CLASSES, IN_DENVER, INTRO, OF_THE_DAY, Part
+from studiogate.demo.people import Person
+from studiogate.demo.schedule import Session
+from studiogate.demo.seats import Seat, on_spots
+from studiogate.demo.seed import Seed
+from studiogate.demo.studio import LOCATION_BY_KEY
+from studiogate.demo.timetable import Slot
+
+# The past classes were so many days ago.
+PAST_DAYS = (3, 5, 7, 10, 13)
+FEE = {"late_action": "fee", "late_fee_amount": "15.00", "late_fee_currency": "USD", "free_late_cancels": 0}
+PAST = Slot("community", "brooklyn", (), time(), 60, "bk-garden", "mobility", "Community Flow", "mira", 30, policy=FEE)
+
+# Minutes from the moment, rounded down to five minutes.
+OVER, UNDER_WAY, SOON, FULL, UNCOVERED = -100, -35, 15, 75, 135
+SLOTS = {
+    OVER: Slot("over", "brooklyn", (), time(), 45, "bk-garden", "mat", "Mat Express", "mira", 10),
+    UNDER_WAY: Slot("under-way", "brooklyn", (), time(), 45, "bk-garden", "strength", "Strength 45", "dele", 10),
+    SOON: Slot("soon", "brooklyn", (), time(), 45, "bk-loft", "cycle", "Express Ride", "ana", 12, spots="optional"),
+    FULL: Slot(
+        "full",
+        "brooklyn",
+        (),
+        time(),
+        45,
+        "bk-garden",
+        "reformer-foundations",
+        "Springs & Bands",
+        "dele",
+        8,
+        policy=FEE,
+    ),
+    UNCOVERED: Slot("uncovered", "brooklyn", (), time(), 45, "bk-garden", "restorative", "Slow Yoga", None, 12),
+}
+DENVER = Slot("denver", "denver", (), time(), 50, "dv-canyon", "mobility", "Canyon Mobility", None, 12)
+
+# Who is in which class, by their place among the people of the day.
+SEATED = {
+    OVER: (0, 1, 2, 3, 4, 5, 6, 7),
+    UNDER_WAY: (8, 9, 10, 11, 12, 13, 14),
+    SOON: (15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25),
+    FULL: (0, 1, 2, 3, 4, 5, 8, 9),
+    UNCOVERED: (6, 7, 13, 14),
+}
+WAITING = {SOON: (26, 27), FULL: (11, 10, 12)}
+# Who left a past class so late that it cost a fee: by name, the days ago.
+LEFT_LATE = {"Hanna Lind": 5, "Dylan Redbird": 7, "James Abara": 10}
+# Everybody else in a class that is over or under way is checked in.
+NO_SHOWS = {OVER: (6,), UNDER_WAY: (14,)}
+NOT_YET_HERE = {UNDER_WAY: (13,)}
+EARLY = {SOON: (15, 18, 19, 20, 21, 22)}
+
+
+def moment_sessions(seed: Seed, now: datetime) -> list[Session]:
+    return [*past(seed, now).values(), *around(seed, now).values(), denver_session(seed, now)]
+
+
+def moment_seats(seed: Seed, people: dict[str, Person], now: datetime) -> list[Seat]:
+    day = [people[part.name] for part in OF_THE_DAY]
+    seats = [seat for begins, session in around(seed, now).items() for seat in _seats(seed, session, begins, day)]
+    visits = [seat for ago, session in past(seed, now).items() for seat in _visits(seed, session, ago, people)]
+    return [*visits, *seats, *_denver_seats(seed, day, now)]
+
+
+def around(seed: Seed, now: datetime) -> dict[int, Session]:
+    """The classes of the day by the minutes from now."""
+    start = _rounded(now)
+    return {begins: _session(seed, slot, start + timedelta(minutes=begins)) for begins, slot in SLOTS.items()}
+
+
+def denver_session(seed: Seed, now: datetime) -> Session:
+    """A class in Denver that somebody has yet to be found for."""
+    return _session(seed, DENVER, _rounded(now) + timedelta(minutes=40))
+
+
+def past(seed: Seed, now: datetime) -> dict[int, Session]:
+    """The past classes by the days ago: at nine in the morning, local time, in a room of its own."""
+    today = now.astimezone(_zone(PAST))
+    mornings = {ago: datetime.combine(today.date() - timedelta(days=ago), time(9), _zone(PAST)) for ago in PAST_DAYS}
+    return {ago: _session(seed, PAST, morning.astimezone(now.tzinfo)) for ago, morning in mornings.items()}
+
+
+def _rounded(now: datetime) -> datetime:
+    return now - timedelta(minutes=now.minute % 5, seconds=now.second, microseconds=now.microsecond)
+
+
+def _session(seed: Seed, slot: Slot, starts: datetime) -> Session:
+    if slot.key == "soon":
+        waiver = seed.uuid("form", "liability-waiver")
+        slot = replace(slot, policy={"waitlist_mode": "manual", "waiver_form_id": waiver})
+    day = starts.astimezone(_zone(slot)).date()
+    return Session(seed.uuid("class", slot.location, slot.key, starts), slot, day, starts, cancelled=False)
+
+
+def _zone(slot: Slot) -> ZoneInfo:
+    return ZoneInfo(LOCATION_BY_KEY[slot.location].timezone)
+
+
+def _seats(seed: Seed, session: Session, begins: int, day: list[Person]) -> list[Seat]:
+    seated = [
+        Seat(session, day[number], _booked_at(seed, session, day[number]), attends=_attendance(begins, number))
+        for number in SEATED[begins]
+    ]
+    seated.sort(key=lambda seat: seat.booked_at)
+    queue = [
+        Seat(
+            session,
+            day[number],
+            session.starts - timedelta(hours=20 - place),
+            waits=True,
+            skipped=_skipped(begins, place),
+        )
+        for place, number in enumerate(WAITING.get(begins, ()))
+    ]
+    return [*on_spots(seed, session, seated), *queue]
+
+
+def _booked_at(seed: Seed, session: Session, person: Person) -> datetime:
+    """One to five days ahead: before anybody waits."""
+    return session.starts - timedelta(seconds=seed.whole(86_400, 5 * 86_400, "notice", session.slot.key, person.id))
+
+
+def _attendance(begins: int, number: int) -> str | None:
+    """The status of a seat in a class around the moment; None where it follows from the clock."""
+    if number in NO_SHOWS.get(begins, ()):
+        return "no_show"
+    if number in NOT_YET_HERE.get(begins, ()) or begins > SOON:
+        return "confirmed"
+    return "checked_in" if begins < SOON or number in EARLY[begins] else "confirmed"
+
+
+def _skipped(begins: int, place: int) -> str | None:
+    return "insufficient_credits" if begins == SOON and place == 0 else None
+
+
+def _visits(seed: Seed, session: Session, ago: int, people: dict[str, Person]) -> list[Seat]:
+    """Who came that day: about half of the people of the day, but no newcomer; and whoever spent all credits."""
+    names = ["Otto Lindgren", *(part.name for part in OF_THE_DAY if _came(seed, part, ago))]
+    return [_visit(seed, session, people[name], left_late=LEFT_LATE.get(name) == ago) for name in names]
+
+
+def _visit(seed: Seed, session: Session, person: Person, *, left_late: bool) -> Seat:
+    leaves_at = session.starts - timedelta(hours=2) if left_late else None
+    return Seat(session, person, _booked_at(seed, session, person), leaves_at=leaves_at, attends="checked_in")
+
+
+def _came(seed: Seed, part: Part, ago: int) -> bool:
+    if part.cohort in (INTRO, IN_DENVER):
+        return False
+    if part.cohort is FIVE_CLASSES:
+        # Ada's five credits are spent, which is why she is skipped on the waitlist.
+        return part.name == "Ada Moss" or ago in PAST_DAYS[::2]
+    if LEFT_LATE.get(part.name) == ago:
+        return True
+    return ago == PAST_DAYS[0] or seed.fraction("came", part.name, ago) < 0.3
+
+
+def _denver_seats(seed: Seed, day: list[Person], now: datetime) -> list[Seat]:
+    session = denver_session(seed, now)
+    seats = [Seat(session, person, _booked_at(seed, session, person)) for person in day if person.home == "denver"]
+    return [replace(seat, attends="confirmed") for seat in seats]

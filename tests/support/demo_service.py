@@ -1,0 +1,53 @@
+"""The demo studio, loaded as `studiogate up` loads it, behind the partner API in this process."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from studiogate.cli import demo
+from studiogate.demo.studio import TIMEZONE
+from tests.support.partner_api import PREFIX, Door, open_door
+
+
+@dataclass
+class DemoService:
+    """The API with a key of all scopes. ``folder`` is the data folder, ``days`` the day of loading as month and day,
+    or two if it was loaded at midnight."""
+
+    door: Door
+    key: str
+    folder: Path
+    days: set[str]
+
+    async def request(self, method: str, path: str, body: Any = None, once: str | None = None) -> tuple[int, Any]:
+        """Send a request, with an idempotency key if one is given; return the status and the body."""
+        headers = {"X-Service-Key": self.key, **({"Idempotency-Key": once} if once else {})}
+        answer = await self.door.client.request(method, PREFIX + path, headers=headers, json=body)
+        return answer.status_code, answer.json()
+
+    async def rows(self, statement: str, *values: Any) -> list[Any]:
+        return list(await self.door.connection.fetch(statement, *values))
+
+    async def value(self, statement: str, *values: Any) -> Any:
+        return await self.door.connection.fetchval(statement, *values)
+
+
+@pytest.fixture(scope="module")
+async def demo_service(
+    anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[DemoService]:
+    folder = tmp_path_factory.mktemp("demo")
+    async for door in open_door(new_database(), data_dir=folder, rate_limit=0):
+        before = _day()
+        key = await demo.ensure(door.connection, folder)
+        assert key is not None
+        yield DemoService(door, key, folder, {before, _day()})
+
+
+def _day() -> str:
+    return f"{datetime.now(UTC).astimezone(ZoneInfo(TIMEZONE)):%m-%d}"
