@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.bookings import instant_text
+from studiogate.domain.instants import instant_text
 from studiogate.flows import housekeeping
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall, issue_key

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.bookings import instant_text
+from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio

@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.bookings import (
-    BookingStatus,
-    CancellationCause,
-    LateAction,
-    LateFee,
-    Policy,
-    decide_cancellation,
-    receipt_json,
-)
-from studiogate.domain.bookings.cancellation import Receipt
+from studiogate.domain.bookings.cancellation import CancellationCause, Receipt, decide_cancellation, receipt_json
+from studiogate.domain.bookings.policy import LateAction, LateFee, Policy
+from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.refusals import Refusal
 from tests.support.booking_facts import (
     MINUTE,

@@ -7,20 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.bookings import (
-    BookingRequest,
-    BookingStatus,
-    ClassStatus,
-    LiveBooking,
-    MembershipStatus,
-    Outcome,
-    Policy,
-    SpotSelectionMode,
-    WaitlistMode,
-    decide_booking,
-    first_refusal,
-    judge_booking,
-)
+from studiogate.domain.bookings.eligibility import Outcome, decide_booking, first_refusal, judge_booking
+from studiogate.domain.bookings.facts import BookingRequest, LiveBooking, SpotSelectionMode
+from studiogate.domain.bookings.policy import Policy, WaitlistMode
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
 from studiogate.domain.refusals import Code
 from tests.support.booking_facts import (
     MINUTE,

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.bookings import MembershipStatus, choose_entitlement, covers, credits_of, is_paused, is_usable
+from studiogate.domain.bookings.entitlement import choose_entitlement, covers, credits_of, is_paused, is_usable
+from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.refusals import Refusal
 from tests.support.booking_facts import NORTH, NOW, SECOND, START, YOGA, a_class, a_membership, thorough, uid
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from studiogate.domain.bookings import (
+from studiogate.domain.bookings.states import (
     BOOKING_TRANSITIONS,
     LIVE,
     OCCUPYING,
@@ -17,9 +17,9 @@ from studiogate.domain.bookings import (
     attendance_refusal,
     booking_transition_refusal,
     class_status,
-    instant_text,
     waitlist_transition_refusal,
 )
+from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 from tests.support.booking_facts import END, SECOND, START
 

@@ -6,14 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.bookings import (
-    BookingStatus,
-    ClassStatus,
-    LiveBooking,
-    Policy,
+from studiogate.domain.bookings.facts import LiveBooking, SpotSelectionMode
+from studiogate.domain.bookings.policy import Policy, WaitlistMode
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus
+from studiogate.domain.bookings.waitlist import (
     Promote,
-    SpotSelectionMode,
-    WaitlistMode,
     eligible_waiting,
     plan_promotions,
     renumber,

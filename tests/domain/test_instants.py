@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.bookings import instant_text, local_day_bounds, overlaps
+from studiogate.domain.instants import instant_text, local_day_bounds, overlaps
 from tests.support.booking_facts import END, START, unhurried
 
 QUARTER = timedelta(minutes=15)

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.domain.bookings import BookingStatus, CancellationType, ClassStatus
+from studiogate.domain.bookings.cancellation import CancellationType
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus
 from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILED_TYPES, NEWS_LASTS, SENT_WHEN, MailKind, News, is_switched_on, kind_of
 

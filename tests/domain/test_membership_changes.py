@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain import membership_changes as changes
-from studiogate.domain.bookings import MembershipStatus
+from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.catalog import Price, Product
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.memberships import Interval, MembershipState, advance

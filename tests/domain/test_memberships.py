@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.bookings import MembershipStatus
+from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.memberships import (
     RENEWALS_AT_ONCE,
     Interval,

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from studiogate.domain.access import system_access
-from studiogate.domain.bookings import ClassStatus, class_status, unannounced_status
+from studiogate.domain.bookings.states import ClassStatus, class_status, unannounced_status
 from studiogate.flows import class_clock, housekeeping
 from studiogate.flows.bookings import staff
 from studiogate.storage.class_clock import DUE, studios_with_due_classes

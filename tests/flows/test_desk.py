@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.access import Access, staff_access
-from studiogate.domain.bookings import OVERRIDABLE, Override
+from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import PERMISSIONS, Channel, Role, Staff
 from studiogate.flows.bookings import desk, staff

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.bookings import Override
+from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import Override
+from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
 from studiogate.flows.bookings import move

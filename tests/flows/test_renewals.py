@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.domain.bookings import MembershipStatus
+from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.memberships import advance
 from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.domain.bookings import Override
+from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import housekeeping
 from studiogate.flows.bookings import desk, staff_bookings

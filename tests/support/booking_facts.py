@@ -5,22 +5,19 @@ from uuid import UUID
 
 from hypothesis import settings
 
-from studiogate.domain.bookings import (
+from studiogate.domain.bookings.cancellation import CancellationAttempt, CancellationCause
+from studiogate.domain.bookings.facts import (
     Attempt,
     BookingFacts,
     BookingRequest,
-    BookingStatus,
-    CancellationAttempt,
-    CancellationCause,
     ClassFacts,
-    ClassStatus,
     MemberFacts,
     MembershipFacts,
-    MembershipStatus,
-    Policy,
     SpotFacts,
     WaitingEntry,
 )
+from studiogate.domain.bookings.policy import Policy
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
 
 # The rules do not read the clock, so their property tests have no deadline: a busy machine must not fail them.
 unhurried = settings(deadline=None)

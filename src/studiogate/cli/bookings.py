@@ -10,7 +10,7 @@ from studiogate.cli.actions import RowId, StudioOption, Undo, act
 from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, no_such, parse_row_id, print_json, screen
 from studiogate.cli.explanations import explain
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import OVERRIDABLE, Override
+from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import attendance, desk, move, staff_bookings
 from studiogate.flows.bookings.attendance import Mark

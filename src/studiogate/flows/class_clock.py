@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
-from studiogate.domain.bookings import ClassStatus, unannounced_status
+from studiogate.domain.bookings.states import ClassStatus, unannounced_status
 from studiogate.domain.events import EventType
 from studiogate.storage import class_clock, events
 from studiogate.storage.class_clock import ClassClock

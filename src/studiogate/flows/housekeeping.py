@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
 from studiogate.domain.access import Access, system_access
-from studiogate.domain.bookings import CancellationCause, waitlist_has_expired
+from studiogate.domain.bookings.cancellation import CancellationCause
+from studiogate.domain.bookings.waitlist import waitlist_has_expired
 from studiogate.flows import class_clock, memberships
 from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing

@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import ClassStatus
+from studiogate.domain.bookings.states import ClassStatus
 from studiogate.storage.db.pool import Connection, Record
 
 # The rule ``domain.bookings.unannounced_status`` as a condition on the row; a test keeps the two in agreement.

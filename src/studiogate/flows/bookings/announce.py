@@ -5,7 +5,9 @@ from types import MappingProxyType
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import BookingFacts, BookingStatus, Promote, WaitingEntry, WaitlistStatus
+from studiogate.domain.bookings.facts import BookingFacts, WaitingEntry
+from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
+from studiogate.domain.bookings.waitlist import Promote
 from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 from studiogate.storage.bookings.facts import LiveEntry
 from studiogate.storage.bookings.promote import Renumbered

@@ -4,7 +4,12 @@ from typing import Literal
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import SEAT_HOLDING, BookingStatus, attendance_refusal, booking_transition_refusal
+from studiogate.domain.bookings.states import (
+    SEAT_HOLDING,
+    BookingStatus,
+    attendance_refusal,
+    booking_transition_refusal,
+)
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.audit import audited

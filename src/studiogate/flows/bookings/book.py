@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import Attempt, BookingDecision, BookingRequest, Outcome, decide_booking
+from studiogate.domain.bookings.eligibility import BookingDecision, Outcome, decide_booking
+from studiogate.domain.bookings.facts import Attempt, BookingRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import idempotency
 from studiogate.flows.bookings import batch, promote

@@ -6,21 +6,17 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import (
-    BookingFacts,
-    BookingStatus,
+from studiogate.domain.bookings.cancellation import (
     Cancellation,
     CancellationAttempt,
     CancellationCause,
-    Promote,
-    PromotionStep,
-    SpotFacts,
-    WaitlistStatus,
+    Receipt,
     decide_cancellation,
-    plan_promotions,
     receipt_json,
 )
-from studiogate.domain.bookings.cancellation import Receipt
+from studiogate.domain.bookings.facts import BookingFacts, SpotFacts
+from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
+from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import announce, batch, promote
 from studiogate.flows.bookings.batch import Asked, BatchOutcome, Execution, Outcomes

@@ -7,15 +7,9 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields, overridden_rules
-from studiogate.domain.bookings import (
-    NO_OVERRIDE,
-    Attempt,
-    BookingDecision,
-    BookingRequest,
-    Outcome,
-    Override,
-    decide_staff_booking,
-)
+from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
+from studiogate.domain.bookings.facts import Attempt, BookingRequest
+from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, decide_staff_booking
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import promote

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from studiogate.domain.bookings import CancellationType
+from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.mails import MailKind
 from studiogate.flows.mail_message import Body
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields
-from studiogate.domain.bookings import NO_OVERRIDE, Override
+from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings.desk import Booked, StaffBooking, record_new, take_place

@@ -6,17 +6,19 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import (
-    BookingDecision,
-    BookingStatus,
+from studiogate.domain.bookings.eligibility import BookingDecision
+from studiogate.domain.bookings.facts import (
     ClassFacts,
     LiveBooking,
     MemberFacts,
     MembershipFacts,
-    Promote,
-    PromotionStep,
     SpotFacts,
     WaitingEntry,
+)
+from studiogate.domain.bookings.states import BookingStatus
+from studiogate.domain.bookings.waitlist import (
+    Promote,
+    PromotionStep,
     eligible_waiting,
     plan_promotions,
     promotion_is_open,

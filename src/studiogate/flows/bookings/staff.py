@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import (
+from studiogate.domain.bookings.cancellation import (
     Cancellation,
     CancellationAttempt,
     CancellationCause,
-    ClassStatus,
     decide_cancellation,
 )
+from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission

@@ -6,16 +6,11 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields, overridden_rules
-from studiogate.domain.bookings import (
-    NO_OVERRIDE,
-    CancellationCause,
-    Override,
-    PromotionStep,
-    WaitingEntry,
-    WaitlistStatus,
-    decide_staff_promotion,
-    waitlist_transition_refusal,
-)
+from studiogate.domain.bookings.cancellation import CancellationCause
+from studiogate.domain.bookings.facts import WaitingEntry
+from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
+from studiogate.domain.bookings.states import WaitlistStatus, waitlist_transition_refusal
+from studiogate.domain.bookings.waitlist import PromotionStep, decide_staff_promotion
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.audit import audited

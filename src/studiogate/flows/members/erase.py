@@ -13,7 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import BookingStatus
+from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.erasure import redacted, redacted_event, whole_studio_refusal
 from studiogate.domain.events import EventType
 from studiogate.domain.json_values import json_text

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import BookingStatus
+from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.erasure import whole_studio_refusal
 from studiogate.domain.events import EventType
 from studiogate.domain.members import merged_profile

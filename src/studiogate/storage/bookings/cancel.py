@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import BookingFacts, Cancellation
+from studiogate.domain.bookings.cancellation import Cancellation
+from studiogate.domain.bookings.facts import BookingFacts
 from studiogate.domain.events import EventType
 from studiogate.storage.bookings.facts import ClassSituation, LiveEntry
 from studiogate.storage.db.ids import new_id

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import BookingDecision, Outcome
+from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
 from studiogate.domain.events import EventType
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.db.ids import new_id

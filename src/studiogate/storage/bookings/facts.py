@@ -9,21 +9,19 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import (
+from studiogate.domain.bookings.facts import (
     BookingFacts,
     ClassFacts,
     LiveBooking,
     MemberFacts,
     MembershipFacts,
-    Policy,
     SpotFacts,
     SpotSelectionMode,
     WaitingEntry,
-    local_day_bounds,
-    overlaps,
-    resolve_policy,
 )
+from studiogate.domain.bookings.policy import Policy, resolve_policy
 from studiogate.domain.bookings.states import OCCUPYING, SEAT_HOLDING, BookingStatus, ClassStatus, MembershipStatus
+from studiogate.domain.instants import local_day_bounds, overlaps
 from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection, Record
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import LIVE, CancellationType
-from studiogate.domain.bookings.states import BookingStatus, ClassStatus
+from studiogate.domain.bookings.cancellation import CancellationType
+from studiogate.domain.bookings.states import LIVE, BookingStatus, ClassStatus
 from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILED_TYPES, MailKind, News
 from studiogate.storage.db.ids import new_id

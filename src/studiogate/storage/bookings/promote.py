@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import Promote
+from studiogate.domain.bookings.waitlist import Promote
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings import ClassStatus
+from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.schedule.class_changes import StoredClass
 from studiogate.domain.schedule.warnings import Slot
 from studiogate.storage.db.pool import Connection

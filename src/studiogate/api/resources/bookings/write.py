@@ -13,7 +13,7 @@ from studiogate.api.framework.reads import found
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.api.resources.bookings.read import Booking
 from studiogate.domain.access import Scope
-from studiogate.domain.bookings import LateAction, WaitlistMode
+from studiogate.domain.bookings.policy import LateAction, WaitlistMode
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import book as flow
 from studiogate.flows.bookings import cancel
