@@ -185,3 +185,23 @@ def test_closures(desk: Desk) -> None:
     assert desk.json("closure", "remove", closed["id"]) == {"id": closed["id"], "created": 0}
     said = desk.type("closure", "remove", closed["id"])
     assert (said.status, "There is no closure" in said.err) == (1, True)
+
+
+def test_a_week_is_copied(desk: Desk) -> None:
+    location = desk.location()
+    options = ("--location", location, "--start", local(7), "--minutes", 60, "--capacity", 2)
+    class_id = desk.json("class", "create", "--title", "Yoga", *options)["id"]
+    copy = ("class", "copy-week", "--location", location, "--from", day(7), "--to", day(14))
+    said = desk.type(*copy, "--preview")
+    assert (said.status, said.out) == (0, "1 class would be created.\n")
+    assert desk.look("select count(*) from classes where studio_id = $1") == 1
+    done = desk.json(*copy)
+    (shown,) = done["classes"]
+    assert (len(done["created"]), shown["source_id"], shown["skipped"]) == (1, class_id, None)
+    row = """select to_char(start_time at time zone 'Europe/Berlin', 'YYYY-MM-DD HH24:MI')
+             from classes where studio_id = $1 order by start_time desc limit 1"""
+    assert desk.look(row) == local(14)
+    said = desk.type(*copy)
+    assert said.out == "0 classes created.\n1 skipped: is there already.\n"
+    said = desk.type(*copy[:-1], day(7))
+    assert (said.status, "target must be in another week" in said.err) == (1, True)

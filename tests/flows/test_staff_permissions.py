@@ -77,6 +77,7 @@ FLOWS = {
     "schedule.classes.create": Permission.SCHEDULE,
     "schedule.closures.create": Permission.SCHEDULE,
     "schedule.closures.remove": Permission.SCHEDULE,
+    "schedule.copy_week.copy_week": Permission.SCHEDULE,
     "schedule.instructors.change": Permission.SCHEDULE,
     "schedule.instructors.create": Permission.SCHEDULE,
     "schedule.instructors.deactivate": Permission.SCHEDULE,

@@ -1,4 +1,4 @@
-"""studiogate class create, change, cancel, capacity, list."""
+"""studiogate class create, change, cancel, capacity, copy-week, list."""
 
 import re
 from datetime import datetime, timedelta
@@ -22,6 +22,7 @@ from studiogate.cli.actions import (
     print_saved,
 )
 from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, print_json, screen
+from studiogate.cli.copy_week import copy_week
 from studiogate.cli.lists import Slug
 from studiogate.domain.access import Access
 from studiogate.domain.instants import instant_text
@@ -36,6 +37,7 @@ from studiogate.storage.schedule import closures
 
 app = typer.Typer(help="Create, change or cancel classes.", no_args_is_help=True)
 app.command("list")(lists.list_classes)
+app.command("copy-week")(copy_week)
 Title = Annotated[str | None, typer.Option("--title", help="What clients see as the name of the class.")]
 Description = Annotated[str | None, typer.Option("--description", help="A text about it.")]
 Start = Annotated[

@@ -1,0 +1,111 @@
+"""Copy a week of a location's classes to another week; skip what is there already or would clash."""
+
+from datetime import date
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.audit import changed_fields
+from studiogate.domain.events import EventType
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.schedule.copy_week import (
+    MOST_CLASSES,
+    Copy,
+    OtherWeek,
+    WeekClass,
+    copied_slots,
+    copy_faults,
+    plan_copy,
+    week_of,
+)
+from studiogate.domain.schedule.fields import invalid
+from studiogate.domain.staff import Permission
+from studiogate.flows.schedule.rows import NOT_FOUND
+from studiogate.flows.staff_flow import staff_flow
+from studiogate.storage import audit, events
+from studiogate.storage.audit import Entry, Subject
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.events import Change
+from studiogate.storage.schedule import classes, rows, series
+from studiogate.storage.schedule import copy_week as storage
+from studiogate.storage.schedule.copy_week import CopyPlace
+
+KIND = "class"
+
+
+class WeekCopy(NamedTuple):
+    """Copy the week that contains ``source`` to the one that contains ``target``."""
+
+    location_id: UUID
+    source: date
+    target: date
+
+    @property
+    def weeks(self) -> int:
+        return (week_of(self.target).first - week_of(self.source).first).days // 7
+
+
+class CopiedWeek(NamedTuple):
+    """All classes of the copied week, created or skipped; ``created`` has the ids of the new ones."""
+
+    copies: tuple[Copy, ...]
+    created: tuple[UUID, ...] = ()
+
+
+@staff_flow(Permission.SCHEDULE)
+async def copy_week(connection: Connection, access: Access, wanted: WeekCopy) -> CopiedWeek | Refusal:
+    """Create the classes of one week in another one, without their bookings, and announce them.
+
+    Locks the location: two copies at the same moment do not create classes twice.
+    """
+    if await rows.lock_row(connection, access, "location", wanted.location_id) is None:
+        return NOT_FOUND
+    planned = await preview(connection, access, wanted)
+    if isinstance(planned, Refusal):
+        return planned
+    created = await storage.insert_copies(connection, access, [each for each in planned.copies if each.skipped is None])
+    entries = [
+        Entry("class.create", Subject(KIND, class_id), changed_fields(KIND, None, row)) for class_id, row in created
+    ]
+    await audit.add_many(connection, access, entries)
+    new = tuple(class_id for class_id, _ in created)
+    await events.emit(connection, access, EventType.CLASS_CREATED, *(Change(class_id) for class_id in new))
+    return planned._replace(created=new)
+
+
+async def preview(connection: Connection, access: Access, wanted: WeekCopy) -> CopiedWeek | Refusal:
+    """Return what copying would create and skip at this moment; nothing is changed."""
+    place = await storage.read_place(connection, access, wanted.location_id)
+    if place is None:
+        return NOT_FOUND
+    refusal = invalid([*copy_faults(wanted.source, wanted.target), *_inactive(place)])
+    if refusal is not None:
+        return refusal
+    found = await storage.read_classes(
+        connection, access, wanted.location_id, place.instants(week_of(wanted.source)), MOST_CLASSES + 1
+    )
+    if len(found) > MOST_CLASSES:
+        return Refusal(Code.LIMIT_REACHED, {"limit": "classes_per_copy", "maximum": MOST_CLASSES})
+    other = await _other_week(connection, access, wanted, place, found)
+    return CopiedWeek(tuple(plan_copy(found, other)))
+
+
+async def _other_week(
+    connection: Connection, access: Access, wanted: WeekCopy, place: CopyPlace, found: list[WeekClass]
+) -> OtherWeek:
+    days = week_of(wanted.target)
+    slots = copied_slots(found, wanted.weeks, place.zone)
+    return OtherWeek(
+        wanted.weeks,
+        place.zone,
+        await series.closed_days(connection, access, wanted.location_id, days),
+        await storage.read_existing(connection, access, wanted.location_id, place.instants(days)),
+        await classes.neighbours(connection, access, slots),
+        place.now,
+    )
+
+
+def _inactive(place: CopyPlace) -> list[Fault]:
+    if place.active:
+        return []
+    return [Fault(("location_id",), "inactive", "is the id of a location that has been deactivated")]
