@@ -120,6 +120,13 @@ _.sign_out
 _.uri
 
 # What templates of the console read.
+_.asks_reason
+_.button
+_.clocks
+_.instructor_index
+_.room_index
+_.subtitle
+_.zone_mark
 _.change_count
 _.form_lists
 _.icon

@@ -17,12 +17,14 @@ import pytest
 
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.paging import PageRequest
+from studiogate.domain.schedule.series import Days
 from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel
 from studiogate.storage import catalog, keys, leads, members, purchases, studio
-from studiogate.storage.bookings import lock, read
+from studiogate.storage.bookings import affected, lock, read
 from studiogate.storage.db.pool import SESSION
 from studiogate.storage.forms import read as forms
+from studiogate.storage.schedule import class_details, copy_week, week
 from studiogate.storage.schedule import read as schedule
 
 pytestmark = pytest.mark.anyio
@@ -497,6 +499,36 @@ async def test_what_a_booking_looks_at(large: Large) -> None:
     assert await keys.find_credential(recorder, credential) is not None
     assert len(recorder.plans) >= 10
     assert [f"{each.statement} {fault}" for each in recorder.plans for fault in scans(each) + long_looks(each, 1)] == []
+
+
+async def test_the_week_of_the_console(large: Large) -> None:
+    """The reads of the screen Schedule look at a week of one location, however many classes and bookings there are."""
+    recorder, now = large.recorder, await large.recorder.connection.fetchval("select now()")
+    between, days = (now, now + timedelta(days=7)), Days(now.date(), now.date() + timedelta(days=6))
+    booking = await large.row("bookings", "status = 'confirmed' and start_time > now()")
+    instructor, place = await large.row("instructors", "active"), large.locations[0]
+    found = []
+    for restricted in (0, 3):
+        access = large.access(restricted)
+        recorder.plans.clear()
+        assert len(await week.read_classes(recorder, access, place, between)) > 50
+        await week.read_classes(recorder, access, place, between, instructor["id"])
+        await week.read_elsewhere(recorder, access, place, between, [instructor["id"]])
+        await week.read_closures(recorder, access, place, days)
+        await week.read_choices(recorder, access, place)
+        await copy_week.read_classes(recorder, access, place, between, 501)
+        await copy_week.read_existing(recorder, access, place, between)
+        await class_details.read_class(recorder, access, booking["class_id"])
+        await class_details.list_series(recorder, access, place, now.date())
+        await class_details.read_seats(recorder, access, [booking["class_id"]])
+        await affected.read_holders(recorder, access, booking["class_id"])
+        await affected.other_bookings(recorder, access, booking["class_id"], between)
+        found += [
+            f"{each.statement} {each.mode} {fault}"
+            for each in recorder.plans
+            for fault in scans(each) + sorts(each, 1) + long_looks(each, 1)
+        ]
+    assert found == []
 
 
 async def test_the_check_finds_a_missing_index(large: Large) -> None:

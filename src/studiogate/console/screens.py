@@ -5,6 +5,16 @@ from collections.abc import Sequence
 from studiogate.console import home, palette
 from studiogate.console.account import forgotten, links, profile, resume, second_factor, sign_in, theme
 from studiogate.console.framework.page import ROUTES, Route
+from studiogate.console.schedule import (
+    cancel_class,
+    change_class,
+    class_pages,
+    closure_pages,
+    copy_pages,
+    new_class,
+    series_pages,
+    week_page,
+)
 from studiogate.console.set_up import first_studio, imports, welcome
 
 SCREENS = (
@@ -20,6 +30,14 @@ SCREENS = (
     first_studio,
     welcome,
     imports,
+    week_page,
+    class_pages,
+    new_class,
+    change_class,
+    cancel_class,
+    copy_pages,
+    series_pages,
+    closure_pages,
 )
 
 

@@ -1,9 +1,11 @@
 """Warnings about the schedule: what is probably a mistake, but may be meant. Strict callers get a refusal instead."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from enum import StrEnum
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -71,6 +73,30 @@ def _conflicts(slots: Iterable[Slot], others: Collection[Slot]) -> Iterator[Sche
             if slot.instructor_id is not None and slot.instructor_id == other.instructor_id:
                 text = f"The instructor also teaches {other}."
                 yield ScheduleWarning(WarningCode.INSTRUCTOR_DOUBLE_BOOKED, text, details)
+
+
+def double_booked(slots: Collection[Slot]) -> dict[UUID, set[WarningCode]]:
+    """Return the classes of a timetable that share a room or an instructor with another one at the same time.
+
+    Compares neighbours in the order of their starts, so that a week of many classes costs little.
+    """
+    found: defaultdict[UUID, set[WarningCode]] = defaultdict(set)
+    for code, place in (
+        (WarningCode.ROOM_DOUBLE_BOOKED, attrgetter("room_id")),
+        (WarningCode.INSTRUCTOR_DOUBLE_BOOKED, attrgetter("instructor_id")),
+    ):
+        latest: dict[UUID, Slot] = {}
+        for slot in sorted(slots, key=attrgetter("start_time")):
+            shared = place(slot)
+            if shared is None:
+                continue
+            before = latest.get(shared)
+            if before is not None and slot.start_time < before.end_time:
+                found[slot.id].add(code)
+                found[before.id].add(code)
+            if before is None or slot.end_time > before.end_time:
+                latest[shared] = slot
+    return dict(found)
 
 
 def room_warnings(capacity: int, location_id: UUID | None, found: References) -> Iterator[ScheduleWarning]:

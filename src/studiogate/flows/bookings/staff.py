@@ -77,12 +77,12 @@ async def cancel_with_class(
 ) -> int:
     """Cancel one booking because its class was cancelled or has started; return the number of credits returned."""
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
-    cancellation = _cancellation(situation, held, cause)
+    cancellation = cancellation_of(situation, held, cause)
     await record_with_class(connection, access, situation, held, cancellation)
     return cancellation.credits_returned
 
 
-def _cancellation(situation: ClassSituation, held: BookingSituation, cause: CancellationCause) -> Cancellation:
+def cancellation_of(situation: ClassSituation, held: BookingSituation, cause: CancellationCause) -> Cancellation:
     attempt = CancellationAttempt(
         held.booking, situation.class_, held.membership, 0, situation.currency, cause, held.now
     )

@@ -64,6 +64,17 @@ async def create(connection: Connection, access: Access, given: Given) -> SavedC
     return SavedClosure(closure_id, (), len(affected), bookings)
 
 
+async def preview(connection: Connection, access: Access, given: Given) -> list[UUID] | Refusal:
+    """Return the classes that take place on the days of a closure at this moment; nothing is changed."""
+    values = await _values(connection, access, given)
+    if isinstance(values, Refusal):
+        return values
+    location_id = None if values["location_id"] is None else read_id(values["location_id"])
+    days = Days(values["first_date"], values["last_date"])
+    about = await storage.classes_about(connection, access, location_id, days)
+    return [each.id for each in about if each.day in days]
+
+
 @staff_flow(Permission.SCHEDULE)
 async def remove(connection: Connection, access: Access, closure_id: UUID) -> SavedClosure | Refusal:
     """Remove a closure: series create their classes on these days again. Cancelled classes stay cancelled."""

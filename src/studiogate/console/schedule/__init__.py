@@ -1,0 +1,1 @@
+"""The screen Schedule: a location's week, its classes, series and closures."""

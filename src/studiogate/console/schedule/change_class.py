@@ -1,0 +1,197 @@
+"""Change a class: by its form, by dragging it, or with another instructor; alone or with the rest of its series."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from studiogate.console.framework.formats import counted, day_and_time
+from studiogate.console.framework.page import action, page
+from studiogate.console.framework.request import ConsoleRequest, UndoAction
+from studiogate.console.schedule.acting import act, conflict_warnings, done, try_out, warning_texts
+from studiogate.console.schedule.class_form import (
+    FIELDS,
+    ClassForm,
+    read_class_form,
+    stored_times,
+    to_form_fields,
+    typed_fields,
+)
+from studiogate.console.schedule.class_pages import (
+    class_path,
+    options_of,
+    read_choices,
+    read_class,
+    week_of_class,
+    with_query,
+)
+from studiogate.console.schedule.confirm import Question, ask
+from studiogate.console.schedule.series_preview import ask_about_series
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.staff import Permission
+from studiogate.flows.bookings import affected
+from studiogate.flows.bookings.affected import AffectedMember
+from studiogate.flows.schedule import classes as flow
+from studiogate.flows.schedule.rows import Given, Saved
+from studiogate.storage.schedule.class_details import ClassDetails
+from studiogate.web.response import Answer
+
+UNDOABLE = ("room_id", "instructor_id")
+
+
+@page("GET", "/schedule/classes/{class_id}/edit", Permission.SCHEDULE)
+async def edit_class(request: ConsoleRequest) -> Answer:
+    """Show the form of a class; the query has values that were typed before."""
+    found = await read_class(request)
+    if found is None or found.is_cancelled:
+        return request.not_found()
+    row = found.row
+    given = {name: "" if row.get(name) is None else str(row[name]) for name in FIELDS if name in row}
+    given |= {**stored_times(found), **{name: "on" if row[name] else "" for name in ("visible", "allow_waitlist")}}
+    given |= {name: request.query[name] for name in FIELDS if name in request.query}
+    if "complete" in request.query:
+        given |= {name: request.query.get(name, "") for name in ("visible", "allow_waitlist")}
+    options = options_of(await read_choices(request, row["location_id"]), row)
+    back = class_path(row["id"])
+    return request.render("schedule/class_form.html", found=found, options=options, given=given, week=None, back=back)
+
+
+@page("GET", "/schedule/classes/{class_id}/move", Permission.SCHEDULE)
+async def preview_move(request: ConsoleRequest) -> Answer:
+    """Show what would happen if a class were moved to where it was dragged."""
+    found = await read_class(request)
+    if found is None:
+        return request.not_found()
+    fields = typed_fields(request.query)
+    form = read_class_form(fields, found)
+    if isinstance(form, Refusal):
+        return request.error(form)
+    return await _ask(request, found, form, fields)
+
+
+@action("POST", "/schedule/classes/{class_id}", Permission.SCHEDULE)
+async def change_class(request: ConsoleRequest) -> Answer:
+    """Change a class. What concerns members, other classes or a whole series is asked first."""
+    found = await read_class(request)
+    if found is None:
+        return request.not_found()
+    fields = typed_fields(request.form)
+    form = read_class_form(request.form, found)
+    back = _way_back(found, fields)
+    if isinstance(form, Refusal):
+        return request.refused(form, back)
+    if request.form.get("scope", "this") != "this":
+        return await ask_about_series(request, found, form, back)
+    if "confirmed" not in request.form and form.times is not None and _concerns_members(found):
+        return await _ask(request, found, form, fields)
+    given = Given(form.class_values(found.zone), strict="confirmed" not in request.form)
+    saved = await act(request, lambda connection, access: flow.change(connection, access, found.row["id"], given))
+    if isinstance(saved, Saved):
+        return _changed(request, found, form, saved)
+    if conflict_warnings(saved) is not None:
+        return await _ask(request, found, form, fields)
+    return request.refused(to_form_fields(saved), back)
+
+
+def _way_back(found: ClassDetails, fields: Mapping[str, str]) -> str:
+    """Return the form with what was typed; a cancelled class has no form."""
+    own = found.row["id"]
+    return class_path(own) if found.is_cancelled else with_query(class_path(own, "/edit"), fields)
+
+
+def _concerns_members(found: ClassDetails) -> bool:
+    return bool(found.row["booked_count"] or found.row["waitlist_count"])
+
+
+async def _ask(request: ConsoleRequest, found: ClassDetails, form: ClassForm, fields: Mapping[str, str]) -> Answer:
+    """Try the change out and show its effects; the form that carries it out has the same fields."""
+    class_id, back = found.row["id"], _way_back(found, fields)
+    given = Given(form.class_values(found.zone))
+    outcome = await try_out(request, lambda connection, access: flow.change(connection, access, class_id, given))
+    if isinstance(outcome, Refusal):
+        return request.refused(to_form_fields(outcome), back)
+    members: Sequence[AffectedMember] = ()
+    if form.times is not None:
+        async with request.database.connection() as connection:
+            between = form.times.instants(found.zone)
+            members = await affected.by_moving(connection, request.access, class_id, between)
+    verb = "Move" if form.times is not None else "Change"
+    question = Question(
+        f"{verb} {found.row['title']}?",
+        day_and_time(found.row["start_time"], found.zone.key),
+        class_path(class_id),
+        f"{verb} the class",
+        back,
+        fields,
+        effects=await _effects(request, found, form, members),
+        warnings=warning_texts([each.as_json() for each in outcome.warnings], found.zone),
+        members=[each for each in members if each.overlaps] or members,
+    )
+    return ask(request, question, found.zone.key)
+
+
+async def _effects(
+    request: ConsoleRequest, found: ClassDetails, form: ClassForm, members: Sequence[AffectedMember]
+) -> list[str]:
+    effects = []
+    zone = found.zone
+    if form.times is not None:
+        start, _ = form.times.instants(zone)
+        effects.append(f"New time: {day_and_time(start, zone.key)}, {form.times.minutes} minutes.")
+    names = await _names(request, found, form.values)
+    effects += [f"New {kind}: {name}." for kind, name in names.items()]
+    booked = sum(not each.is_waiting for each in members)
+    if booked:
+        effects.append(f"{counted(booked, 'booking')} {'moves' if booked == 1 else 'move'} with the class.")
+    busy = sum(each.overlaps for each in members)
+    if busy:
+        effects.append(f"{counted(busy, 'member')} {'has' if busy == 1 else 'have'} another class at the new time.")
+    if found.row["series_id"] is not None and not found.row["detached"]:
+        effects.append("The class leaves its series: later changes of the series do not concern it.")
+    return effects
+
+
+async def _names(request: ConsoleRequest, found: ClassDetails, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of a new room and a new instructor."""
+    if not any(name in values and values[name] != _text(found.row[name]) for name in UNDOABLE):
+        return {}
+    choices = await read_choices(request, found.row["location_id"])
+    rows = {"room_id": choices.rooms, "instructor_id": choices.instructors}
+    named = {}
+    for name in UNDOABLE:
+        if name in values and values[name] != _text(found.row[name]):
+            kind = name.removesuffix("_id")
+            named[kind] = next((each.name for each in rows[name] if str(each.id) == values[name]), "none")
+    return named
+
+
+def _changed(request: ConsoleRequest, found: ClassDetails, form: ClassForm, saved: Saved) -> Answer:
+    """Lead to the week of the changed class, with the way to take a move or a substitution back."""
+    moved = {} if form.times is None else {"week": str(form.times.day)}
+    href = week_of_class(found)
+    if moved:
+        href = with_query(href.partition("?")[0], {"location": str(found.row["location_id"]), **moved})
+    text = f"{found.row['title']} is {'moved' if form.times is not None else 'changed'}."
+    if saved.promoted:
+        text += f" {counted(saved.promoted, 'member')} got a seat from the waitlist."
+    return done(request, href, text, _undo(found, form))
+
+
+def _undo(found: ClassDetails, form: ClassForm) -> UndoAction | None:
+    """Return the form that restores time, room and instructor, if only these have changed."""
+    row = found.row
+    other = {
+        name for name, value in form.values.items() if name not in UNDOABLE and _text(row.get(name)) != _text(value)
+    }
+    fields = {
+        name: _text(row[name]) or ""
+        for name in UNDOABLE
+        if name in form.values and _text(form.values[name]) != _text(row[name])
+    }
+    if form.times is not None:
+        fields |= stored_times(found)
+    if other or not fields or found.has_started:
+        return None
+    return UndoAction(class_path(row["id"]), {**fields, "confirmed": "on"})
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,128 @@
+"""Read the fields of a class's form: local date and time become instants, faults go to the fields that were typed."""
+
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from studiogate.domain.instants import instant_text
+from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.schedule.series import local_instant
+from studiogate.domain.schedule.series_fields import DAY_NAMES, calendar_date, local_time
+from studiogate.domain.studio_file.values import Setting, WrongValueError
+from studiogate.storage.schedule.class_details import ClassDetails
+
+TEXTS = ("title", "description")
+CHOICES = ("class_type_id", "room_id", "instructor_id", "spot_selection_mode")
+SWITCHES = ("visible", "allow_waitlist")
+TIMES = ("date", "start", "minutes")
+FIELDS = (*TEXTS, *CHOICES, "capacity", *SWITCHES, *TIMES)
+# The field of the form that a fault of a stored field belongs to.
+FIELD_OF = {"start_time": "start", "end_time": "minutes", "local_start": "start", "weekdays": "date"}
+_NO_SETTING = Setting()
+
+
+class Times(NamedTuple):
+    """When a class takes place, as it was typed."""
+
+    day: date
+    start: time
+    minutes: int
+
+    def instants(self, zone: ZoneInfo) -> tuple[datetime, datetime]:
+        start = local_instant(self.day, self.start, zone)
+        return start, start + timedelta(minutes=self.minutes)
+
+    def as_values(self, zone: ZoneInfo) -> dict[str, Any]:
+        start, end = self.instants(zone)
+        return {"start_time": instant_text(start), "end_time": instant_text(end)}
+
+
+class ClassForm(NamedTuple):
+    """The values that were typed, by the names of the flows' fields, and the times if they were given."""
+
+    values: dict[str, Any]
+    times: Times | None
+
+    def class_values(self, zone: ZoneInfo) -> dict[str, Any]:
+        return {**self.values, **(self.times.as_values(zone) if self.times else {})}
+
+    def series_values(self, stored: Mapping[str, Any], moved_from: date) -> dict[str, Any]:
+        """Return the values for a series; a class moved to another weekday moves that weekday of the pattern."""
+        if self.times is None:
+            return self.values
+        days = {moved_from.isoweekday(): self.times.day.isoweekday()}
+        weekdays = sorted({days.get(each, each) for each in stored["weekdays"]})
+        pattern = {"local_start": f"{self.times.start:%H:%M}", "minutes": self.times.minutes}
+        return {**self.values, **pattern, "weekdays": [DAY_NAMES[each - 1] for each in weekdays]}
+
+
+def read_class_form(form: Mapping[str, str], stored: ClassDetails | None = None) -> ClassForm | Refusal:
+    """Return what was typed; times that are those of the stored class do not count as given.
+
+    A form that says it is ``complete`` leaves a switch out if it is off.
+    """
+    values: dict[str, Any] = {name: form[name].strip() for name in TEXTS if name in form}
+    if values.get("description") == "":
+        values["description"] = None
+    values |= {name: form[name] or None for name in CHOICES if name in form}
+    values |= {name: name in form for name in SWITCHES if name in form or "complete" in form}
+    if "capacity" in form:
+        values["capacity"] = number(form["capacity"])
+    times = _read_times(form, stored)
+    return times if isinstance(times, Refusal) else ClassForm(values, times)
+
+
+def _read_times(form: Mapping[str, str], stored: ClassDetails | None) -> Times | Refusal | None:
+    if not any(name in form for name in TIMES):
+        return None
+    given = {**(stored_times(stored) if stored else {}), **{name: form[name] for name in TIMES if name in form}}
+    faults: list[Fault] = []
+    read: dict[str, Any] = {}
+    for name, reader in (("date", calendar_date), ("start", local_time), ("minutes", _minutes)):
+        try:
+            read[name] = reader(given.get(name), _NO_SETTING)
+        except WrongValueError as wrong:
+            faults += [Fault((name,), "value_error", message) for _, message in wrong.faults]
+    if faults:
+        return Refusal(Code.VALIDATION_ERROR, faults=faults)
+    times = Times(read["date"], read["start"], read["minutes"])
+    is_same = stored is not None and stored_times(stored) == _as_text(times)
+    return None if is_same else times
+
+
+def stored_times(stored: ClassDetails) -> dict[str, str]:
+    """Return when a class takes place, as its form shows it."""
+    return _as_text(Times(stored.local_start.date(), stored.local_start.time(), stored.minutes))
+
+
+def _as_text(times: Times) -> dict[str, str]:
+    return {"date": str(times.day), "start": f"{times.start:%H:%M}", "minutes": str(times.minutes)}
+
+
+def _minutes(value: Any, _setting: Setting) -> int:
+    minutes = number(value or "")
+    if not isinstance(minutes, int) or not 1 <= minutes <= 10_080:
+        raise WrongValueError(((), "must be a number of minutes from 1 to 10080"))
+    return minutes
+
+
+def number(text: str) -> int | str | None:
+    """Return a whole number, None for nothing, and anything else as it is: the flow says what is wrong with it."""
+    text = text.strip()
+    if not text:
+        return None
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
+
+
+def to_form_fields(refusal: Refusal) -> Refusal:
+    """Return a refusal whose faults name the fields of the form."""
+    faults = [
+        fault._replace(loc=(FIELD_OF.get(str(fault.loc[0]), fault.loc[0]), *fault.loc[1:])) for fault in refusal.faults
+    ]
+    return Refusal(refusal.code, refusal.details, refusal.param, faults)
+
+
+def typed_fields(form: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields of a class's form that were sent, to be sent again after a question."""
+    return {name: form[name] for name in (*FIELDS, "complete", "scope", "location") if name in form}

@@ -1,0 +1,217 @@
+"""A week of a location as the page shows it: days with their classes, in the location's own time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from enum import StrEnum
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from studiogate import clock
+from studiogate.domain.schedule.copy_week import week_of
+from studiogate.domain.schedule.series import Days, local_instant
+from studiogate.domain.schedule.series_fields import calendar_date
+from studiogate.domain.schedule.warnings import Slot, WarningCode, double_booked
+from studiogate.domain.studio_file.values import Setting, WrongValueError
+from studiogate.storage.console import Place
+from studiogate.storage.schedule.week import Closure, WeekClass
+
+PATH = "/console/schedule"
+HOURS = timedelta(hours=24)
+CLASHES = {
+    WarningCode.ROOM_DOUBLE_BOOKED: "room clash",
+    WarningCode.INSTRUCTOR_DOUBLE_BOOKED: "instructor clash",
+}
+
+
+class View(StrEnum):
+    """How the calendar arranges a week: days with hours, or a row per room or instructor."""
+
+    TIME = "time"
+    ROOMS = "rooms"
+    INSTRUCTORS = "instructors"
+
+
+class Week(NamedTuple):
+    """The week that an address names."""
+
+    place: Place
+    days: Days
+    view: View
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.place.timezone)
+
+    @property
+    def between(self) -> tuple[datetime, datetime]:
+        """The instants at which the week begins and ends."""
+        following = self.days.last + timedelta(days=1)
+        return local_instant(self.days.first, time.min, self.zone), local_instant(following, time.min, self.zone)
+
+    @property
+    def previous(self) -> date:
+        """The Monday of the week before."""
+        return self.days.first - timedelta(weeks=1)
+
+    def href(self, weeks: int = 0, **changes: str) -> str:
+        """Return the address of this week, or of another one with the same choices."""
+        monday = self.days.first + timedelta(weeks=weeks)
+        query = {"location": str(self.place.id), "week": str(monday), "by": self.view.value, **changes}
+        return f"{PATH}?{urlencode(query)}"
+
+
+class ShownClass(NamedTuple):
+    """A class of the week: its local time, what it is, and what to look at."""
+
+    id: UUID
+    title: str
+    start: str
+    minutes: int
+    zone_mark: str
+    room: str | None
+    instructor: str | None
+    room_index: int | None
+    instructor_index: int | None
+    seats: str
+    fill: int
+    flags: str
+    marks: Sequence[str]
+
+
+class ShownDay(NamedTuple):
+    """A day of the week; ``clocks`` says if its clocks are changed."""
+
+    day: date
+    is_today: bool
+    closed: str | None
+    clocks: str | None
+    classes: Sequence[ShownClass]
+
+
+def chosen_week(places: Sequence[Place], query: Mapping[str, str]) -> Week | None:
+    """Return the week that a query names; what is missing or unknown becomes the first location and this week."""
+    if not places:
+        return None
+    place = next((each for each in places if str(each.id) == query.get("location", "").lower()), places[0])
+    today = clock.now().astimezone(ZoneInfo(place.timezone)).date()
+    by = query.get("by", "")
+    view = View(by) if by in set(View) else View.TIME
+    return Week(place, week_of(read_date(query.get("week")) or today), view)
+
+
+def read_date(text: str | None) -> date | None:
+    """Return a date such as 2026-12-24, or None."""
+    try:
+        return calendar_date(text, Setting())
+    except WrongValueError:
+        return None
+
+
+class Resources(NamedTuple):
+    """The rooms and instructors of a week, which the calendar shows as rows; classes refer to them by position."""
+
+    rooms: Sequence[tuple[UUID, str]]
+    instructors: Sequence[tuple[UUID, str]]
+
+
+def resources_of(classes: Iterable[WeekClass], rooms: Iterable[Any], instructors: Iterable[Any]) -> Resources:
+    """Return what can be chosen, and what classes of the week have although it is deactivated or elsewhere."""
+    found_rooms = {each.id: each.name for each in rooms}
+    found_instructors = {each.id: each.name for each in instructors}
+    for each in classes:
+        if each.room_id is not None:
+            found_rooms.setdefault(each.room_id, each.room)
+        if each.instructor_id is not None:
+            found_instructors.setdefault(each.instructor_id, each.instructor)
+    return Resources(tuple(found_rooms.items()), tuple(found_instructors.items()))
+
+
+class WeekRows(NamedTuple):
+    """What storage knows about a week."""
+
+    classes: Sequence[WeekClass]
+    elsewhere: Sequence[Slot]
+    closures: Sequence[Closure]
+
+
+def shown_days(week: Week, rows: WeekRows, resources: Resources) -> list[ShownDay]:
+    """Return the seven days with their classes in local time."""
+    now, zone = clock.now(), week.zone
+    slots = [each.slot for each in rows.classes if each.status == "scheduled"]
+    clashes = double_booked([*slots, *rows.elsewhere])
+    positions = (_positions(resources.rooms), _positions(resources.instructors))
+    by_day: dict[date, list[ShownClass]] = {}
+    for each in rows.classes:
+        local = each.start_time.astimezone(zone)
+        marks = [CLASHES[code] for code in sorted(clashes.get(each.id, ()))]
+        by_day.setdefault(local.date(), []).append(_shown(each, local, now, marks, positions))
+    today = now.astimezone(zone).date()
+    days = [week.days.first + timedelta(days=number) for number in range(7)]
+    return [
+        ShownDay(day, day == today, _closed(day, rows.closures), _clocks(day, zone), by_day.get(day, ()))
+        for day in days
+    ]
+
+
+def _positions(rows: Sequence[tuple[UUID, str]]) -> dict[UUID, int]:
+    return {row_id: index for index, (row_id, _) in enumerate(rows)}
+
+
+def _shown(
+    each: WeekClass, local: datetime, now: datetime, clashes: list[str], positions: tuple[dict[UUID, int], ...]
+) -> ShownClass:
+    rooms, instructors = positions
+    is_cancelled = each.status == "cancelled"
+    names = {
+        "cancelled": is_cancelled,
+        "past": each.end_time <= now,
+        "fixed": each.start_time <= now or is_cancelled,
+        "hidden": not each.visible,
+        "full": each.booked_count >= each.capacity,
+        "clash": bool(clashes),
+    }
+    return ShownClass(
+        each.id,
+        each.title,
+        f"{local:%H:%M}",
+        int((each.end_time - each.start_time).total_seconds()) // 60,
+        _zone_mark(local),
+        each.room,
+        each.instructor,
+        rooms.get(each.room_id) if each.room_id else None,
+        instructors.get(each.instructor_id) if each.instructor_id else None,
+        f"{each.booked_count}/{each.capacity}" + (f" +{each.waitlist_count}" if each.waitlist_count else ""),
+        _tenths(each.booked_count, each.capacity),
+        " ".join(name for name, applies in names.items() if applies),
+        [*_marks(each), *clashes],
+    )
+
+
+def _marks(each: WeekClass) -> list[str]:
+    if each.status == "cancelled":
+        return ["cancelled"]
+    return [*([] if each.visible else ["hidden"]), *([] if each.instructor_id else ["no instructor"])]
+
+
+def _tenths(booked: int, capacity: int) -> int:
+    return min(10, round(10 * booked / capacity)) if capacity else 10
+
+
+def _zone_mark(local: datetime) -> str:
+    """Return the abbreviation of the offset for a time that occurs twice, else nothing."""
+    first, second = (local.replace(fold=fold).utcoffset() for fold in (0, 1))
+    return f"{local:%Z}" if first != second else ""
+
+
+def _clocks(day: date, zone: ZoneInfo) -> str | None:
+    """Say if clocks are changed on a day: it has 23 or 25 hours then."""
+    length = local_instant(day + timedelta(days=1), time.min, zone) - local_instant(day, time.min, zone)
+    if length == HOURS:
+        return None
+    return "Clocks go forward" if length < HOURS else "Clocks go back"
+
+
+def _closed(day: date, closures: Iterable[Closure]) -> str | None:
+    return next((each.reason or "Closed" for each in closures if day in each.days), None)

@@ -1,0 +1,153 @@
+"""Changing, moving, substituting and cancelling a class on the screen Schedule, without JavaScript."""
+
+from uuid import UUID
+
+import pytest
+
+from tests.support.booking_studio import BookingStudio
+from tests.support.console import Console, texts
+from tests.support.schedule_staff import audit_of
+from tests.support.week_pages import WEEK, class_on, day, fields_of, instant, utc
+
+pytestmark = pytest.mark.anyio
+
+
+def path(class_id: UUID, rest: str = "") -> str:
+    return f"{WEEK}/classes/{class_id}{rest}"
+
+
+# Changing
+
+
+async def booked_class(studio: BookingStudio, **columns: object) -> UUID:
+    class_id = await class_on(studio, day(1, 2), 12, title="Ride", **columns)
+    await studio.booked(class_id, await studio.new_member(first_name="Ada", last_name="Moss"))
+    return class_id
+
+
+async def test_moving_a_class_with_bookings_shows_who_moves(console: Console) -> None:
+    studio = console.studio
+    class_id = await booked_class(studio)
+    other = await class_on(studio, day(1, 3), 12, room_id=None, title="Same time")
+    busy = await studio.new_member(first_name="Ben", last_name="Fischer")
+    await studio.booked(class_id, busy)
+    await studio.booked(other, busy)
+    fields = fields_of(await console.get(path(class_id, "/edit")), path(class_id))
+    assert (fields["date"], fields["start"], fields["minutes"]) == (str(day(1, 2)), "12:00", "60")
+    asked = await console.post(path(class_id), {**fields, "date": str(day(1, 3)), "start": "12:30"})
+    shown = texts(asked)
+    assert "Move Ride?" in shown
+    assert "2 bookings move with the class." in shown
+    assert "1 member has another class at the new time." in shown
+    assert "Ben Fischer has another class then" in shown
+    assert (await studio.row("classes", class_id))["start_time"] == instant(day(1, 2), 12), "only asked"
+    moved = await console.post(path(class_id), fields_of(asked, path(class_id)))
+    assert moved.status_code == 303
+    assert (await studio.row("classes", class_id))["start_time"] == instant(day(1, 3), 12, 30)
+    bookings = await studio.rows("bookings", "class_id = $2", class_id)
+    assert {row["start_time"] for row in bookings} == {instant(day(1, 3), 12, 30)}
+    page = await console.get(moved.headers["location"])
+    assert "Ride is moved." in texts(page)
+    undone = await console.post(path(class_id), fields_of(page, path(class_id)))
+    assert undone.status_code == 303
+    assert (await studio.row("classes", class_id))["start_time"] == instant(day(1, 2), 12)
+
+
+async def test_a_dragged_class_is_asked_with_its_clashes(console: Console) -> None:
+    studio = console.studio
+    class_id = await booked_class(studio)
+    await class_on(studio, day(1, 4), 9, title="Blocker")
+    query = {"date": str(day(1, 4)), "start": "09:30", "minutes": "60"}
+    asked = await console.fragment(path(class_id, "/move"), params=query)
+    shown = texts(asked)
+    assert "The room is also used by 'Blocker'" in shown
+    assert "1 booking moves with the class." in shown
+    assert "<html" not in asked.text
+    done = await console.post(path(class_id), fields_of(asked, path(class_id)), htmx=True)
+    assert (done.status_code, done.headers["hx-redirect"].startswith(WEEK)) == (200, True)
+    assert (await studio.row("classes", class_id))["start_time"] == instant(day(1, 4), 9, 30)
+
+
+async def test_a_class_without_bookings_is_changed_at_once(console: Console) -> None:
+    studio = console.studio
+    class_id = await class_on(studio, day(1, 2), title="Ride", description="Old")
+    fields = fields_of(await console.get(path(class_id, "/edit")), path(class_id))
+    answer = await console.post(path(class_id), {**fields, "title": "Tour", "description": ""})
+    assert answer.status_code == 303
+    row = await studio.row("classes", class_id)
+    assert (row["title"], row["description"], row["start_time"]) == ("Tour", None, instant(day(1, 2)))
+    ((_, changes),) = await audit_of(studio, class_id)
+    assert set(changes) == {"title", "description"}, "nothing else is written"
+
+
+async def test_the_second_of_two_equal_times_stays_where_it_is(console: Console) -> None:
+    studio = console.studio
+    class_id = await studio.new_class(start=utc(2027, 11, 7, 6, 30), title="Second")
+    fields = fields_of(await console.get(path(class_id, "/edit")), path(class_id))
+    assert fields["start"] == "01:30"
+    assert (await console.post(path(class_id), {**fields, "title": "Renamed"})).status_code == 303
+    row = await studio.row("classes", class_id)
+    assert (row["title"], row["start_time"]) == ("Renamed", utc(2027, 11, 7, 6, 30))
+
+
+async def test_an_instructor_is_substituted_and_restored(console: Console) -> None:
+    studio = console.studio
+    ana, ben = [await studio.add("instructors", name=name) for name in ("Ana", "Ben")]
+    class_id = await booked_class(studio, instructor_id=ana)
+    page = await console.get(path(class_id))
+    assert fields_of(page, path(class_id)) == {"instructor_id": str(ana)}
+    changed = await console.post(path(class_id), {"instructor_id": str(ben)})
+    assert changed.status_code == 303
+    assert (await studio.row("classes", class_id))["instructor_id"] == ben
+    undo = fields_of(await console.get(changed.headers["location"]), path(class_id))
+    assert undo == {"instructor_id": str(ana), "confirmed": "on"}
+    await class_on(studio, day(1, 2), 12, instructor_id=ana, room_id=None, title="Other")
+    asked = await console.post(path(class_id), {"instructor_id": str(ana)})
+    assert "The instructor also teaches 'Other'" in texts(asked)
+    assert (await studio.row("classes", class_id))["instructor_id"] == ben
+
+
+async def test_refusals_have_the_texts_of_the_interface(console: Console) -> None:
+    studio = console.studio
+    cancelled = await class_on(studio, day(1), status="cancelled")
+    answer = await console.post(path(cancelled), {"title": "X"})
+    assert (answer.status_code, "This class has been cancelled." in texts(answer)) == (409, True)
+    started = await studio.new_class(-10)
+    answer = await console.post(path(started), {"date": str(day(2)), "start": "10:00", "minutes": "60"})
+    assert (answer.status_code, "This class has already started." in texts(answer)) == (409, True)
+    full, _ = await studio.full_class(capacity=2)
+    fields = fields_of(await console.get(path(full, "/edit")), path(full))
+    answer = await console.post(path(full), {**fields, "capacity": "1", "title": "Typed"})
+    assert (answer.status_code, 'value="Typed"' in answer.text) == (409, True)
+
+
+# Cancelling
+
+
+async def test_a_class_is_cancelled_after_its_preview(console: Console) -> None:
+    studio = console.studio
+    class_id = await class_on(studio, day(1), title="Ride", capacity=2)
+    for first, remaining in (("Ada", 3), ("Ben", None)):
+        await studio.booked(class_id, await studio.new_member(remaining, first_name=first, last_name="Moss"))
+    await studio.waits(class_id, await studio.new_member(first_name="Cem", last_name="Moss"))
+    preview = await console.get(path(class_id, "/cancel"))
+    shown = texts(preview)
+    for text in (
+        "2 bookings will be cancelled.",
+        "1 member will be taken off the waitlist.",
+        "1 credit will be returned.",
+        "Nobody pays a fee.",
+        "Ada Moss 1 credit back",
+        "Cem Moss waiting",
+    ):
+        assert text in shown
+    assert (await studio.row("classes", class_id))["status"] == "scheduled"
+    fields = fields_of(preview, path(class_id, "/cancel"))
+    done = await console.post(path(class_id, "/cancel"), {**fields, "reason": "Flood"})
+    assert done.status_code == 303
+    assert (await studio.row("classes", class_id))["status"] == "cancelled"
+    assert "Ride is cancelled: 3 bookings, 1 credit returned." in texts(await console.get(done.headers["location"]))
+    (entry,) = await studio.rows("audit_log", "action = 'class.cancel'")
+    assert entry["reason"] == "Flood"
+    again = await console.post(path(class_id, "/cancel"), fields)
+    assert (again.status_code, "This change of state is not possible." in texts(again)) == (409, True)
