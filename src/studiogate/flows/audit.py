@@ -27,11 +27,9 @@ async def audited(
         await audit.add(connection, access, Entry(action, subject, changes, reason))
 
 
-async def record(
-    connection: Connection, access: Access, action: str, kind: str, row_id: UUID, reason: str | None = None
-) -> None:
+async def record(connection: Connection, access: Access, action: str, kind: str, row_id: UUID) -> None:
     """Record an action that is not a change of one row, such as an export."""
-    await audit.add(connection, access, Entry(action, Subject(kind, row_id), {}, reason))
+    await audit.add(connection, access, Entry(action, Subject(kind, row_id), {}))
 
 
 async def record_creation(connection: Connection, access: Access, action: str, subject: Subject) -> None:

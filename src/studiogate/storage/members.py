@@ -51,13 +51,16 @@ INSERT = f"""
     select row_to_json(w)::text from (select {MEMBER.columns} from made m) w"""
 
 
-async def insert_member(
-    connection: Connection, access: Access, email: str | None, first_name: str, last_name: str, phone: str | None
-) -> str | None:
+class NewMember(NamedTuple):
+    email: str | None
+    first_name: str
+    last_name: str
+    phone: str | None
+
+
+async def insert_member(connection: Connection, access: Access, new: NewMember) -> str | None:
     """Insert a member; return it in wire form, or None if this email already has one."""
-    wire: str | None = await connection.fetchval(
-        INSERT, access.studio_id, new_id(), email, first_name, last_name, phone
-    )
+    wire: str | None = await connection.fetchval(INSERT, access.studio_id, new_id(), *new)
     return wire
 
 

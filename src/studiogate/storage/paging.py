@@ -69,7 +69,7 @@ async def read_one(
     return wire
 
 
-async def read_page(
+async def read_page(  # noqa: PLR0913  keyword arguments that select the rows of a list
     connection: Connection,
     access: Access,
     resource: Resource,

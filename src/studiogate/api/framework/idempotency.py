@@ -69,7 +69,7 @@ async def _always(_connection: Connection) -> bool:
     return True
 
 
-async def write(
+async def write(  # noqa: PLR0913  keyword arguments that declare a write
     caller: Caller,
     key: str | None,
     parameters: BaseModel | None,

@@ -13,6 +13,7 @@ from studiogate.flows.people import members_appeared
 from studiogate.storage import members as storage
 from studiogate.storage import people
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.members import NewMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ async def create(connection: Connection, access: Access, wanted: WantedMember) -
         return faulty(BAD_PHONE)
     if wanted.email is not None:
         await people.lock_email(connection, access, wanted.email)
-    wire = await storage.insert_member(connection, access, wanted.email, wanted.first_name, wanted.last_name, phone)
+    new = NewMember(wanted.email, wanted.first_name, wanted.last_name, phone)
+    wire = await storage.insert_member(connection, access, new)
     if wire is None:
         return await member_exists(connection, access, wanted.email)
     await emit_event(connection, access, EventType.MEMBER_CREATED, UUID(json.loads(wire)["id"]))
