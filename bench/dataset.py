@@ -88,6 +88,15 @@ select md5('studio1')::uuid, md5('{kind}1-' || n)::uuid, md5('{kind}1-' || n)::u
 from generate_series({first}, {last}) n;
 """
 
+# A class with few seats, and members who all want one.
+SEATS = 20
+NEW_CROWD = f"""
+{NEW_MEMBERS.replace("{kind}", "member")}
+insert into classes (studio_id, id, title, description, class_type_id, location_id, start_time, end_time, capacity)
+values (md5('studio1')::uuid, md5('crowd1-{{first}}')::uuid, 'The Long Ride', 'Fifty minutes of work',
+        md5('type1-1')::uuid, md5('location1-1')::uuid, {START}, {START} + interval '50 minutes', {SEATS});
+"""
+
 # A booking to be cancelled. It shares its id with its class, member and membership: the floor knows only the values
 # in the request, and can derive all of them from this one.
 NEW_BOOKINGS = f"""

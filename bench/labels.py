@@ -7,6 +7,8 @@ CANCEL, LEAD, SUBMISSION = "DELETE /bookings", "POST /leads", "POST a form submi
 
 STUDIOGATE, FLOOR, TEXTBOOK, LIMIT = "studiogate", "floor", "textbook", "limit"
 MEMORY, COLD, WARM = "memory", "cold start", "warm start"
+CROWD, CROWD_WAITS = "a crowd on one class", "a crowd that joins the waitlist"
+LAST_ANSWER, BYSTANDERS = "the last answer", "reads of bystanders"
 START, DELIVERIES = "studiogate up", "deliveries of events"
 
 

@@ -6,7 +6,7 @@ a response only the status and the length are read.
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -81,12 +81,12 @@ class _Connection(asyncio.Protocol):
         self._outcome.statuses[status] = self._outcome.statuses.get(status, 0) + 1
 
 
-async def _run(port: int, requests: Sequence[bytes], connections: int) -> Outcome:
+async def _run(port: int, requests: Iterable[bytes], connections: int) -> Outcome:
     outcome, remaining = Outcome(), iter(requests)
     loop = asyncio.get_running_loop()
     opened = [
         (await loop.create_connection(lambda: _Connection(remaining, outcome), "127.0.0.1", port))[1]
-        for _ in range(min(connections, len(requests)))
+        for _ in range(connections)
     ]
     started = time.perf_counter()
     for connection in opened:
@@ -96,7 +96,7 @@ async def _run(port: int, requests: Sequence[bytes], connections: int) -> Outcom
     return outcome
 
 
-def run(port: int, requests: Sequence[bytes], connections: int) -> Outcome:
+def run(port: int, requests: Iterable[bytes], connections: int) -> Outcome:
     """Send all requests over this many connections, each waiting for its response before the next request."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(port, requests, connections))

@@ -77,10 +77,17 @@ class Server:
 
     def play(self, scenario: Scenario, first: int, count: int) -> load.Outcome:
         requests = [scenario.make(number).raw(self.service_key) for number in range(first, first + count)]
-        outcome = load.run(self.service.port, requests, CONNECTIONS)
-        if outcome.statuses != {scenario.status: count}:
-            raise RuntimeError(f"{self.label}, {scenario.name}: {outcome.statuses}\n{self.service.log_tail()}")
-        self.served += count
+        return self.send(scenario.name, requests, CONNECTIONS, {scenario.status: count})
+
+    def send(self, name: str, requests: Sequence[bytes], connections: int, expected: dict[int, int]) -> load.Outcome:
+        """Send requests; raise RuntimeError unless they get the expected number of answers of each status."""
+        try:
+            outcome = load.run(self.service.port, requests, connections)
+        except ConnectionError as error:
+            raise RuntimeError(f"{self.label}, {name}: {error}\n{self.service.log_tail()}") from error
+        if outcome.statuses != expected:
+            raise RuntimeError(f"{self.label}, {name}: {outcome.statuses}\n{self.service.log_tail()}")
+        self.served += len(requests)
         return outcome
 
 
@@ -151,9 +158,12 @@ class Measuring:
 
     def numbers(self, scenario: Scenario, database_name: str, count: int) -> int:
         """Reserve unused request numbers, insert the rows that their requests need, and return the first number."""
+        return self.provide(scenario.needs, database_name, count)
+
+    def provide(self, needs: str, database_name: str, count: int) -> int:
         first, self._next = self._next, self._next + count
-        if scenario.needs:
-            asyncio.run(self._provide(scenario.needs, database_name, first, first + count - 1))
+        if needs:
+            asyncio.run(self._provide(needs, database_name, first, first + count - 1))
         return first
 
     async def _provide(self, needs: str, database_name: str, first: int, last: int) -> None:

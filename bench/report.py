@@ -58,6 +58,14 @@ def singles(results: Results) -> str:
     """Return the figures that do not belong to one request, one sentence per figure."""
     wanted = (
         (
+            "A crowd of 2,000 on one class of 20 seats has all its answers after {:.1f} s",
+            labels.CROWD,
+            labels.LAST_ANSWER,
+        ),
+        ("(reads of other classes take {:.1f} times as long meanwhile),", labels.CROWD, labels.BYSTANDERS),
+        ("one that joins the waitlist after {:.1f} s", labels.CROWD_WAITS, labels.LAST_ANSWER),
+        ("({:.1f} times as long).", labels.CROWD_WAITS, labels.BYSTANDERS),
+        (
             f"Memory of a worker after {results.requests_for_memory:,} requests: {{:.0f}} MB.",
             labels.MEMORY,
             labels.MEMORY,

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import dataset, events, floor, labels, lifecycle
+from bench import crowd, dataset, events, floor, labels, lifecycle
 from bench.measuring import FIRST_NUMBER, Competitor, Effort, Limit, Measuring, Server
 from bench.recording import Program, Recorder
 from bench.results import Results
@@ -19,7 +19,7 @@ from bench.superuser import grant_to_tests
 from studiogate.server.postgres.embedded import EmbeddedPostgres, running_postgres
 from studiogate.storage.db import pool
 
-PARTS = ("reads", "bookings", "people", "growth", "memory", "start", "events")
+PARTS = ("reads", "bookings", "crowd", "people", "growth", "memory", "start", "events")
 ALONE, CROWDED = "studiogate", "crowded"
 RECORDED = 3  # requests per scenario
 
@@ -33,6 +33,7 @@ class Plan:
     workers: int = 2
     size: dataset.Size = field(default_factory=dataset.Size)
     studios: int = 200
+    crowd: int = 2000
     requests_for_memory: int = 50_000
     events: int = 1000
 
@@ -46,6 +47,7 @@ QUICK = Plan(
     workers=1,
     size=dataset.Size(classes=250, members=20),
     studios=3,
+    crowd=40,
     requests_for_memory=500,
     events=2,
 )
@@ -90,6 +92,8 @@ class Run:
         with self._servers(postgres, key, programs_file) as servers:
             self._tell(f"started {len(servers)} servers")
             self._measure_scenarios(measuring, [*servers.values(), Limit(postgres, programs)])
+            if "crowd" in self._plan.parts:
+                self._measure_crowds(measuring, servers[labels.studiogate(self._plan.workers)])
             if "memory" in self._plan.parts:
                 self._measure_memory(measuring, servers[labels.studiogate(1)])
 
@@ -98,6 +102,12 @@ class Run:
             wanted = [each for each in competitors if self._is_wanted(scenario, each)]
             if wanted:
                 self.results.add(measuring.measure(scenario, wanted))
+
+    def _measure_crowds(self, measuring: Measuring, server: Server) -> None:
+        reads = next(each for each in self._scenarios if each.name == labels.ONE_CLASS)
+        for joins_waitlist in (False, True):
+            self.results.add(crowd.measure(measuring, server, reads, crowd.Crowd(self._plan.crowd, joins_waitlist)))
+        self._tell(f"measured crowds of {self._plan.crowd}")
 
     def _measure_memory(self, measuring: Measuring, server: Server) -> None:
         self.results.add([lifecycle.memory(measuring, server, self._scenarios, self._plan.requests_for_memory)])

@@ -82,10 +82,13 @@ def _reads(size: Size) -> list[Scenario]:
     ]
 
 
+def booking(n: int, class_name: str, **more: bool) -> Request:
+    """Return the request of member ``n`` to book a class."""
+    body = {"class_id": str(id_of(class_name)), "member_id": str(id_of(f"member1-{n}")), **more}
+    return _write("POST", "/bookings", n, body)
+
+
 def _bookings() -> list[Scenario]:
-    def book(n: int, class_number: int) -> Request:
-        body = {"class_id": str(id_of(f"class1-{class_number}")), "member_id": str(id_of(f"member1-{n}"))}
-        return _write("POST", "/bookings", n, body)
 
     ids = {"class_id": "md5('class1-' || :class::text)", "member_id": "md5('member1-' || :n::text)"}
     members = NEW_MEMBERS.replace("{kind}", "member")
@@ -93,7 +96,7 @@ def _bookings() -> list[Scenario]:
         Scenario(
             labels.MANY,
             "bookings",
-            lambda n: book(n, FIRST_OF_MANY + n % MANY),
+            lambda n: booking(n, f"class1-{FIRST_OF_MANY + n % MANY}"),
             {**ids, **KEY},
             status=201,
             numbers={"class": f"{FIRST_OF_MANY} + mod(:n, {MANY})"},
@@ -103,7 +106,7 @@ def _bookings() -> list[Scenario]:
         Scenario(
             labels.HOT,
             "bookings",
-            lambda n: book(n, HOT_CLASS),
+            lambda n: booking(n, f"class1-{HOT_CLASS}"),
             {**ids, **KEY},
             status=201,
             numbers={"class": str(HOT_CLASS)},

@@ -8,11 +8,12 @@ from bench.labels import CANCEL, FIFTY, HOT, MANY, OF_A_MEMBER, ONE_CLASS, TWO_H
 from bench.results import POSTGRES_CPU, SERVER_CPU, THROUGHPUT, Results
 
 OF_THE_FLOOR = {ONE_CLASS: 0.5, FIFTY: 0.6, TWO_HUNDRED: 0.6, OF_A_MEMBER: 0.6, MANY: 0.7, HOT: 0.7, CANCEL: 0.7}
-OF_THE_LIMIT = {MANY: 0.30, HOT: 0.50}
+OF_THE_LIMIT = {MANY: 0.30, HOT: 2.0}
 TIMES_THE_TEXTBOOK = {ONE_CLASS: 3.0, FIFTY: 3.0, MANY: 3.0, HOT: 3.0}
 TIMES_THE_FLOORS_CPU = {ONE_CLASS: 2.2, FIFTY: 1.9}
 GROWTH = 1.3
 MEGABYTES, WARM_SECONDS, DELIVERIES = 130.0, 2.0, 300.0
+CROWD_SECONDS, BYSTANDERS_SLOWER = 5.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,14 @@ def _ratios(results: Results) -> Iterator[Target]:
 
 def _alone(results: Results) -> Iterator[Target]:
     wanted = (
+        *(
+            (crowd, measure, bound, unit, False)
+            for crowd in (labels.CROWD, labels.CROWD_WAITS)
+            for measure, bound, unit in (
+                (labels.LAST_ANSWER, CROWD_SECONDS, "s"),
+                (labels.BYSTANDERS, BYSTANDERS_SLOWER, "x"),
+            )
+        ),
         (labels.MEMORY, labels.MEMORY, MEGABYTES, "MB", False),
         (labels.START, labels.WARM, WARM_SECONDS, "s", False),
         (labels.DELIVERIES, THROUGHPUT, DELIVERIES, "/s", True),
