@@ -85,6 +85,7 @@ def _bystanders(server: Server, reads: Scenario) -> Iterator[Bystanders]:
     process = multiprocessing.get_context("spawn").Process(target=_read, args=(theirs, server.service.port, requests))
     process.start()
     theirs.close()
+    ours.recv()  # it has started
     try:
         yield Bystanders(ours)
     finally:
@@ -94,6 +95,7 @@ def _bystanders(server: Server, reads: Scenario) -> Iterator[Bystanders]:
 
 def _read(pipe: "Connection[float, str]", port: int, requests: Sequence[bytes]) -> None:
     """Read from each ``start`` to the next ``stop``; end when the other side does."""
+    pipe.send(0.0)
     while True:
         try:
             pipe.recv()
