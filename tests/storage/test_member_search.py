@@ -53,7 +53,7 @@ def rows_read(plan: dict[str, Any]) -> int:
 async def test_a_search_reads_what_it_finds(
     connection: asyncpg.Connection, word: str, digits: str | None, found: int
 ) -> None:
-    arguments = (STUDIO, word, digits, [word], 100)
+    arguments = (STUDIO, 100, word, digits, [word])
     explained = await connection.fetchval(
         f"explain (analyze, timing off, format json) {member_search.BY_WORDS}", *arguments
     )

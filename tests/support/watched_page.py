@@ -25,7 +25,7 @@ class Watched:
     complaints: list[str] = field(default_factory=list)
     allowed: list[str] = field(default_factory=list)
     # A refusal that a test provokes also appears in the browser's console.
-    expected: tuple[str, ...] = ("the server responded with a status of 4",)
+    expected: tuple[str, ...] = ("the server responded with a status of 4", "Response Status Error Code 4")
 
     def outside(self) -> list[str]:
         own = (self.origin + "/", "data:", "about:", *self.allowed)

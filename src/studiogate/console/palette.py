@@ -1,17 +1,19 @@
 """Search over pages, members and classes: the palette that Ctrl-K opens, and a page without JavaScript.
 
-Every group has its own limit and shows only what the person's role permits. Words are never part of an address that is
-logged: log lines have the route only.
+Every group has its own limit and shows only what the person's role permits. What is searched for may be a name: it is
+sent in the body of a POST and is part of no address (docs/decisions/0018).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from studiogate.console.framework.formats import day_and_time
-from studiogate.console.framework.page import Audience, page
+from studiogate.console.framework.page import Audience, action, page
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.staff import Permission
+from studiogate.storage import member_search
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.member_list import MemberFilters
 from studiogate.storage.schedule.search import find_classes
 from studiogate.web.response import Answer
 
@@ -44,8 +46,17 @@ Finder = Callable[[ConsoleRequest, Connection, Words], Awaitable[Found]]
 
 
 @page("GET", "/search", Audience.SIGNED_IN)
+async def show_search(request: ConsoleRequest) -> Answer:
+    """Show the field, and all pages."""
+    return await _search(request, "")
+
+
+@action("POST", "/search", Audience.SIGNED_IN)
 async def search(request: ConsoleRequest) -> Answer:
-    text = request.query.get("q", "").strip()[:MAXIMUM_TEXT]
+    return await _search(request, request.form.get("q", "").strip()[:MAXIMUM_TEXT])
+
+
+async def _search(request: ConsoleRequest, text: str) -> Answer:
     words = text.split()[:MAXIMUM_WORDS]
     groups = [found for found in [_pages(request, words), *await _records(request, words)] if found.hits]
     if request.is_fragment:
@@ -90,5 +101,18 @@ async def _classes(request: ConsoleRequest, connection: Connection, words: Words
     return Found("Classes", hits)
 
 
+async def _members(request: ConsoleRequest, connection: Connection, words: Words) -> Found:
+    found = await member_search.search(connection, request.access, " ".join(words), MemberFilters(), (None, PER_GROUP))
+    hits = [
+        Hit(
+            each["name"],
+            " · ".join(filter(None, (each["email"], each["phone"], each["product"]))),
+            f"/console/members/{each['id']}",
+        )
+        for each in found.members
+    ]
+    return Found("Members", hits)
+
+
 # A group is searched if the page of its menu entry exists and the role permits it.
-FINDERS: Sequence[tuple[str, Finder]] = (("/today", _classes),)
+FINDERS: Sequence[tuple[str, Finder]] = (("/members", _members), ("/today", _classes))

@@ -5,6 +5,10 @@ from collections.abc import Sequence
 from studiogate.console import home, palette
 from studiogate.console.account import forgotten, links, profile, resume, second_factor, sign_in, theme
 from studiogate.console.framework.page import ROUTES, Route
+from studiogate.console.members import book, changes, downloads, erase, forms, lists, memberships, merge, sell
+from studiogate.console.members import profile as member_profile
+from studiogate.console.sales import lists as sales_lists
+from studiogate.console.sales import payments
 from studiogate.console.schedule import (
     cancel_class,
     change_class,
@@ -38,6 +42,18 @@ SCREENS = (
     copy_pages,
     series_pages,
     closure_pages,
+    lists,
+    member_profile,
+    changes,
+    sell,
+    memberships,
+    book,
+    forms,
+    downloads,
+    merge,
+    erase,
+    sales_lists,
+    payments,
 )
 
 

@@ -36,7 +36,7 @@ async def send_answer(request: Request, answer: Answer, further: Sequence[Header
     status, body, own, file = answer
     headers = [*own, *further]
     if file is not None:
-        await _send_file(request, file, [*headers, *_common(status, own)], send)
+        await send_file(request, file, [*headers, *_common(status, own)], send)
         return
     if status not in _BODILESS:
         headers.append((b"content-length", str(len(body)).encode()))
@@ -49,7 +49,7 @@ async def send_answer(request: Request, answer: Answer, further: Sequence[Header
     await send({"type": "http.response.body", "body": sent})
 
 
-async def _send_file(request: Request, file: OpenFile, headers: Sequence[Header], send: Send) -> None:
+async def send_file(request: Request, file: OpenFile, headers: Sequence[Header], send: Send) -> None:
     """Send a file in pieces, read outside the event loop: no file is held in memory."""
     with file.stream:
         length = (b"content-length", str(file.size).encode())

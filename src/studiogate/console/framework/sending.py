@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from studiogate.web.request import Receive, Request, Send
 from studiogate.web.response import Answer, Header
+from studiogate.web.sending import send_file
 
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -49,6 +50,9 @@ def compressed(request: Request, answer: Answer) -> Answer:
 
 
 async def send_answer(request: Request, answer: Answer, request_id: str, send: Send) -> None:
+    if answer.file is not None:
+        await send_file(request, answer.file, _headers(answer, request_id), send)
+        return
     headers = [*_headers(answer, request_id), (b"content-length", str(len(answer.body)).encode())]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})

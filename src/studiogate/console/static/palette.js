@@ -18,8 +18,10 @@ function choose(hit) {
 async function ask() {
   const mine = ++asked;
   try {
-    const query = new URLSearchParams({ q: input.value });
-    const answer = await fetch(`/console/search?${query}`, { headers: { "HX-Request": "true" } });
+    // What is searched for may be a name: it is sent in the body, never in an address.
+    const body = new URLSearchParams({ q: input.value });
+    for (const name of ["csrf", "idempotency"]) body.set(name, document.querySelector(`input[name="${name}"]`).value);
+    const answer = await fetch("/console/search", { method: "POST", body, headers: { "HX-Request": "true" } });
     if (mine !== asked) return;
     if (!answer.ok) throw new Error(answer.statusText);
     list.innerHTML = await answer.text();

@@ -1326,19 +1326,25 @@ CREATE INDEX mails_of_member ON public.mails USING btree (studio_id, member_id, 
 
 CREATE UNIQUE INDEX mails_once_per_event ON public.mails USING btree (studio_id, event_id, booking_id) WHERE (event_id IS NOT NULL);
 
-CREATE INDEX members_by_email_prefix ON public.members USING btree (studio_id, email text_pattern_ops);
-
-CREATE INDEX members_by_first_name ON public.members USING btree (studio_id, lower(first_name) text_pattern_ops);
-
-CREATE INDEX members_by_last_name ON public.members USING btree (studio_id, lower(last_name) text_pattern_ops);
-
-CREATE INDEX members_by_phone_end ON public.members USING btree (studio_id, reverse(phone) text_pattern_ops);
-
 CREATE INDEX members_changed ON public.members USING btree (studio_id, updated_at, created_at, id);
 
 CREATE UNIQUE INDEX members_email_key ON public.members USING btree (studio_id, email);
 
+CREATE INDEX members_in_order_of_email ON public.members USING btree (studio_id, email COLLATE "C", id);
+
+CREATE INDEX members_in_order_of_first_name ON public.members USING btree (studio_id, lower(first_name) COLLATE "C", id);
+
+CREATE INDEX members_in_order_of_last_name ON public.members USING btree (studio_id, lower(last_name) COLLATE "C", id);
+
+CREATE INDEX members_in_order_of_last_part ON public.members USING btree (studio_id, lower("substring"(last_name, '[^ -]+$'::text)) COLLATE "C", id) WHERE (last_name ~ '[ -]'::text);
+
+CREATE INDEX members_in_order_of_phone ON public.members USING btree (studio_id, reverse(phone) COLLATE "C", id);
+
 CREATE INDEX members_list ON public.members USING btree (studio_id, created_at DESC, id DESC);
+
+CREATE INDEX members_suspended ON public.members USING btree (studio_id, created_at DESC, id DESC) WHERE suspended;
+
+CREATE INDEX memberships_by_status ON public.memberships USING btree (studio_id, status, created_at DESC, id DESC);
 
 CREATE INDEX memberships_cancel_due ON public.memberships USING btree (studio_id, cancel_at) WHERE (((status)::text = ANY (ARRAY['active'::text, 'paused'::text, 'past_due'::text])) AND (cancel_at IS NOT NULL));
 
@@ -1347,6 +1353,8 @@ CREATE INDEX memberships_of_member ON public.memberships USING btree (studio_id,
 CREATE INDEX memberships_pause_due ON public.memberships USING btree (studio_id, pause_starts_at) WHERE (((status)::text = 'active'::text) AND (pause_starts_at IS NOT NULL));
 
 CREATE INDEX memberships_period_due ON public.memberships USING btree (studio_id, current_period_end) WHERE ((status)::text = 'active'::text);
+
+CREATE INDEX memberships_renewing ON public.memberships USING btree (studio_id, COALESCE(current_period_end, 'infinity'::timestamp with time zone), id) WHERE (((status)::text = 'active'::text) AND auto_renew);
 
 CREATE INDEX memberships_resume_due ON public.memberships USING btree (studio_id, pause_ends_at) WHERE (((status)::text = 'paused'::text) AND (pause_ends_at IS NOT NULL));
 
@@ -1360,6 +1368,10 @@ CREATE INDEX products_list ON public.products USING btree (studio_id, active, cr
 
 CREATE INDEX purchases_by_location ON public.purchases USING btree (studio_id, location_id, created_at DESC, id DESC);
 
+CREATE INDEX purchases_by_location_and_status ON public.purchases USING btree (studio_id, location_id, COALESCE(status, 'pending'::text), created_at DESC, id DESC);
+
+CREATE INDEX purchases_by_status ON public.purchases USING btree (studio_id, COALESCE(status, 'pending'::text), created_at DESC, id DESC);
+
 CREATE INDEX purchases_changed ON public.purchases USING btree (studio_id, updated_at, created_at, id);
 
 CREATE INDEX purchases_list ON public.purchases USING btree (studio_id, created_at DESC, id DESC);
@@ -1367,6 +1379,10 @@ CREATE INDEX purchases_list ON public.purchases USING btree (studio_id, created_
 CREATE INDEX purchases_of_member ON public.purchases USING btree (studio_id, member_id, created_at DESC, id DESC);
 
 CREATE UNIQUE INDEX purchases_one_fee_a_booking ON public.purchases USING btree (studio_id, booking_id) WHERE (booking_id IS NOT NULL);
+
+CREATE INDEX purchases_open_fees ON public.purchases USING btree (studio_id, created_at DESC, id DESC) WHERE ((product_type = 'fee'::text) AND (COALESCE(status, 'pending'::text) = ANY (ARRAY['pending'::text, 'failed'::text])));
+
+CREATE INDEX purchases_open_fees_of_member ON public.purchases USING btree (studio_id, member_id, created_at DESC, id DESC) WHERE ((product_type = 'fee'::text) AND (COALESCE(status, 'pending'::text) = ANY (ARRAY['pending'::text, 'failed'::text])));
 
 CREATE INDEX room_spots_list ON public.room_spots USING btree (studio_id, room_id, created_at DESC, id DESC);
 

@@ -1,0 +1,101 @@
+"""Files that a browser saves and never shows: an export, and what somebody uploaded with a form.
+
+Visitors upload what they like, so a file is always an attachment with a type that no browser runs.
+"""
+
+import asyncio
+import re
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO
+from urllib.parse import quote
+from uuid import UUID
+
+from studiogate.console.framework.page import page
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.members.acting import id_of, run
+from studiogate.console.members.changes import show_member
+from studiogate.console.members.profile import member_of
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
+from studiogate.flows.forms import staff as forms
+from studiogate.flows.members import export as exporting
+from studiogate.storage import member_profile
+from studiogate.storage.forms import uploads
+from studiogate.storage.person_export import Person
+from studiogate.storage.upload_folder import UploadFolder
+from studiogate.web.response import Answer, Header, OpenFile
+
+# Characters outside printable ASCII, or with a special meaning inside a quoted string.
+_UNSAFE = re.compile(r"[^ -~]|[\"\\%]")
+BINARY: Header = (b"content-type", b"application/octet-stream")
+ZIP: Header = (b"content-type", b"application/zip")
+
+
+@page("GET", "/members/{member_id}/export", Permission.MEMBERS)
+async def show_export(request: ConsoleRequest) -> Answer:
+    return await show_member(request, "members/export.html")
+
+
+@page("GET", "/members/{member_id}/export/archive", Permission.MEMBERS)
+async def export(request: ConsoleRequest) -> Answer:
+    """Send everything that is stored about a member as an archive; the audit log says who took it."""
+    async with request.database.connection() as connection:
+        member = await member_of(connection, request)
+    if member is None:
+        return request.not_found()
+    person = await run(request, exporting.export, member["id"])
+    if isinstance(person, Refusal):
+        return request.error(person)
+    folder = UploadFolder(request.runtime.settings.data_dir)
+    archive = await asyncio.to_thread(_archive, person, folder, request.access.studio_id)
+    return _attachment(archive, ZIP, f"member-{member['id']}.zip")
+
+
+def _archive(person: Person, folder: UploadFolder, studio_id: UUID) -> OpenFile:
+    """Write the archive to a file without a name, which is gone when it has been sent."""
+    stream = TemporaryFile()  # noqa: SIM115
+    try:
+        exporting.write_archive(stream, person, folder, studio_id)
+        size = stream.tell()
+        stream.seek(0)
+    except BaseException:
+        stream.close()
+        raise
+    return OpenFile(stream, size)
+
+
+@page("GET", "/members/{member_id}/forms/{submission_id}/files/{upload_id}", Permission.SUBMISSIONS)
+async def file(request: ConsoleRequest) -> Answer:
+    """Send a file of a submission of the member; the audit log says who took it."""
+    names = ("member_id", "submission_id", "upload_id")
+    member_id, submission_id, upload_id = (id_of(request.params[each]) for each in names)
+    if member_id is None or submission_id is None or upload_id is None:
+        return request.not_found()
+    async with request.database.connection() as connection:
+        submission = await member_profile.read_submission(connection, request.access, member_id, submission_id)
+        if submission is None:
+            return request.not_found()
+        ids = (str(submission["form_id"]), str(submission_id), str(upload_id))
+        stored = await uploads.find_file(connection, request.access, *ids)
+    if stored is None:
+        return request.not_found()
+    taken = await run(request, forms.files, submission_id)
+    if isinstance(taken, Refusal):
+        return request.error(taken)
+    path = UploadFolder(request.runtime.settings.data_dir).find(request.access.studio_id, stored.stored_name)
+    try:
+        stream = await asyncio.to_thread(_open, path)
+    except OSError:
+        return request.error(Refusal(Code.STORAGE_UNAVAILABLE))
+    return _attachment(OpenFile(stream, stored.size), BINARY, stored.filename)
+
+
+def _open(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+def _attachment(content: OpenFile, kind: Header, filename: str) -> Answer:
+    """Return a download with RFC 6266 headers: the name in ASCII for old clients, in UTF-8 for all others."""
+    disposition = f"attachment; filename=\"{_UNSAFE.sub('_', filename)}\"; filename*=UTF-8''{quote(filename, safe='')}"
+    return Answer(200, b"", (kind, (b"content-disposition", disposition.encode("ascii"))), content)

@@ -1,0 +1,49 @@
+"""Erase a person for good: what it removes is shown first, and a typed word confirms it.
+
+The permission is a dangerous one: before the form takes effect, whoever sends it types the password again.
+"""
+
+from studiogate.console.framework.page import action, page
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.members.acting import go_to, id_of, run
+from studiogate.console.members.profile import address, member_of, no_member, show
+from studiogate.domain.access import Access
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import fault, refused
+from studiogate.flows.members import erase as flows
+from studiogate.flows.members.erase import Erased
+from studiogate.storage import person_preview
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.upload_folder import UploadFolder
+from studiogate.web.response import Answer
+
+WORD = "erase"
+
+
+@page("GET", "/members/{member_id}/erase", Permission.MEMBERS_ERASE)
+async def show_erase(request: ConsoleRequest) -> Answer:
+    async with request.database.connection() as connection:
+        member = await member_of(connection, request)
+        if member is None:
+            return await no_member(request)
+        counts = await person_preview.counts(connection, request.access, member["id"], member["email"])
+    return show(request, "members/erase.html", member, counts=counts, word=WORD)
+
+
+@action("POST", "/members/{member_id}/erase", Permission.MEMBERS_ERASE)
+async def erase(request: ConsoleRequest) -> Answer:
+    member_id, back = id_of(request.params["member_id"]), address(request.params["member_id"], "erase")
+    if member_id is None:
+        return request.not_found()
+    if request.form.get("word", "").strip().lower() != WORD:
+        return request.refused(refused(fault("word", f"Type the word {WORD} to confirm.")), back)
+    done = await run(request, flows.erase, member_id)
+    if isinstance(done, Refusal):
+        return request.refused(done, back)
+    await run(request, _remove_files, UploadFolder(request.runtime.settings.data_dir), done)
+    return go_to(request, "/console/members", toast="Erased the person. Bookings and payments stay, without a name.")
+
+
+async def _remove_files(connection: Connection, access: Access, folder: UploadFolder, done: Erased) -> int | Refusal:
+    return await flows.remove_files(connection, access, folder, done.files)

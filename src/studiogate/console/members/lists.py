@@ -1,0 +1,80 @@
+"""The list of members: filters in the address, and a search while somebody types.
+
+What is searched for is a name, an email or a phone number. It is sent in the body of a POST and kept in the browser's
+history entry, never in an address: addresses end up in logs of proxies, in the browser's history and in bookmarks.
+"""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from studiogate.console.framework.page import action, page
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.members import words
+from studiogate.console.members.acting import PAGE, id_of
+from studiogate.domain.staff import Permission
+from studiogate.storage import member_list, member_search
+from studiogate.storage.member_list import MemberFilters, MemberPage
+from studiogate.web.response import Answer
+
+PATH = "/console/members"
+
+
+@page("GET", "/members", Permission.MEMBERS)
+async def members(request: ConsoleRequest) -> Answer:
+    filters = _filters(request, request.query.get("status"), request.query.get("location"))
+    async with request.database.connection() as connection:
+        after = id_of(request.query.get("after"))
+        found = await member_list.list_members(connection, request.access, filters, after, PAGE)
+    return _show(request, filters, found, "")
+
+
+@page("GET", "/members/search", Permission.MEMBERS)
+async def reload_search(request: ConsoleRequest) -> Answer:
+    """Lead to the list: the results of a search have no address."""
+    return request.redirect(PATH)
+
+
+@action("POST", "/members/search", Permission.MEMBERS)
+async def search(request: ConsoleRequest) -> Answer:
+    """Show the members that a text describes; without a text, the list."""
+    form = request.form
+    text, filters = form.get("text", ""), _filters(request, form.get("status"), form.get("location"))
+    async with request.database.connection() as connection:
+        if text.strip():
+            place = (form.get("after"), PAGE)
+            found = await member_search.search(connection, request.access, text, filters, place)
+        else:
+            found = await member_list.list_members(connection, request.access, filters, None, PAGE)
+    return _show(request, filters, found, text)
+
+
+def _filters(request: ConsoleRequest, status: str | None, location: str | None) -> MemberFilters:
+    """Return the filters that a request names; a value that is none of ours does not filter."""
+    place = id_of(location)
+    known = place is not None and any(each.id == place for each in request.frame.locations)
+    return MemberFilters(status if status in member_list.STATUSES else None, place if known else None)
+
+
+def _show(request: ConsoleRequest, filters: MemberFilters, found: MemberPage, text: str) -> Answer:
+    values: dict[str, Any] = {
+        "members": found.members,
+        "next": found.next,
+        "next_href": _address(filters, after=found.next),
+        "text": text,
+        "filters": filters,
+        "statuses": [
+            (name, label, _address(filters._replace(status=name)))
+            for name, label in (("", "All"), *words.MEMBER_STATUS.items())
+        ],
+        "places": request.frame.locations,
+        "words": words,
+    }
+    if request.is_fragment and request.http.method == "POST":
+        return request.fragment("members/_results.html", is_search=True, **values)
+    return request.render("members/list.html", is_search=False, **values)
+
+
+def _address(filters: MemberFilters, after: str | None = None) -> str:
+    given = {"status": filters.status, "location": filters.location_id, "after": after}
+    query = urlencode({name: str(each) for name, each in given.items() if each})
+    return f"{PATH}?{query}" if query else PATH

@@ -1,0 +1,112 @@
+"""A member's profile: one page per section, each with its own address."""
+
+from typing import Any
+from uuid import UUID
+
+from studiogate.console.framework.page import page
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.members import words
+from studiogate.console.members.acting import PAGE, PAGE_OF_FORMS, id_of
+from studiogate.console.members.prices import with_renewal
+from studiogate.domain.membership_changes import CHANGEABLE
+from studiogate.domain.staff import Permission
+from studiogate.storage import member_profile as storage
+from studiogate.storage import sales_list
+from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.sales_list import PurchaseFilters
+from studiogate.web.response import Answer
+
+PATH = "/console/members"
+AHEAD = 10
+
+
+def address(member_id: UUID | str, section: str = "") -> str:
+    """Return the address of a member's profile, or of a page below it."""
+    return f"{PATH}/{member_id}{'/' if section else ''}{section}"
+
+
+async def member_of(connection: Connection, request: ConsoleRequest) -> Record | None:
+    """Return the member that the path names."""
+    member_id = id_of(request.params["member_id"])
+    return None if member_id is None else await storage.read_profile(connection, request.access, member_id)
+
+
+async def no_member(request: ConsoleRequest) -> Answer:
+    """Lead from a member that was merged to the one that is kept; else there is no such page."""
+    member_id = id_of(request.params["member_id"])
+    if member_id is not None:
+        async with request.database.connection() as connection:
+            kept = await storage.merged_into(connection, request.access, member_id)
+        if kept is not None:
+            return request.redirect(address(kept), toast="These two profiles were merged.")
+    return request.not_found()
+
+
+def show(request: ConsoleRequest, template: str, member: Record, **values: Any) -> Answer:
+    """Render a page about a member."""
+    section = template.rpartition("/")[2].removesuffix(".html")
+    return request.render(template, member=member, section=section, base=address(member["id"]), words=words, **values)
+
+
+@page("GET", "/members/{member_id}", Permission.MEMBERS)
+async def overview(request: ConsoleRequest) -> Answer:
+    access = request.access
+    async with request.database.connection() as connection:
+        member = await member_of(connection, request)
+        if member is None:
+            return await no_member(request)
+        held = await storage.memberships_of(connection, access, member["id"])
+        ahead = await storage.bookings_ahead(connection, access, member["id"], AHEAD)
+        filters = PurchaseFilters(member_id=member["id"], open_fees=True)
+        fees = await sales_list.list_purchases(connection, access, filters, None, AHEAD)
+    memberships = [with_renewal(each) for each in held]
+    live = [each for each in memberships if each["status"] in CHANGEABLE]
+    ended = [each for each in memberships if each["status"] not in CHANGEABLE]
+    return show(request, "members/overview.html", member, live=live, ended=ended, ahead=ahead, fees=fees.rows)
+
+
+@page("GET", "/members/{member_id}/bookings", Permission.MEMBERS)
+async def bookings(request: ConsoleRequest) -> Answer:
+    async with request.database.connection() as connection:
+        member = await member_of(connection, request)
+        if member is None:
+            return await no_member(request)
+        after = id_of(request.query.get("after"))
+        lines = await storage.bookings_of(connection, request.access, member["id"], after, PAGE_OF_FORMS)
+    return show(request, "members/bookings.html", member, lines=lines)
+
+
+@page("GET", "/members/{member_id}/credits", Permission.MEMBERS)
+async def ledger(request: ConsoleRequest) -> Answer:
+    """Show the credit ledger, each line with its booking."""
+    async with request.database.connection() as connection:
+        member = await member_of(connection, request)
+        if member is None:
+            return await no_member(request)
+        held = await storage.memberships_of(connection, request.access, member["id"])
+        after = id_of(request.query.get("after"))
+        lines = await storage.ledger_of(connection, request.access, member["id"], after, PAGE)
+    counted = [each for each in held if each["credits_remaining"] is not None and each["status"] in CHANGEABLE]
+    return show(request, "members/credits.html", member, lines=lines, counted=counted)
+
+
+@page("GET", "/members/{member_id}/purchases", Permission.MEMBERS)
+async def purchases(request: ConsoleRequest) -> Answer:
+    async with request.database.connection() as connection:
+        member = await member_of(connection, request)
+        if member is None:
+            return await no_member(request)
+        filters, after = PurchaseFilters(member_id=member["id"]), id_of(request.query.get("after"))
+        lines = await sales_list.list_purchases(connection, request.access, filters, after, PAGE_OF_FORMS)
+    return show(request, "members/purchases.html", member, lines=lines)
+
+
+@page("GET", "/members/{member_id}/history", Permission.AUDIT_READ)
+async def history(request: ConsoleRequest) -> Answer:
+    """Show what staff changed about the member, as the audit log has it."""
+    async with request.database.connection() as connection:
+        member = await member_of(connection, request)
+        if member is None:
+            return await no_member(request)
+        entries = await storage.history_of(connection, request.access, member["id"], PAGE)
+    return show(request, "members/history.html", member, entries=entries)

@@ -1,0 +1,91 @@
+"""What staff record about one purchase: paid, failed, refunded, a fee waived. No payment is taken here."""
+
+from studiogate.console.framework.formats import money
+from studiogate.console.framework.page import action, page
+from studiogate.console.framework.request import ConsoleRequest, UndoAction
+from studiogate.console.members import words
+from studiogate.console.members.acting import go_to, id_of, run
+from studiogate.console.members.sell import own_page
+from studiogate.domain.purchases import PurchaseStatus
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.staff import Permission
+from studiogate.flows import purchases as flows
+from studiogate.storage import sales_list
+from studiogate.storage.db.pool import Record
+from studiogate.web.response import Answer
+
+PATH = "/console/sales/purchases"
+FORMS = ("refund", "waive")
+# What a mark is taken back with; a payment that was pending before cannot become pending again.
+BACK = {PurchaseStatus.COMPLETED: "failed", PurchaseStatus.FAILED: "paid"}
+
+
+@page("GET", "/sales/purchases/{purchase_id}/{form}", Permission.SALES)
+async def show_form(request: ConsoleRequest) -> Answer:
+    """Show the form of a refund, or of waiving a fee."""
+    form, purchase = request.params["form"], await _read(request)
+    if purchase is None or form not in FORMS:
+        return request.not_found()
+    left = None
+    if purchase["amount_total"] is not None:
+        left = purchase["amount_total"] - (purchase["refunded_amount"] or 0)
+    wanted = own_page(request.query.get("next"))
+    return request.render(f"sales/{form}.html", purchase=purchase, left=left, next=wanted, words=words)
+
+
+async def _read(request: ConsoleRequest) -> Record | None:
+    purchase_id = id_of(request.params["purchase_id"])
+    if purchase_id is None:
+        return None
+    async with request.database.connection() as connection:
+        return await sales_list.read_purchase(connection, request.access, purchase_id)
+
+
+@action("POST", "/sales/purchases/{purchase_id}/paid", Permission.SALES)
+async def mark_paid(request: ConsoleRequest) -> Answer:
+    return await _mark(request, PurchaseStatus.COMPLETED)
+
+
+@action("POST", "/sales/purchases/{purchase_id}/failed", Permission.SALES)
+async def mark_failed(request: ConsoleRequest) -> Answer:
+    return await _mark(request, PurchaseStatus.FAILED)
+
+
+async def _mark(request: ConsoleRequest, status: PurchaseStatus) -> Answer:
+    purchase = await _read(request)
+    if purchase is None:
+        return request.not_found()
+    here = own_page(request.form.get("next")) or "/console/sales"
+    done = await run(request, flows.mark, purchase["id"], status)
+    if isinstance(done, Refusal):
+        return request.refused(done, here)
+    text = f"{purchase['product']} of {purchase['member']} is marked as {words.PURCHASE[status][0]}."
+    was = PurchaseStatus(purchase["status"])
+    undo = UndoAction(f"{PATH}/{purchase['id']}/{BACK[status]}", {"next": here}) if was in BACK else None
+    return go_to(request, here, toast=text, undo=undo)
+
+
+@action("POST", "/sales/purchases/{purchase_id}/refund", Permission.SALES)
+async def refund(request: ConsoleRequest) -> Answer:
+    purchase = await _read(request)
+    if purchase is None:
+        return request.not_found()
+    amount = request.form.get("amount", "").strip() or None
+    done = await run(request, flows.refund, purchase["id"], amount, request.form.get("reason", ""))
+    if isinstance(done, Refusal):
+        return request.refused(done, f"{PATH}/{purchase['id']}/refund")
+    total = money(done.refunded_amount, purchase["currency"])
+    return go_to(request, own_page(request.form.get("next")) or "/console/sales", toast=f"Refunded {total} in all.")
+
+
+@action("POST", "/sales/purchases/{purchase_id}/waive", Permission.SALES)
+async def waive(request: ConsoleRequest) -> Answer:
+    purchase = await _read(request)
+    if purchase is None:
+        return request.not_found()
+    done = await run(request, flows.waive_fee, purchase["id"], request.form.get("reason", ""))
+    if isinstance(done, Refusal):
+        return request.refused(done, f"{PATH}/{purchase['id']}/waive")
+    amount = money(purchase["amount_total"], purchase["currency"])
+    text = f"Waived the fee of {amount}."
+    return go_to(request, own_page(request.form.get("next")) or "/console/sales/fees", toast=text)

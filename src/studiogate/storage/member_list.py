@@ -1,0 +1,154 @@
+"""Pages of members for staff: the newest first, or by what they are and where they come.
+
+Each list is read along an index in the order of its pages. With two filters, one drives and the other is a condition:
+a page then ends after ``SCANNED`` rows at the latest, with the place at which the next page continues.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import MembershipStatus
+from studiogate.storage.db.pool import Connection, Record
+
+SUSPENDED = "suspended"
+STATUSES = (
+    MembershipStatus.ACTIVE.value,
+    MembershipStatus.PAUSED.value,
+    MembershipStatus.PAST_DUE.value,
+    SUSPENDED,
+)
+SCANNED = 300
+
+# One row per member: the membership that tells most about them, and their last visit. $1 is the studio.
+COLUMNS = """
+    m.id, m.name, m.email, m.phone, m.suspended, m.created_at, held.product, held.status as membership_status,
+    held.credits_remaining, held.current_period_end,
+    (select max(b.start_time) from bookings b
+     where b.studio_id = $1 and b.member_id = m.id and b.status in ('confirmed', 'checked_in', 'no_show')
+       and b.status = 'checked_in') as last_visit"""
+JOINS = """
+    left join lateral (
+        select p.name as product, s.status, s.credits_remaining, s.current_period_end
+        from memberships s join products p on p.studio_id = $1 and p.id = s.product_id
+        where s.studio_id = $1 and s.member_id = m.id
+        order by array_position(array['active', 'past_due', 'paused', 'pending'], s.status::text) nulls last,
+                 s.created_at desc, s.id desc
+        limit 1) held on true"""
+# A booking that holds or held a seat at location $4. Not "exists": PostgreSQL may turn that into a join that reads all
+# bookings of the location before the first member is found.
+COMES_TO = """
+    (select true from bookings v
+     where v.studio_id = $1 and v.member_id = m.id and v.location_id = $4::uuid
+       and v.status in ('confirmed', 'checked_in', 'no_show') limit 1) is true"""
+
+_BEYOND = (
+    "and (d.created_at, d.id) < (select c.created_at, c.id from {table} c where c.studio_id = $1 and c.id = $5::uuid)"
+)
+_ROWS = """
+    select d.id as row_id, {member} as member_id, d.created_at from {table} d
+    where d.studio_id = $1 and {condition} {beyond}
+    order by d.created_at desc, d.id desc limit {scanned}"""
+# Each member once: at the newest membership with the status, or the newest booking at the location.
+_BY_STATUS = """
+    d.status = $3::text and (
+        select true from memberships n where n.studio_id = $1 and n.member_id = d.member_id and n.status = $3::text
+          and (n.created_at, n.id) > (d.created_at, d.id) limit 1) is not true"""
+_BY_LOCATION = """
+    d.location_id = $4::uuid and d.status = seated.status and (
+        select true from bookings n
+        where n.studio_id = $1 and n.member_id = d.member_id and n.location_id = $4::uuid
+          and n.status in ('confirmed', 'checked_in', 'no_show') and (n.created_at, n.id) > (d.created_at, d.id)
+        limit 1) is not true"""
+_EACH_STATUS = """
+    select each.* from unnest(array['confirmed', 'checked_in', 'no_show']) seated(status) cross join lateral ({}) each
+    order by created_at desc, row_id desc limit {}"""
+
+
+def _driver(name: str, beyond: bool) -> str:
+    """Return SQL for the rows along which a list is read, from the start or beyond row $5."""
+    table, member, condition = {
+        "newest": ("members", "d.id", "d.erased_at is null"),
+        "suspended": ("members", "d.id", "d.suspended and d.erased_at is null"),
+        "status": ("memberships", "d.member_id", _BY_STATUS),
+        "location": ("bookings", "d.member_id", _BY_LOCATION),
+    }[name]
+    after = _BEYOND.format(table=table) if beyond else ""
+    rows = _ROWS.format(table=table, member=member, condition=condition, beyond=after, scanned=SCANNED)
+    return _EACH_STATUS.format(rows, SCANNED) if name == "location" else rows
+
+
+# Every statement has the same parameters, used or not: $2 limit, $3 status, $4 location, $5 the row before the page.
+_GIVEN = "$2::integer > 0 and num_nonnulls($3::text, $4::uuid, $5::uuid) >= 0"
+
+
+def _page(driver: str, condition: str) -> str:
+    return f"""
+        select {COLUMNS}, found.row_id from ({driver}) found
+        join members m on m.studio_id = $1 and m.id = found.member_id {JOINS}
+        where m.erased_at is null and {condition} and {_GIVEN}
+        order by found.created_at desc, found.row_id desc limit $2"""
+
+
+def _end(driver: str) -> str:
+    """Return SQL for the last row that a page has looked at, if there may be more behind it."""
+    return f"""
+        select found.row_id from ({driver}) found where {_GIVEN}
+        order by found.created_at desc, found.row_id desc offset {SCANNED - 1} limit 1"""
+
+
+_SHAPES: Mapping[str, tuple[str, str]] = {
+    "newest": ("newest", "true"),
+    "suspended": ("suspended", "true"),
+    "suspended there": ("suspended", COMES_TO),
+    "status": ("status", "true"),
+    "status there": ("status", COMES_TO),
+    "there": ("location", "true"),
+}
+# A short page of these is the last one: no row is dropped after it was counted.
+COMPLETE = ("newest", SUSPENDED)
+PAGES = {
+    (shape, beyond): _page(_driver(driver, beyond), condition)
+    for shape, (driver, condition) in _SHAPES.items()
+    for beyond in (False, True)
+}
+ENDS = {
+    (shape, beyond): _end(_driver(driver, beyond)) for shape, (driver, _) in _SHAPES.items() for beyond in (False, True)
+}
+
+
+class MemberFilters(NamedTuple):
+    """``status`` is one of ``STATUSES``; ``location_id`` is where the member has booked."""
+
+    status: str | None = None
+    location_id: UUID | None = None
+
+    @property
+    def shape(self) -> str:
+        if self.status is None:
+            return "newest" if self.location_id is None else "there"
+        kind = SUSPENDED if self.status == SUSPENDED else "status"
+        return kind if self.location_id is None else f"{kind} there"
+
+
+class MemberPage(NamedTuple):
+    """``next`` is where the following page begins, if there may be one."""
+
+    members: list[Record]
+    next: str | None = None
+
+
+async def list_members(
+    connection: Connection, access: Access, filters: MemberFilters, after: UUID | None, limit: int
+) -> MemberPage:
+    """Return a page of members. Erased ones are left out."""
+    key = (filters.shape, after is not None)
+    values = (access.studio_id, limit + 1, filters.status, filters.location_id, after)
+    rows = await connection.fetch(PAGES[key], *values)
+    if len(rows) > limit:
+        return MemberPage(rows[:limit], str(rows[limit - 1]["row_id"]))
+    if filters.shape in COMPLETE:
+        return MemberPage(rows)
+    end = await connection.fetchval(ENDS[key], *values)
+    return MemberPage(rows, None if end is None else str(end))

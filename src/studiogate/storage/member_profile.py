@@ -1,0 +1,197 @@
+"""What staff read about one member: the profile, memberships, the credit ledger, bookings, forms and the history.
+
+Staff of some locations see the member, but only bookings and purchases at their locations: ``$3`` in these statements,
+null for everybody else.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.storage.db.pool import Connection, Record
+
+PROFILE = """
+    select m.id, m.first_name, m.last_name, m.name, m.email, m.phone, m.role, m.suspended, m.staff_notes, m.created_at,
+           m.erased_at, m.membership_type, studio.timezone, studio.currency, studio.country, now() as now,
+           (select min(b.start_time) from bookings b
+            where b.studio_id = $1 and b.member_id = m.id and b.status in ('confirmed', 'checked_in', 'no_show')
+              and b.status = 'checked_in') as first_visit,
+           (select max(b.start_time) from bookings b
+            where b.studio_id = $1 and b.member_id = m.id and b.status in ('confirmed', 'checked_in', 'no_show')
+              and b.status = 'checked_in') as last_visit
+    from members m join studios studio on studio.studio_id = $1
+    where m.studio_id = $1 and m.id = $2"""
+
+# The member that a merged one has become.
+MERGED_INTO = "select member_id from merged_people where studio_id = $1 and id = $2 and kind = 'member'"
+
+_MEMBERSHIP = """
+    select s.id, s.member_id, s.status, s.auto_renew, s.started_at, s.current_period_start, s.current_period_end,
+           s.paused_at, s.pause_starts_at, s.pause_ends_at, s.pause_reason, s.cancel_at_period_end, s.cancel_at,
+           s.cancelled_at, s.cancellation_reason, s.ended_at, s.credits_granted, s.credits_remaining, s.created_at,
+           s.price_id, p.name as product, p.product_type, m.name as member, studio.timezone,
+           (select coalesce(json_agg(r), '[]') from prices r
+            where r.studio_id = $1 and r.product_id = s.product_id and r.price_type = 'recurring')::text as prices
+    from memberships s
+    join products p on p.studio_id = $1 and p.id = s.product_id
+    join members m on m.studio_id = $1 and m.id = s.member_id
+    join studios studio on studio.studio_id = $1
+    where s.studio_id = $1 and {}"""
+MEMBERSHIPS = _MEMBERSHIP.format("s.member_id = $2 order by s.created_at desc, s.id desc limit 50")
+MEMBERSHIP = _MEMBERSHIP.format("s.id = $2")
+
+# A class with its place, as lines of a profile name it.
+_CLASS = """
+    left join classes c on c.studio_id = $1 and c.id = b.class_id
+    left join locations l on l.studio_id = $1 and l.id = c.location_id
+    join studios studio on studio.studio_id = $1"""
+_CLASS_COLUMNS = """
+    c.title as class_title, c.start_time as class_start, l.name as location,
+    coalesce(l.timezone, studio.timezone) as timezone"""
+_LEDGER = f"""
+    select line.id, line.delta, line.reason, line.created_at, line.membership_id, line.booking_id, p.name as product,
+           b.class_id, {_CLASS_COLUMNS}
+    from memberships s
+    join products p on p.studio_id = $1 and p.id = s.product_id
+    cross join lateral (
+        select e.* from credit_ledger e where e.studio_id = $1 and e.membership_id = s.id {{}}
+        order by e.created_at desc, e.id desc limit $4) line
+    left join bookings b on b.studio_id = $1 and b.id = line.booking_id {_CLASS}
+    where s.studio_id = $1 and s.member_id = $2 and ($3::uuid[] is null or $3::uuid[] is not null)
+    order by line.created_at desc, line.id desc limit $4"""
+_BOOKINGS = f"""
+    select b.id, b.class_id, b.status, b.booking_source, b.start_time, b.created_at, b.credits_taken, k.cancelled_at,
+           k.cancellation_type, k.late, k.credits_returned, k.credits_forfeited, w.position, w.skip_reason,
+           spot.label as spot, {_CLASS_COLUMNS}
+    from (select e.* from bookings e
+          where e.studio_id = $1 and e.member_id = $2 and ($3::uuid[] is null or e.location_id = any($3)) {{}}
+          order by e.created_at desc, e.id desc limit $4) b
+    left join booking_cancellations k on k.studio_id = $1 and k.booking_id = b.id
+    left join waitlist_entries w on w.studio_id = $1 and w.booking_id = b.id and w.status = 'waiting'
+    left join room_spots spot on spot.studio_id = $1 and spot.id = b.class_spot_id {_CLASS}
+    order by b.created_at desc, b.id desc"""
+_AHEAD = f"""
+    select b.id, b.class_id, b.status, b.start_time, b.position, spot.label as spot, {_CLASS_COLUMNS}
+    from (select ahead.* from (
+              (select e.id, e.class_id, e.status::text, e.start_time, e.class_spot_id, null::integer as position
+               from bookings e
+               where e.studio_id = $1 and e.member_id = $2 and ($3::uuid[] is null or e.location_id = any($3))
+                 and e.status in ('confirmed', 'checked_in', 'no_show') and e.end_time > now()
+                 and e.start_time > now() - interval '7 days' and e.status = 'confirmed'
+               order by e.start_time, e.id limit $4)
+              union all
+              (select w.booking_id, w.class_id, 'waitlisted', k.start_time, null, w.position
+               from waitlist_entries w join classes k on k.studio_id = $1 and k.id = w.class_id
+               where w.studio_id = $1 and w.member_id = $2 and ($3::uuid[] is null or w.location_id = any($3))
+                 and w.status = 'waiting' and k.start_time > now()
+               order by w.created_at desc, w.id desc limit $4)) ahead
+          order by ahead.start_time, ahead.id limit $4) b
+    left join room_spots spot on spot.studio_id = $1 and spot.id = b.class_spot_id {_CLASS}
+    order by b.start_time, b.id"""
+_BEYOND = "and (e.created_at, e.id) < (select c.created_at, c.id from {} c where c.studio_id = $1 and c.id = $5::uuid)"
+
+LEDGER = {False: _LEDGER.format(""), True: _LEDGER.format(_BEYOND.format("credit_ledger"))}
+BOOKINGS = {False: _BOOKINGS.format(""), True: _BOOKINGS.format(_BEYOND.format("bookings"))}
+
+SUBMISSIONS = """
+    select n.id, n.form_id, f.title, n.status, n.verified, n.created_at, n.consents::text as consents,
+           n.form_version, f.version as current_version, v.fields::text as fields,
+           (select coalesce(json_agg(json_build_object('id', u.id, 'filename', u.filename, 'size', u.size)
+                                     order by u.created_at, u.id), '[]')
+            from form_uploads u where u.studio_id = $1 and u.submission_id = n.id)::text as files
+    from (select e.* from form_submissions e where e.studio_id = $1 and e.member_id = $2
+          order by e.created_at desc, e.id desc limit $3) n
+    join forms f on f.studio_id = $1 and f.id = n.form_id
+    left join form_versions v on v.studio_id = $1 and v.form_id = n.form_id and v.version = n.form_version
+    order by n.created_at desc, n.id desc"""
+SUBMISSION = """
+    select n.id, n.form_id, f.title, n.status, n.created_at, n.data::text as data, v.fields::text as fields
+    from form_submissions n
+    join forms f on f.studio_id = $1 and f.id = n.form_id
+    left join form_versions v on v.studio_id = $1 and v.form_id = n.form_id and v.version = n.form_version
+    where n.studio_id = $1 and n.id = $3 and n.member_id = $2"""
+
+# The newest entries about the member, the memberships and the purchases; each subject is read along the index.
+HISTORY = """
+    select entry.* from (
+        select $2::uuid as id
+        union all select s.id from memberships s where s.studio_id = $1 and s.member_id = $2::uuid
+        union all (select u.id from purchases u where u.studio_id = $1 and u.member_id = $2::uuid
+                   order by u.created_at desc, u.id desc limit 50)) subject
+    cross join lateral (
+        select a.id, a.occurred_at, a.channel, a.actor_name, a.action, a.subject_type, a.subject_id,
+               a.changes::text as changes, a.reason
+        from audit_log a where a.studio_id = $1 and a.subject_id = subject.id
+        order by a.occurred_at desc, a.id desc limit $3) entry
+    order by entry.occurred_at desc, entry.id desc limit $3"""
+
+
+class Lines(NamedTuple):
+    """A page of a member's list; ``next`` is where the following page begins."""
+
+    rows: list[Record]
+    next: str | None
+
+
+async def read_profile(connection: Connection, access: Access, member_id: UUID) -> Record | None:
+    return await connection.fetchrow(PROFILE, access.studio_id, member_id)
+
+
+async def merged_into(connection: Connection, access: Access, member_id: UUID) -> UUID | None:
+    found: UUID | None = await connection.fetchval(MERGED_INTO, access.studio_id, member_id)
+    return found
+
+
+async def memberships_of(connection: Connection, access: Access, member_id: UUID) -> list[Record]:
+    return await connection.fetch(MEMBERSHIPS, access.studio_id, member_id)
+
+
+async def read_membership(connection: Connection, access: Access, membership_id: UUID) -> Record | None:
+    return await connection.fetchrow(MEMBERSHIP, access.studio_id, membership_id)
+
+
+async def ledger_of(connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int) -> Lines:
+    """Return lines of the credit ledger, the newest first, each with its booking's class."""
+    values = [access.studio_id, member_id, access.location_ids, limit + 1, *([] if after is None else [after])]
+    return _lines(await connection.fetch(LEDGER[after is not None], *values), limit)
+
+
+async def bookings_of(connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int) -> Lines:
+    """Return bookings in the order in which they were made, the newest first, cancelled ones included."""
+    values = [access.studio_id, member_id, access.location_ids, limit + 1, *([] if after is None else [after])]
+    return _lines(await connection.fetch(BOOKINGS[after is not None], *values), limit)
+
+
+async def bookings_ahead(connection: Connection, access: Access, member_id: UUID, limit: int) -> list[Record]:
+    """Return the next bookings, the class that runs now and waitlists included."""
+    return await connection.fetch(_AHEAD, access.studio_id, member_id, access.location_ids, limit)
+
+
+async def submissions_of(connection: Connection, access: Access, member_id: UUID, limit: int) -> list[dict[str, Any]]:
+    """Return the newest submissions with the names of their files and what was agreed to."""
+    rows = await connection.fetch(SUBMISSIONS, access.studio_id, member_id, limit)
+    return [_parsed(row, "files", "consents", "fields") for row in rows]
+
+
+async def read_submission(
+    connection: Connection, access: Access, member_id: UUID, submission_id: UUID
+) -> dict[str, Any] | None:
+    """Return a submission of the member with its answers and the fields of its form."""
+    row = await connection.fetchrow(SUBMISSION, access.studio_id, member_id, submission_id)
+    return None if row is None else _parsed(row, "data", "fields")
+
+
+async def history_of(connection: Connection, access: Access, member_id: UUID, limit: int) -> list[dict[str, Any]]:
+    """Return the newest entries of the audit log about the member."""
+    rows = await connection.fetch(HISTORY, access.studio_id, member_id, limit)
+    return [_parsed(row, "changes") for row in rows]
+
+
+def _lines(rows: Sequence[Record], limit: int) -> Lines:
+    return Lines(list(rows[:limit]), str(rows[limit - 1]["id"]) if len(rows) > limit else None)
+
+
+def _parsed(row: Record, *names: str) -> dict[str, Any]:
+    return {**row, **{name: json.loads(row[name] or "[]") for name in names}}

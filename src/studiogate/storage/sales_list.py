@@ -1,0 +1,153 @@
+"""Pages of purchases for staff: all of them or by status, open fees, one member's; and the renewals that are due.
+
+Staff of some locations, or a filter by location, read each location along its index; the few rows are merged.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.storage.db.pool import Connection, Record
+
+# The purchases that wait for money. The text repeats the condition of the partial indexes.
+OPEN_FEE = "u.product_type = 'fee' and coalesce(u.status, 'pending') in ('pending', 'failed')"
+
+# $1 studio, $2 limit, $3 locations or null, $4 status or null, $5 member or null, $6 the purchase before the page.
+_GIVEN = "$2::integer > 0 and num_nonnulls($3::uuid[], $4::text, $5::uuid, $6::uuid) >= 0"
+_BEYOND = """
+    and (u.created_at, u.id) < (
+        select c.created_at, c.id from purchases c where c.studio_id = $1 and c.id = $6::uuid)"""
+_ROWS = """
+    select u.* from purchases u where u.studio_id = $1 and {condition} {beyond}
+    order by u.created_at desc, u.id desc limit $2"""
+_AT = "select each.* from unnest($3::uuid[]) place(id) cross join lateral ({}) each"
+_SHOWN = """
+    select u.id, u.member_id, m.name as member, m.erased_at, coalesce(p.name, u.product_key) as product, u.product_type,
+           u.quantity, u.amount_total, coalesce(u.currency, studio.currency) as currency, u.refunded_amount,
+           coalesce(u.status, 'pending') as status, u.created_at, l.name as location,
+           coalesce(l.timezone, studio.timezone) as timezone, c.id as class_id, c.title as class_title,
+           c.start_time as class_start, sold.membership_id
+    from ({}) u
+    join members m on m.studio_id = $1 and m.id = u.member_id
+    join studios studio on studio.studio_id = $1
+    left join products p on p.studio_id = $1 and p.id = u.product_id
+    left join locations l on l.studio_id = $1 and l.id = u.location_id
+    left join bookings b on b.studio_id = $1 and b.id = u.booking_id
+    left join classes c on c.studio_id = $1 and c.id = b.class_id
+    left join lateral (
+        select r.membership_id from renewals r where r.studio_id = $1 and r.purchase_id = u.id
+        union all select s.membership_id from sales s where s.studio_id = $1 and s.purchase_id = u.id limit 1
+    ) sold on true
+    where {}
+    order by u.created_at desc, u.id desc limit $2"""
+_SOMEWHERE = " and ($3::uuid[] is null or u.location_id = any($3))"
+# The rows of each list, with whether the rows of each location are read along an index of their own.
+_KINDS = {
+    "all": ("true", False),
+    "all there": ("u.location_id = place.id", True),
+    "status": ("coalesce(u.status, 'pending') = $4::text", False),
+    "status there": ("u.location_id = place.id and coalesce(u.status, 'pending') = $4::text", True),
+    "fees": (OPEN_FEE + _SOMEWHERE, False),
+    "fees of member": ("u.member_id = $5::uuid and " + OPEN_FEE + _SOMEWHERE, False),
+    "of member": ("u.member_id = $5::uuid" + _SOMEWHERE, False),
+}
+
+
+def _page(condition: str, located: bool, beyond: bool) -> str:
+    rows = _ROWS.format(condition=condition, beyond=_BEYOND if beyond else "")
+    return _SHOWN.format(_AT.format(rows) if located else rows, _GIVEN)
+
+
+PAGES = {
+    (kind, beyond): _page(condition, located, beyond)
+    for kind, (condition, located) in _KINDS.items()
+    for beyond in (False, True)
+}
+ONE = _SHOWN.format(
+    "select u.* from purchases u where u.studio_id = $1 and u.id = $6::uuid" + _SOMEWHERE,
+    _GIVEN,
+)
+
+# The expression of the index memberships_renewing.
+_END = "coalesce({}.current_period_end, 'infinity')"
+_RENEWALS = f"""
+    select s.id, s.member_id, m.name as member, s.current_period_end, s.credits_granted, s.price_id,
+           s.cancel_at_period_end, p.name as product, studio.timezone,
+           (select coalesce(json_agg(r), '[]') from prices r
+            where r.studio_id = $1 and r.product_id = s.product_id and r.price_type = 'recurring')::text as prices
+    from (select e.* from memberships e
+          where e.studio_id = $1 and e.status = 'active' and e.auto_renew
+            and {_END.format("e")} < $3::timestamptz {{}}
+          order by {_END.format("e")}, e.id limit $2) s
+    join members m on m.studio_id = $1 and m.id = s.member_id
+    join products p on p.studio_id = $1 and p.id = s.product_id
+    join studios studio on studio.studio_id = $1
+    order by s.current_period_end, s.id"""
+RENEWALS = {
+    False: _RENEWALS.format(""),
+    True: _RENEWALS.format(
+        f"""and ({_END.format("e")}, e.id) > (
+            select {_END.format("c")}, c.id from memberships c where c.studio_id = $1 and c.id = $4::uuid)"""
+    ),
+}
+
+
+class PurchaseFilters(NamedTuple):
+    """``open_fees``: only fees that nobody has paid, of whatever status. A member's purchases have no other filter."""
+
+    status: str | None = None
+    location_id: UUID | None = None
+    member_id: UUID | None = None
+    open_fees: bool = False
+
+
+class PurchasePage(NamedTuple):
+    """``next`` is the last row of the page, if there is another page."""
+
+    rows: list[Record]
+    next: str | None
+
+
+async def list_purchases(
+    connection: Connection, access: Access, filters: PurchaseFilters, after: UUID | None, limit: int
+) -> PurchasePage:
+    """Return a page of purchases, the newest first."""
+    places = _places(access, filters.location_id)
+    kind = _kind(filters, located=places is not None)
+    values = (access.studio_id, limit + 1, places, filters.status, filters.member_id, after)
+    return _paged(await connection.fetch(PAGES[kind, after is not None], *values), limit)
+
+
+async def read_purchase(connection: Connection, access: Access, purchase_id: UUID) -> Record | None:
+    """Return a purchase at a permitted location."""
+    return await connection.fetchrow(ONE, access.studio_id, 1, access.location_ids, None, None, purchase_id)
+
+
+async def renewals_due(
+    connection: Connection, access: Access, until: datetime, after: UUID | None, limit: int
+) -> PurchasePage:
+    """Return the memberships that renew before a time, the next first. They belong to no location."""
+    values = [access.studio_id, limit + 1, until, *([] if after is None else [after])]
+    return _paged(await connection.fetch(RENEWALS[after is not None], *values), limit)
+
+
+def _places(access: Access, location_id: UUID | None) -> list[UUID] | None:
+    """Return the locations whose purchases are listed; None for all, also for those of no location."""
+    if location_id is not None:
+        return [location_id] if access.permits(location_id) else []
+    return None if access.location_ids is None else list(access.location_ids)
+
+
+def _kind(filters: PurchaseFilters, *, located: bool) -> str:
+    if filters.member_id is not None:
+        return "fees of member" if filters.open_fees else "of member"
+    if filters.open_fees:
+        return "fees"
+    kind = "all" if filters.status is None else "status"
+    return f"{kind} there" if located else kind
+
+
+def _paged(rows: Sequence[Record], limit: int) -> PurchasePage:
+    return PurchasePage(list(rows[:limit]), str(rows[limit - 1]["id"]) if len(rows) > limit else None)

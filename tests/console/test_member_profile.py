@@ -1,0 +1,196 @@
+"""A member's profile over HTTP: its sections, what each role and location sees of it."""
+
+import gzip
+import json
+import re
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from studiogate.domain.staff import Role
+from studiogate.flows import membership_changes
+from studiogate.flows.members import merge
+from tests.support.booking_studio import DAY, BookingStudio
+from tests.support.console import Console, texts
+from tests.support.statements import counted_statements
+
+pytestmark = pytest.mark.anyio
+MINUS = "\N{MINUS SIGN}"
+MARKUP = "<b>Zoë</b>"
+SECTIONS = ("", "/bookings", "/credits", "/purchases", "/forms", "/history")
+FORM_FIELDS = json.dumps([{"key": "waiver", "label": "I accept the waiver", "type": "consent"}])
+
+
+async def shown(console: Console, member: UUID, section: str = "") -> str:
+    page = await console.get(f"/console/members/{member}{section}")
+    assert page.status_code == 200, (section, page.text[:500])
+    return texts(page)
+
+
+async def test_the_overview(console: Console) -> None:
+    studio = console.studio
+    member = await studio.new_member(membership=False, first_name="Ada", last_name="Moss", email="ada@example.com")
+    price = await studio.add(
+        "prices", product_id=studio.product, amount=129, currency="USD", price_type="recurring", interval="month"
+    )
+    end = await studio.now() + timedelta(days=10)
+    await studio.new_membership(member, 4, auto_renew=True, current_period_end=end, price_id=price)
+    await studio.imported_booking(await studio.new_class(DAY, title="Sunrise Flow"), member)
+    full, _ = await studio.full_class(2 * DAY, title="Full Flow")
+    await studio.waits(full, member)
+    await studio.change("members", member, staff_notes="Prefers bike 3")
+    text = await shown(console, member)
+    assert re.search(r"Full Flow .* waiting, position 1", text)
+    assert "Ada Moss" in text
+    assert re.search(r"P active .*Renews on .* for \$129\.00 per month\.", text)
+    assert "4 of 4 credits left" in text
+    assert "Sunrise Flow" in text
+    assert "Prefers bike 3" in text
+    assert str(member) in text
+
+
+async def test_each_line_of_the_ledger_names_its_booking(console: Console) -> None:
+    studio = console.studio
+    member = await studio.new_member(3)
+    booking = await studio.booked(await studio.new_class(title="Long Ride"), member)
+    await studio.cancelled(booking["id"])
+    text = await shown(console, member, "/credits")
+    assert re.search(r"Returned by a cancellation Long Ride \d.* P \+1", text)
+    assert re.search(rf"Booked Long Ride \d.* P {MINUS}1", text)
+    assert re.search(r"Granted P \+3", text)
+    await studio.staff(membership_changes.adjust_credits, (await studio.rows("memberships"))[0]["id"], -2, "Typo")
+    assert re.search(rf"Adjusted by staff P {MINUS}2", await shown(console, member, "/credits"))
+
+
+async def test_bookings_purchases_and_times_of_the_location(console: Console) -> None:
+    studio = console.studio
+    await studio.change("locations", studio.location, timezone="Asia/Tokyo")
+    start = (await studio.now()).replace(hour=15, minute=5) + timedelta(days=3)
+    member = await studio.new_member(membership=False)
+    await studio.imported_booking(await studio.new_class(start=start, title="Night Flow"), member)
+    assert re.search(r"Night Flow \d+ [A-Z][a-z]{2} \d{4}, 00:05", await shown(console, member, "/bookings"))
+    await studio.sql("update studios set currency = 'JPY' where studio_id = $1")
+    amounts = {"amount_total": 1500, "currency": "JPY", "status": "completed"}
+    await studio.add("purchases", member_id=member, product_key="towel", product_type="retail", **amounts)
+    text = await shown(console, member, "/purchases")
+    assert "towel" in text
+    assert "¥1,500" in text
+
+
+async def test_forms_and_consent(console: Console) -> None:
+    studio = console.studio
+    member, form = await studio.new_member(), await studio.new_form()
+    await studio.sql("update form_versions set fields = $2::text::json where studio_id = $1", FORM_FIELDS)
+    submission = await studio.submit(form, member)
+    consent = [{"key": "waiver", "slug": "w", "version": "3", "text_sha256": "ab" * 32, "at": "2026-01-02T03:04:05Z"}]
+    await studio.sql(
+        "update form_submissions set consents = $3::text::jsonb, data = $4::text::jsonb"
+        " where studio_id = $1 and id = $2",
+        submission,
+        json.dumps(consent),
+        json.dumps({"waiver": True, "goal": "<i>fit</i>"}),
+    )
+    text = await shown(console, member, "/forms")
+    assert "Waiver" in text
+    assert "I accept the waiver" in text
+    assert "version 3" in text
+    answers = await console.get(f"/console/members/{member}/forms/{submission}")
+    assert "I accept the waiver yes" in texts(answers)
+    assert "<i>fit" not in answers.text
+    other = await studio.new_member()
+    assert (await console.get(f"/console/members/{other}/forms/{submission}")).status_code == 404
+
+
+async def test_history_is_for_owners(console: Console) -> None:
+    member = await console.studio.new_member()
+    await console.post(f"/console/members/{member}/suspend", {"reason": "Unpaid"})
+    text = await shown(console, member, "/history")
+    assert "Member: suspend" in text
+    assert "“Unpaid”" in text
+    await console.post(f"/console/members/{member}/unsuspend")
+    desk = await console.as_role(Role.FRONT_DESK)
+    assert (await desk.get(f"/console/members/{member}/history")).status_code == 403
+    assert "History" not in texts(await desk.get(f"/console/members/{member}"))
+
+
+async def test_a_desk_of_one_location_sees_what_happened_there(console: Console) -> None:
+    studio = console.studio
+    member = await studio.new_member(membership=False)
+    for title, place in (("Here", studio.location), ("Elsewhere", studio.other_location)):
+        await studio.imported_booking(await studio.new_class(title=title, location_id=place, room_id=None), member)
+        bought = {"product_key": f"sold {title}", "product_type": "retail", "status": "completed"}
+        await studio.add("purchases", member_id=member, location_id=place, **bought)
+    desk = await console.as_role(Role.FRONT_DESK, studio.location)
+    for section in ("", "/bookings", "/purchases"):
+        text = await shown(desk, member, section)
+        assert "Elsewhere" not in text, section
+        assert section == "/purchases" or "Here" in text
+    everything = await shown(console, member, "/purchases")
+    assert "sold Elsewhere" in everything
+    assert "Merge duplicates" not in await shown(desk, member)
+
+
+async def test_of_another_studio_nothing_exists(console: Console, studio: BookingStudio) -> None:
+    elsewhere = uuid4()
+    for section in SECTIONS:
+        assert (await console.get(f"/console/members/{elsewhere}{section}")).status_code == 404
+        assert (await console.get(f"/console/members/not-an-id{section}")).status_code == 404
+
+
+async def test_a_merged_member_leads_to_the_kept_one(console: Console) -> None:
+    studio = console.studio
+    kept, other = await studio.new_member(membership=False), await studio.new_member(membership=False)
+    await studio.staff(merge.merge, kept, other)
+    answer = await console.get(f"/console/members/{other}/bookings")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/console/members/{kept}")
+
+
+async def test_stored_markup_in_every_name_is_text(console: Console) -> None:
+    studio = console.studio
+    member = await studio.new_member(first_name=MARKUP, last_name=MARKUP, email="a@example.com")
+    for table in ("products", "class_types", "locations", "rooms"):
+        await studio.sql(f"update {table} set name = $2 where studio_id = $1", MARKUP)
+    class_id = await studio.new_class(title=MARKUP)
+    await studio.booked(class_id, member)
+    form = await studio.new_form()
+    await studio.sql("update forms set title = $2 where studio_id = $1", MARKUP)
+    submission = await studio.submit(form, member)
+    await studio.change("members", member, staff_notes=MARKUP)
+    fee = {"product_type": "fee", "status": "pending", "amount_total": 15, "currency": "USD", "product_key": MARKUP}
+    purchase = await studio.add("purchases", member_id=member, **fee)
+    (held,) = await studio.rows("memberships")
+    await console.post(f"/console/memberships/{held['id']}/pause", {"reason": MARKUP})
+    base = f"/console/members/{member}"
+    pages = [base + each for each in SECTIONS]
+    pages += [
+        f"{base}/{each}" for each in ("sell", "change", "note", "suspend", "merge", "export", "erase", "form-link")
+    ]
+    pages += [f"{base}/forms/{submission}", f"{base}/book", f"{base}/book?class={class_id}"]
+    pages += [f"/console/memberships/{held['id']}/{each}" for each in ("pause", "cancel", "credits")]
+    pages += [f"/console/sales/purchases/{purchase}/{each}" for each in ("refund", "waive")]
+    pages += ["/console/sales", "/console/sales/fees", "/console/sales/renewals"]
+    for path in pages:
+        for page in (await console.get(path), await console.fragment(path)):
+            assert page.status_code == 200, path
+            assert "<b>Zo" not in page.text, path
+
+
+@pytest.mark.parametrize(
+    ("section", "most"), [("", 8), ("/bookings", 6), ("/credits", 7), ("/purchases", 6), ("/forms", 6), ("/history", 6)]
+)
+async def test_bytes_and_statements(console: Console, monkeypatch: pytest.MonkeyPatch, section: str, most: int) -> None:
+    studio = console.studio
+    member = await studio.new_member(100)
+    for number in range(45):
+        minutes = DAY + 60 * number
+        await studio.imported_booking(
+            await studio.new_class(minutes, title=f"Vinyasa Flow {number}", length=30), member
+        )
+        bought = {"product_key": f"towel {number}", "product_type": "retail", "status": "completed", "amount_total": 5}
+        await studio.add("purchases", member_id=member, currency="USD", **bought)
+    with counted_statements(monkeypatch) as sent:
+        page = await console.get(f"/console/members/{member}{section}")
+    assert len(sent) <= most, sent
+    assert len(page.content) <= 60_000
+    assert len(gzip.compress(page.content, 5)) <= 12_000

@@ -1,0 +1,137 @@
+"""The screen Sales over HTTP: its lists and what is recorded about payments."""
+
+import gzip
+import re
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from studiogate.domain.staff import Role
+from tests.support.booking_studio import BookingStudio
+from tests.support.console import Console, texts
+from tests.support.statements import counted_statements
+
+pytestmark = pytest.mark.anyio
+
+
+async def bought(studio: BookingStudio, member: UUID, **columns: Any) -> UUID:
+    usual = {"product_key": "towel", "product_type": "retail", "status": "completed", "amount_total": 30}
+    return await studio.add("purchases", member_id=member, **{**usual, "currency": "USD", **columns})
+
+
+async def status(studio: BookingStudio, purchase: UUID) -> str:
+    return str((await studio.row("purchases", purchase))["status"])
+
+
+async def test_purchases_and_their_filters(console: Console) -> None:
+    studio = console.studio
+    member = await studio.new_member(membership=False, first_name="Ada", last_name="Moss")
+    await bought(studio, member, product_key="towel", location_id=studio.location)
+    await bought(studio, member, product_key="mat", status="failed")
+    await bought(studio, member, product_key="late fee", product_type="fee", status="pending", amount_total=15)
+    for path, found in {
+        "/console/sales": {"towel", "mat", "late fee"},
+        "/console/sales?status=failed": {"mat"},
+        f"/console/sales?location={studio.location}": {"towel"},
+        f"/console/sales?location={studio.location}&status=failed": set(),
+        "/console/sales/fees": {"late fee"},
+    }.items():
+        page = await console.get(path)
+        assert page.status_code == 200
+        text = texts(page)
+        assert {each for each in ("towel", "mat", "late fee") if each in text} == found, path
+    desk = await console.as_role(Role.FRONT_DESK, studio.other_location)
+    assert "towel" not in texts(await desk.get("/console/sales"))
+
+
+async def test_mark_paid_and_failed(console: Console) -> None:
+    studio = console.studio
+    purchase = await bought(studio, await studio.new_member(membership=False), status="pending")
+    at, here = f"/console/sales/purchases/{purchase}", "/console/sales?status=pending"
+    answer = await console.post(f"{at}/paid", {"next": here})
+    assert answer.headers["location"] == here
+    assert await status(studio, purchase) == "completed"
+    assert "Undo" not in texts(await console.get(here)), "nothing makes a payment pending again"
+    answer = await console.post(f"{at}/failed")
+    page = await console.get(answer.headers["location"])
+    assert "is marked as failed." in texts(page)
+    assert f'action="{at}/paid"' in page.text
+    refused = await console.post(f"{at}/failed", {"next": here})
+    assert refused.status_code == 409
+    assert 'data-code="invalid_transition"' in refused.text
+
+
+async def test_refund_in_parts(console: Console) -> None:
+    studio = console.studio
+    purchase = await bought(studio, await studio.new_member(membership=False))
+    path = f"/console/sales/purchases/{purchase}/refund"
+    page = await console.get(path)
+    assert "$30.00" in page.text
+    for given, message in (
+        ({"amount": "40.00", "reason": "Broken"}, "must be more than zero and at most 30.00 USD"),
+        ({"amount": "12.00", "reason": ""}, "is required"),
+    ):
+        answer = await console.post(path, given)
+        assert answer.status_code == 422
+        assert message in texts(answer)
+        assert f'value="{given["amount"]}"' in answer.text
+    answer = await console.post(path, {"amount": "12.00", "reason": "Broken"})
+    assert "Refunded $12.00 in all." in texts(await console.get(answer.headers["location"]))
+    await console.post(path, {"amount": "", "reason": "The rest"})
+    assert await status(studio, purchase) == "refunded"
+    assert "$30.00 refunded" in texts(await console.get("/console/sales"))
+
+
+async def test_waive_a_fee(console: Console) -> None:
+    studio = console.studio
+    fee = {"product_type": "fee", "product_key": "late", "status": "pending", "amount_total": 15}
+    purchase = await bought(studio, await studio.new_member(membership=False), **fee)
+    path = f"/console/sales/purchases/{purchase}/waive"
+    assert "$15.00" in (await console.get(path)).text
+    assert (await console.post(path, {"reason": ""})).status_code == 422
+    answer = await console.post(path, {"reason": "First time"})
+    assert answer.headers["location"] == "/console/sales/fees"
+    assert "Waived the fee of $15.00." in texts(await console.get("/console/sales/fees"))
+    assert await status(studio, purchase) == "cancelled"
+    towel = await bought(studio, await studio.new_member(membership=False), status="pending")
+    refused = await console.post(f"/console/sales/purchases/{towel}/waive", {"reason": "x"})
+    assert refused.status_code == 422
+
+
+async def test_renewals_due(console: Console) -> None:
+    studio = console.studio
+    price = await studio.add(
+        "prices", product_id=studio.product, amount=99, currency="USD", price_type="recurring", interval="month"
+    )
+    now = await studio.now()
+    for days, name in ((3, "Soon"), (20, "Later"), (60, "Much")):
+        member = await studio.new_member(membership=False, first_name=name, last_name="Renewing")
+        end = now + timedelta(days=days)
+        await studio.new_membership(member, None, auto_renew=True, current_period_end=end, price_id=price)
+    text = texts(await console.get("/console/sales/renewals"))
+    assert text.index("Soon Renewing") < text.index("Later Renewing")
+    assert "Much Renewing" not in text
+    assert "$99.00 / month" in text
+    assert "Later Renewing" not in texts(await console.get("/console/sales/renewals?days=7"))
+    assert "Much Renewing" in texts(await console.get("/console/sales/renewals?days=90"))
+
+
+async def test_pages_follow_each_other(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    studio = console.studio
+    member = await studio.new_member(membership=False, first_name="Maximiliane", last_name="von Beispielhausen")
+    for number in range(90):
+        await bought(studio, member, product_key=f"towel-{number}-", status="pending")
+    seen: list[str] = []
+    path: str | None = "/console/sales?status=pending"
+    while path is not None:
+        with counted_statements(monkeypatch) as sent:
+            page = await console.get(path)
+        assert len(sent) <= 5, sent
+        assert len(page.content) <= 60_000
+        assert len(gzip.compress(page.content, 5)) <= 12_000
+        seen += re.findall(r"towel-\d+-", page.text)
+        more = re.search(r'class="more"><a class="button" href="([^"]*)"', page.text)
+        path = more[1].replace("&amp;", "&") if more else None
+    assert len(set(seen)) == 90
