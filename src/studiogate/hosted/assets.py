@@ -16,6 +16,7 @@ from studiogate.domain.logos import Logo
 from studiogate.web import colours
 from studiogate.web.colours import Shades
 from studiogate.web.response import Answer, Header
+from studiogate.web.static_assets import SHARED
 
 PREFIX = "/f/assets/"
 EMBED = "/f/embed.js"
@@ -85,7 +86,8 @@ def _gzipped(content: bytes) -> bytes:
 
 @cache
 def _assets() -> Mapping[str, _Asset]:
-    return {file.name: _asset(file) for file in sorted(_STATIC.iterdir()) if file.suffix in _CONTENT_TYPES}
+    files = [SHARED / "tokens.css", *sorted(_STATIC.iterdir())]
+    return {file.name: _asset(file) for file in files if file.suffix in _CONTENT_TYPES}
 
 
 @cache

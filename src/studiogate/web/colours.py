@@ -7,7 +7,7 @@ Rgb: TypeAlias = tuple[int, int, int]
 
 DEFAULT = "2f5d50"
 WHITE: Rgb = (255, 255, 255)
-NIGHT: Rgb = (23, 24, 28)  # the dark card, --surface in form.css
+NIGHT: Rgb = (23, 24, 28)  # the dark card, --surface in tokens.css
 DEEP: Rgb = (12, 13, 15)  # the background around the dark card
 INK: Rgb = (20, 22, 26)
 BLACK: Rgb = (0, 0, 0)

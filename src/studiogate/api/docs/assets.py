@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from studiogate.web.response import Answer
+from studiogate.web.static_assets import SHARED
 
 _HERE = Path(__file__).parent
 _FILES = (
+    SHARED / "tokens.css",
     _HERE / "static" / "docs.css",
     _HERE / "static" / "reference.css",
     _HERE / "static" / "reference.js",

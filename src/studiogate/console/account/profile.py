@@ -9,6 +9,7 @@ from studiogate.flows.staff.second_factor import Offered
 from studiogate.storage import console as reads
 from studiogate.storage.accounts import accounts
 from studiogate.storage.accounts import sessions as stored_sessions
+from studiogate.web.qr_code import qr_svg_path
 from studiogate.web.response import Answer
 
 ACCOUNT = "/console/account"
@@ -36,7 +37,16 @@ async def show_account(request: ConsoleRequest, offered: Offered | None = None) 
         studios=studios,
         studio_id=session.studio_id,
         offered=offered,
+        code=None if offered is None else _drawn(offered.uri),
     )
+
+
+def _drawn(uri: str) -> tuple[int, str] | None:
+    """Return the QR code of an address; None if the email in it makes it too long."""
+    try:
+        return qr_svg_path(uri)
+    except ValueError:
+        return None
 
 
 @action("POST", "/account/password", Audience.SIGNED_IN)

@@ -1,0 +1,56 @@
+"""The address of the console that `studiogate up` prints."""
+
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from studiogate import demo
+from studiogate.cli.console_link import OWNER, OWNERS_NAME, console_path
+from studiogate.domain.staff.sessions import Origin
+from studiogate.domain.webhooks.signing import Sealer
+from studiogate.flows.staff import sessions, sign_in
+from studiogate.flows.staff.visits import Visit
+from studiogate.storage.db.pool import Database
+from tests.support.staff_people import code_of, done
+
+pytestmark = pytest.mark.anyio
+
+
+def sealer() -> Sealer:
+    return Sealer(lambda: [b"a key for tests, of 32 bytes 123"])
+
+
+async def _add_studio(connection: "asyncpg.Connection[asyncpg.Record]", slug: str) -> None:
+    statement = """insert into studios (studio_id, name, slug, timezone, currency, country)
+                   values ($1, 'S', $2, 'Europe/Berlin', 'EUR', 'DE')"""
+    await connection.execute(statement, uuid4(), slug)
+
+
+async def test_an_empty_service_gets_its_set_up(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    assert (await console_path(connection, sealer())).startswith("/console/set-up/")
+
+
+async def test_a_service_with_studios_of_its_own_gets_the_page_to_sign_in(
+    connection: "asyncpg.Connection[asyncpg.Record]",
+) -> None:
+    await _add_studio(connection, "north-loop")
+    assert await console_path(connection, sealer()) == "/console/"
+
+
+async def test_the_demo_studio_gets_a_link_that_signs_its_owner_in_once(
+    connection: "asyncpg.Connection[asyncpg.Record]", database_url: str
+) -> None:
+    await _add_studio(connection, demo.SLUG)
+    first, second = [await console_path(connection, sealer()) for _ in range(2)]
+    assert first != second
+    database = Database(database_url, 2)
+    try:
+        visit = Visit(database, sealer(), Origin("192.0.2.1"))
+        started = done(await sign_in.sign_in_by_link(visit, second.rpartition("/")[2]))
+        signed_in = done(await sessions.resolve(database, started.token, Origin("192.0.2.1")))
+        assert (signed_in.session.email, str(signed_in.session.role)) == (OWNER, "owner")
+        assert code_of(await sign_in.sign_in_by_link(visit, second.rpartition("/")[2])) == "link_expired"
+    finally:
+        await database.close()
+    assert await connection.fetchval("select name from staff_accounts") == OWNERS_NAME
