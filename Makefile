@@ -10,7 +10,7 @@ SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test battery reliability schemathesis bench bench-compare lint audit format schema openapi lock clean
+.PHONY: help install up browser test battery reliability screenshots schemathesis bench bench-compare lint audit format schema openapi lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ battery: $(VENV)/dev.stamp ## the long tests, one at a time, about 25 minutes; P
 reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the promises, then docs/reliability.md from all recorded runs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" --record $(RECORD) $$($(BIN)/python -m tests.support.reliability --tests)
 	$(BIN)/python -m tests.support.reliability $(RECORD)
+
+screenshots: $(VENV)/dev.stamp browser ## the pictures of README and documentation, from the demo studio in a real browser
+	$(BIN)/python -m tests.support.screenshots $(ARGS)
 
 schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
 	SCHEMATHESIS_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py

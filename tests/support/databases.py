@@ -84,7 +84,7 @@ async def _execute(url: str, *statements: str) -> None:
         await connection.close()
 
 
-async def _migrate(url: str) -> None:
+async def migrate_database(url: str) -> None:
     connection = await asyncpg.connect(url)
     try:
         await migrate.migrate(connection)
@@ -109,7 +109,7 @@ def template(server_url: str, drop: Callable[..., None]) -> Iterator[str]:
     """A migrated, empty database, from which the others are copied."""
     name = f"studiogate_test_template_{os.getpid()}"
     run(_execute(server_url, f"create database {name}"))
-    run(_migrate(with_database(server_url, name)))
+    run(migrate_database(with_database(server_url, name)))
     yield name
     drop(name)
 

@@ -93,7 +93,8 @@ class Desk:
             yield watch.page
 
 
-async def _load(database_url: str) -> UUID:
+async def load_demo(database_url: str) -> UUID:
+    """Load the demo studio; return its id."""
     connection = await asyncpg.connect(database_url, server_settings={"timezone": "UTC"})
     try:
         outcome = await studio_file.import_document(connection, demo.demo_studio_file(clock.now()))
@@ -108,7 +109,7 @@ async def _load(database_url: str) -> UUID:
 @pytest.fixture(scope="module")
 def desk_site(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     site = Site(new_database(), tmp_path_factory.mktemp("data"))
-    studio_id = run(_load(site.database_url))
+    studio_id = run(load_demo(site.database_url))
     with served(site, rate_limit=0):
         yield Desk(site, studio_id)
 

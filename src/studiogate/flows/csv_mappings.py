@@ -1,6 +1,7 @@
 """Load mappings of CSV files: the presets of the package, and files of one's own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from studiogate.domain.csv_import.kinds import Kind
@@ -10,8 +11,14 @@ PRESETS = Path(__file__).parent / "csv_presets"
 GENERIC = "generic"
 
 
+@cache
+def _presets() -> Mapping[str, str]:
+    """Return the texts of the presets by name. They are read once, before a process gives up its privileges."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in PRESETS.glob("*.toml")}
+
+
 def preset_names() -> list[str]:
-    return sorted(path.stem for path in PRESETS.glob("*.toml"))
+    return sorted(_presets())
 
 
 def load_mapping(name: str, kind: Kind, dates: Sequence[str] = ()) -> ColumnMapping:
@@ -19,8 +26,8 @@ def load_mapping(name: str, kind: Kind, dates: Sequence[str] = ()) -> ColumnMapp
 
     Raises WrongMappingError, which also says that there is no such file.
     """
-    if name in preset_names():
-        return parse_mapping((PRESETS / f"{name}.toml").read_text(encoding="utf-8"), name, kind, dates)
+    if name in _presets():
+        return parse_mapping(_presets()[name], name, kind, dates)
     path = Path(name)
     try:
         data = path.read_bytes() if path.stat().st_size <= LONGEST_MAPPING else b""

@@ -24,6 +24,8 @@ FIELD_NAMES: Mapping[tuple[str | int, ...], str] = {
     ("owner", "email"): "email",
     ("owner", "password"): "password",
 }
+# Read once: a process that gave up its privileges may not be allowed to list them later.
+ZONES = sorted(each for each in available_timezones() if "/" in each and not each.startswith("Etc/"))
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 
 
@@ -62,8 +64,7 @@ def slug_of(name: str) -> str:
 
 
 def _form(request: ConsoleRequest, status: int = 200) -> Answer:
-    zones = sorted(each for each in available_timezones() if "/" in each and not each.startswith("Etc/"))
-    answer = request.render(TEMPLATE, status=status, zones=zones)
+    answer = request.render(TEMPLATE, status=status, zones=ZONES)
     return answer._replace(headers=(*answer.headers, ORIGIN_ONLY))
 
 

@@ -28,6 +28,8 @@ IMPORT = "/console/import"
 MAXIMUM_FILE = 2 * 1024 * 1024
 SHOWN = 500  # changes on the page of a preview
 STUDIO_FILE = "studio"
+# The names of presets with their titles, the generic one first.
+PRESETS = [(each, each.capitalize()) for each in sorted(preset_names(), key=lambda name: (name != GENERIC, name))]
 
 
 @dataclass(slots=True)
@@ -56,9 +58,7 @@ class Wanted:
 
 @page("GET", "/import", Permission.IMPORT)
 async def show(request: ConsoleRequest) -> Answer:
-    names = sorted(preset_names(), key=lambda each: (each != GENERIC, each))
-    presets = [(each, each.capitalize()) for each in names]
-    return request.render("set_up/import.html", kinds=list(KINDS), presets=presets, megabytes=MAXIMUM_FILE >> 20)
+    return request.render("set_up/import.html", kinds=list(KINDS), presets=PRESETS, megabytes=MAXIMUM_FILE >> 20)
 
 
 @action("POST", "/import/preview", Permission.IMPORT)
