@@ -102,7 +102,7 @@ def test_assets_are_kept_for_good_and_small(site: Site, client: httpx2.Client) -
             assert answer.status_code == 200
             assert "immutable" in answer.headers["cache-control"]
             sizes.append(int(answer.headers["content-length"]))
-    assert len(sizes) == 5
+    assert len(sizes) == 6
     assert sum(sizes) < 100_000, "what a browser transfers, headers apart"
 
 
