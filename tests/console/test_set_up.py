@@ -56,6 +56,7 @@ async def test_the_link_creates_the_first_studio_and_signs_its_owner_in(
     assert "Set up your studio" in texts(await client.get(path))
     created = await client.post(path, data=FORM, headers={"Origin": ORIGIN})
     assert (created.status_code, created.headers["location"]) == (303, "/console/welcome")
+    assert (await client.get("/console/")).headers["location"] == "/console/welcome"
     page = texts(await client.get("/console/welcome"))
     assert "First steps for North Loop" in page
     assert "Rosa Lindqvist" in page
