@@ -6,7 +6,8 @@ import asyncpg
 import pytest
 
 from studiogate import demo
-from studiogate.cli.console_link import OWNER, OWNERS_NAME, console_path
+from studiogate.cli.console_link import console_path
+from studiogate.demo.staff import OWNER
 from studiogate.domain.staff.sessions import Origin
 from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows.staff import sessions, sign_in
@@ -49,8 +50,8 @@ async def test_the_demo_studio_gets_a_link_that_signs_its_owner_in_once(
         visit = Visit(database, sealer(), Origin("192.0.2.1"))
         started = done(await sign_in.sign_in_by_link(visit, second.rpartition("/")[2]))
         signed_in = done(await sessions.resolve(database, started.token, Origin("192.0.2.1")))
-        assert (signed_in.session.email, str(signed_in.session.role)) == (OWNER, "owner")
+        assert (signed_in.session.email, str(signed_in.session.role)) == (OWNER.email, "owner")
         assert code_of(await sign_in.sign_in_by_link(visit, second.rpartition("/")[2])) == "link_expired"
     finally:
         await database.close()
-    assert await connection.fetchval("select name from staff_accounts") == OWNERS_NAME
+    assert await connection.fetchval("select name from staff_accounts") == OWNER.name
