@@ -7,6 +7,7 @@ other people. Every page is watched: no request leaves the machine, no script fa
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -15,11 +16,11 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from studiogate import clock, demo
+from studiogate.cli.demo import ensure
 from studiogate.domain.access import operator_access
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.tokens import link_path
-from studiogate.flows import studio_file
 from studiogate.flows.staff import operators, roles
 from studiogate.flows.staff.roles import Invitation
 from studiogate.storage.accounts import accounts
@@ -93,12 +94,11 @@ class Desk:
             yield watch.page
 
 
-async def load_demo(database_url: str) -> UUID:
-    """Load the demo studio; return its id."""
+async def load_demo(database_url: str, data: Path) -> UUID:
+    """Load the demo studio as `studiogate up` does; return its id."""
     connection = await asyncpg.connect(database_url, server_settings={"timezone": "UTC"})
     try:
-        outcome = await studio_file.import_document(connection, demo.demo_studio_file(clock.now()))
-        assert not outcome.faults, outcome.faults
+        await ensure(connection, data)
         studio_id: UUID = await connection.fetchval("select studio_id from studios where slug = $1", demo.SLUG)
         await connection.execute("analyze")
         return studio_id
@@ -109,7 +109,7 @@ async def load_demo(database_url: str) -> UUID:
 @pytest.fixture(scope="module")
 def desk_site(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     site = Site(new_database(), tmp_path_factory.mktemp("data"))
-    studio_id = run(load_demo(site.database_url))
+    studio_id = run(load_demo(site.database_url, site.data))
     with served(site, rate_limit=0):
         yield Desk(site, studio_id)
 

@@ -46,7 +46,7 @@ def demo_desk() -> Iterator[Desk]:
         try:
             run(migrate_database(postgres.dsn()))
             site = Site(postgres.dsn(), Path(folder) / "data")
-            studio_id = run(load_demo(site.database_url))
+            studio_id = run(load_demo(site.database_url, site.data))
             with served(site, rate_limit=0):
                 yield Desk(site, studio_id)
         finally:
