@@ -12,7 +12,7 @@ import pytest
 from studiogate.console import schedule
 from studiogate.domain.staff import Role
 from tests.support.console import Console, texts
-from tests.support.schedule_staff import events_of
+from tests.support.staff import events_of
 from tests.support.week_pages import WEEK, class_on, day, fields_of, instant, utc, week
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.booking_studio import BookingStudio
 from tests.support.console import Console, texts
-from tests.support.schedule_staff import audit_of
+from tests.support.staff import audit_of
 from tests.support.week_pages import WEEK, class_on, day, fields_of, instant, utc
 
 pytestmark = pytest.mark.anyio

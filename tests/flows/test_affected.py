@@ -8,7 +8,7 @@ import pytest
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import FormToken
+from studiogate.domain.staff import FormToken, Role
 from studiogate.flows import preview
 from studiogate.flows.bookings import affected, staff
 from studiogate.flows.schedule import closures
@@ -16,7 +16,7 @@ from studiogate.flows.schedule.rows import Given
 from studiogate.storage.db.pool import Connection
 from tests.support import booking_studio
 from tests.support.booking_studio import DAY, SOON, BookingStudio
-from tests.support.schedule_staff import staff_of
+from tests.support.staff import person
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -45,7 +45,7 @@ async def test_the_preview_of_a_cancellation_says_what_the_cancellation_does(stu
 
 
 async def test_a_class_elsewhere_has_no_preview(studio: BookingStudio) -> None:
-    limited = staff_of(studio, locations=(studio.other_location,))
+    limited = person(studio, Role.MANAGER, studio.other_location)
     class_id = await studio.new_class()
     assert await affected.by_cancelling(studio.door.connection, limited, class_id) is None
 
@@ -89,7 +89,7 @@ async def test_the_preview_of_a_closure_is_what_it_cancels(studio: BookingStudio
 async def test_what_is_tried_out_leaves_nothing_and_does_not_use_the_form_up(studio: BookingStudio) -> None:
     class_id = await studio.new_class()
     await studio.booked(class_id, await studio.new_member(3))
-    access = staff_of(studio)
+    access = person(studio, Role.MANAGER)
     assert access.staff is not None
     token = FormToken("a" * 24)
     access = replace(access, staff=replace(access.staff, form=token))

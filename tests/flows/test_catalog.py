@@ -10,7 +10,7 @@ from studiogate.domain.staff import Role
 from studiogate.flows import catalog
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.staff import audited, code, faults, person, told
+from tests.support.staff import audited, code, faults, news, person
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -49,7 +49,7 @@ async def test_create_a_product(studio: BookingStudio) -> None:
     assert changes["location_ids"] == [None, limits["location_ids"]]
     assert changes["class_type_ids"] == [None, limits["class_type_ids"]]
     assert changes["name"] == [None, "Ten classes"]
-    assert await told(studio) == [], "the catalog has no events"
+    assert await news(studio) == [], "the catalog has no events"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ async def test_memberships_keep_the_price_they_renew_at(studio: BookingStudio) -
     prices = {row["id"]: row["price_id"] for row in await studio.rows("memberships")}
     assert [prices[each] for each in kept] == [old] * 3
     assert [prices[each] for each in (own, *left)] == [other, None, None]
-    assert await told(studio) == [], "partners see nothing of it"
+    assert await news(studio) == [], "partners see nothing of it"
     assert code(await run(studio, catalog.retire_price, old)) == "invalid_transition"
     assert code(await run(studio, catalog.make_default, old)) == "invalid_transition"
 

@@ -10,13 +10,15 @@ import pytest
 
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule.series import local_instant
+from studiogate.domain.staff import Role
 from studiogate.flows import housekeeping
 from studiogate.flows.schedule import closures, series
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, Hall
-from tests.support.schedule_staff import audit_of, events_of, noon_zone, refused, somebody_waits, staff_of
+from tests.support.held_locks import somebody_waits
+from tests.support.staff import audit_of, events_of, noon_zone, person, refused
 
 pytestmark = pytest.mark.anyio
 hall = booking_studio.hall
@@ -138,7 +140,7 @@ async def test_refusals(studio: BookingStudio) -> None:
 
 
 async def test_limited_staff_close_their_locations_only(studio: BookingStudio) -> None:
-    limited = staff_of(studio, locations=(studio.other_location,))
+    limited = person(studio, Role.MANAGER, studio.other_location)
     assert (await refused(studio, closures.create, closure(1, 1), access=limited)).code is Code.PERMISSION_DENIED
     here = closure(1, 1, location_id=str(studio.location))
     refusal = await refused(studio, closures.create, here, access=limited)

@@ -14,12 +14,13 @@ from studiogate.domain.schedule import copy_week as domain
 from studiogate.domain.schedule.copy_week import MOST_CLASSES, OtherWeek, WeekClass, plan_copy
 from studiogate.domain.schedule.series import local_instant, monday_of
 from studiogate.domain.schedule.warnings import Slot
+from studiogate.domain.staff import Role
 from studiogate.flows.schedule import closures, copy_week, series
 from studiogate.flows.schedule.copy_week import CopiedWeek, WeekCopy
 from studiogate.flows.schedule.rows import Given
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, Hall
-from tests.support.schedule_staff import audit_of, events_of, noon_zone, refused, staff_of
+from tests.support.staff import audit_of, events_of, noon_zone, person, refused
 
 pytestmark = pytest.mark.anyio
 hall = booking_studio.hall
@@ -137,7 +138,7 @@ async def test_refusals_change_nothing(studio: BookingStudio) -> None:
     await studio.new_class(start=at(1))
     refusal = await refused(studio, copy_week.copy_week, wanted(studio, 1, 1))
     assert [(fault.loc, fault.msg) for fault in refusal.faults] == [(("target",), "must be in another week")]
-    limited = staff_of(studio, locations=(studio.other_location,))
+    limited = person(studio, Role.MANAGER, studio.other_location)
     assert await refused(studio, copy_week.copy_week, wanted(studio), access=limited) == Refusal(Code.NOT_FOUND)
     unknown = wanted(studio)._replace(location_id=uuid4())
     assert await refused(studio, copy_week.copy_week, unknown) == Refusal(Code.NOT_FOUND)

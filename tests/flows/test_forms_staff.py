@@ -12,7 +12,7 @@ from studiogate.flows.forms import staff as flow
 from studiogate.storage.forms.uploads import StoredFile
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.staff_side import did, entries, faults_of, news, refused
+from tests.support.staff import did, entries, faults_of, news, refused
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio

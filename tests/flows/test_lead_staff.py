@@ -10,7 +10,7 @@ from studiogate.domain.staff import Role
 from studiogate.flows import lead_staff as flow
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.staff_side import did, entries, faults_of, news, person, refused
+from tests.support.staff import did, entries, faults_of, news, person, refused
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -99,5 +99,5 @@ async def test_staff_of_one_location_keep_the_leads_of_the_studio(studio: Bookin
     """Leads belong to no location."""
     lead_id = await lead(studio)
     async with studio.database.connection() as connection:
-        access = person(studio, Role.FRONT_DESK, (studio.location,))
+        access = person(studio, Role.FRONT_DESK, studio.location)
         assert await flow.move(connection, access, lead_id, LeadStatus.LOST) is LeadStatus.LOST

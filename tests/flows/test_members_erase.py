@@ -33,7 +33,7 @@ from tests.support.booking_studio import HOUR, SOON, BookingStudio, Hall, wire_b
 from tests.support.held_locks import until_blocked
 from tests.support.partner_api import open_door
 from tests.support.person_search import everything_stored, found_in, found_on_disk
-from tests.support.staff_side import book_on, did, entries, news, person, refused
+from tests.support.staff import book_on, did, entries, news, person, refused
 
 pytestmark = pytest.mark.anyio
 FIELDS = [
@@ -257,7 +257,7 @@ async def test_an_erased_member_stays_as_it_is(studio: BookingStudio) -> None:
 async def test_refusals(studio: BookingStudio) -> None:
     assert (await refused(studio, flow.erase, uuid4())).code is Code.NOT_FOUND
     member = await studio.new_member()
-    limited = person(studio, Role.OWNER, (studio.location,))
+    limited = person(studio, Role.OWNER, studio.location)
     refusal = await refused(studio, flow.erase, member, access=limited)
     assert (refusal.code, refusal.details["required_locations"]) == (Code.PERMISSION_DENIED, "all")
     desk = await refused(studio, flow.erase, member, access=person(studio, Role.FRONT_DESK))

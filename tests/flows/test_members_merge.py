@@ -20,7 +20,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import HOUR, SOON, BookingStudio, wire_body
 from tests.support.held_locks import until_blocked
 from tests.support.person_search import everything_stored, found_in
-from tests.support.staff_side import book_on, did, entries, forget, news, person, refused
+from tests.support.staff import book_on, did, entries, forget, news, person, refused
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -115,7 +115,7 @@ async def test_refusals(studio: BookingStudio) -> None:
     assert (await refused(studio, flow.merge, kept, kept)).code is Code.VALIDATION_ERROR
     assert (await refused(studio, flow.merge, kept, uuid4())).code is Code.NOT_FOUND
     assert (await refused(studio, flow.merge, uuid4(), other)).code is Code.NOT_FOUND
-    limited = person(studio, Role.OWNER, (studio.location,))
+    limited = person(studio, Role.OWNER, studio.location)
     assert (await refused(studio, flow.merge, kept, other, access=limited)).code is Code.PERMISSION_DENIED
     for member in (kept, other):
         await studio.change("members", member, staff_notes="x" * 40_000)

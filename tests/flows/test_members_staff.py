@@ -10,7 +10,7 @@ from studiogate.domain.staff import Role
 from studiogate.flows.members import staff as flow
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.staff_side import did, entries, faults_of, forget, news, person, refused
+from tests.support.staff import did, entries, faults_of, forget, news, person, refused
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -200,5 +200,5 @@ async def test_staff_of_one_location_keep_the_members_of_the_studio(studio: Book
     """Members belong to no location."""
     member = await studio.new_member()
     async with studio.database.connection() as connection:
-        access = person(studio, Role.FRONT_DESK, (studio.other_location,))
+        access = person(studio, Role.FRONT_DESK, studio.other_location)
         assert await flow.suspend(connection, access, member) == member

@@ -12,7 +12,7 @@ from studiogate.flows import housekeeping
 from studiogate.flows import membership_changes as flow
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.staff import audited, code, faults, person, told
+from tests.support.staff import audited, code, faults, news, person
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -42,7 +42,7 @@ async def changes(studio: BookingStudio, flow_: Any, membership: UUID, *argument
     after = await wire(studio, membership)
     assert after["state_version"] == state.state_version == before["state_version"] + 1
     old = {name: value for name, value in before.items() if after[name] != value and name != "updated_at"}
-    assert await told(studio) == [("membership.updated", str(membership), old)]
+    assert await news(studio) == [("membership.updated", str(membership), old)]
     ((action, kind, audit, _),) = await audited(studio)
     assert (action.split(".")[0], kind) == ("membership", "membership")
     assert set(audit) == set(old) - {"state_version"}
@@ -98,7 +98,7 @@ async def test_a_pause_that_is_refused(studio: BookingStudio, days: Any, reason:
     membership, now = await new_membership(studio), await studio.now()
     starts, ends = (None if each is None else now + each * DAY for each in days)
     assert faults(await run(studio, flow.pause, membership, Pause(starts, ends, reason))) == expected
-    assert (await told(studio), await audited(studio)) == ([], [])
+    assert (await news(studio), await audited(studio)) == ([], [])
 
 
 async def test_a_pause_ends_later(studio: BookingStudio) -> None:
@@ -121,11 +121,11 @@ async def test_a_period_that_ran_out_in_a_pause_is_renewed(studio: BookingStudio
     await studio.set_credits((await studio.row("memberships", membership))["member_id"], 4)
     await run(studio, flow.pause, membership, Pause())
     await studio.change("memberships", membership, current_period_end=now - DAY)
-    await told(studio)
+    await news(studio)
     state = await run(studio, flow.resume, membership)
     assert (state.status, state.credits_remaining) == ("active", 10)
     assert state.current_period_end > now
-    assert [each[0] for each in await told(studio)] == ["membership.updated", "purchase.created"]
+    assert [each[0] for each in await news(studio)] == ["membership.updated", "purchase.created"]
 
 
 async def test_cancel_now(studio: BookingStudio) -> None:
@@ -167,7 +167,7 @@ async def test_the_renewal(studio: BookingStudio) -> None:
     await recurring(studio)
     assert await changes(studio, flow.set_renewal, membership, True) == {"auto_renew"}
     assert (await run(studio, flow.set_renewal, membership, True)).state_version == 2
-    assert (await told(studio), await audited(studio)) == ([], []), "it is on already"
+    assert (await news(studio), await audited(studio)) == ([], []), "it is on already"
     assert await changes(studio, flow.set_renewal, membership, False) == {"auto_renew"}
     endless = await new_membership(studio)
     assert faults(await run(studio, flow.set_renewal, endless, True)) == ["membership_id"]
@@ -206,7 +206,7 @@ async def test_an_adjustment_that_is_refused(
 ) -> None:
     membership = await new_membership(studio, remaining)
     assert faults(await run(studio, flow.adjust_credits, membership, change, reason)) == expected
-    assert (await told(studio), await audited(studio)) == ([], [])
+    assert (await news(studio), await audited(studio)) == ([], [])
 
 
 @pytest.mark.parametrize("status", ENDED)

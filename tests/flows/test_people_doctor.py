@@ -9,7 +9,7 @@ from studiogate.flows.members import erase
 from studiogate.storage import people_invariants
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, Hall
-from tests.support.staff_side import did
+from tests.support.staff import did
 
 pytestmark = pytest.mark.anyio
 hall = booking_studio.hall

@@ -13,7 +13,7 @@ from studiogate.flows import purchases as flow
 from studiogate.flows.sales import sell
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.staff import audited, code, faults, person, told
+from tests.support.staff import audited, code, faults, news, person
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -44,7 +44,7 @@ async def test_record_a_product(studio: BookingStudio) -> None:
     shown = await wire(studio, purchase)
     assert (shown["amount_total"], shown["quantity"], shown["status"]) == ("22.50", 3, "pending")
     assert (shown["product_key"], shown["product_type"], shown["member_id"]) == ("p", "retail", str(member))
-    assert await told(studio) == [("purchase.created", str(purchase), {})]
+    assert await news(studio) == [("purchase.created", str(purchase), {})]
     ((action, kind, changes, _),) = await audited(studio)
     assert (action, kind, changes["amount_total"]) == ("purchase.record", "purchase", [None, 22.5])
     assert await studio.rows("memberships") == []
@@ -62,7 +62,7 @@ async def test_record_a_line(studio: BookingStudio) -> None:
     shown = await wire(studio, purchase)
     assert (shown["amount_total"], shown["currency"], shown["status"]) == ("5.00", "USD", "completed")
     assert (shown["product_key"], shown["product_type"], shown["quantity"]) == ("towel", "other", 1)
-    assert await told(studio) == [("purchase.created", str(purchase), {})]
+    assert await news(studio) == [("purchase.created", str(purchase), {})]
     assert code(await run(studio, flow.record_line, uuid4(), None, TOWEL)) == "not_found"
 
 
@@ -90,7 +90,7 @@ async def test_a_line_that_is_refused(studio: BookingStudio, values: dict[str, A
 async def test_mark_a_purchase(studio: BookingStudio) -> None:
     purchase = await new_purchase(studio, status="pending")
     assert await run(studio, flow.mark, purchase, PurchaseStatus.COMPLETED) == "completed"
-    assert await told(studio) == [("purchase.updated", str(purchase), {"status": "pending"})]
+    assert await news(studio) == [("purchase.updated", str(purchase), {"status": "pending"})]
     assert await audited(studio) == [("purchase.mark", "purchase", {"status": ["pending", "completed"]}, None)]
     assert code(await run(studio, flow.mark, purchase, PurchaseStatus.COMPLETED)) == "invalid_transition"
     assert code(await run(studio, flow.mark, uuid4(), PurchaseStatus.FAILED)) == "not_found"
@@ -101,9 +101,9 @@ async def test_a_sale_that_is_not_paid(studio: BookingStudio) -> None:
     await studio.add("prices", product_id=studio.product, **price)
     member = await studio.new_member(membership=False)
     done = await run(studio, sell, Order(member, studio.product, paid=False))
-    await told(studio), await audited(studio)
+    await news(studio), await audited(studio)
     await run(studio, flow.mark, done.purchase_id, PurchaseStatus.FAILED)
-    events = [(type_, changed.get("status")) for type_, _, changed in await told(studio)]
+    events = [(type_, changed.get("status")) for type_, _, changed in await news(studio)]
     assert events == [("purchase.updated", "pending"), ("membership.updated", "active")]
     entries = [(kind, changes["status"]) for _, kind, changes, _ in await audited(studio)]
     assert entries == [("purchase", ["pending", "failed"]), ("membership", ["active", "past_due"])]
@@ -117,7 +117,7 @@ async def test_refunds(studio: BookingStudio) -> None:
     done = await run(studio, flow.refund, purchase, "5.00", "The shower was cold.")
     assert (done.status, done.refunded_amount) == ("partially_refunded", Decimal("5.00"))
     before = {"status": "completed", "refunded_amount": None}
-    assert await told(studio) == [("purchase.updated", str(purchase), before)]
+    assert await news(studio) == [("purchase.updated", str(purchase), before)]
     ((action, _, changes, reason),) = await audited(studio)
     assert (action, reason) == ("purchase.refund", "The shower was cold.")
     assert changes == {"status": ["completed", "partially_refunded"], "refunded_amount": [None, 5.0]}
@@ -140,7 +140,7 @@ async def test_refunds_that_are_refused(studio: BookingStudio) -> None:
     assert faults(await run(studio, flow.refund, purchase, "21.00", "")) == ["amount", "reason"]
     assert faults(await run(studio, flow.refund, purchase, None, "")) == ["reason"]
     assert code(await run(studio, flow.refund, uuid4(), None, "r")) == "not_found"
-    assert (await told(studio), await audited(studio)) == ([], [])
+    assert (await news(studio), await audited(studio)) == ([], [])
 
 
 async def test_waive_the_fee_of_a_late_cancellation(studio: BookingStudio) -> None:
@@ -150,7 +150,7 @@ async def test_waive_the_fee_of_a_late_cancellation(studio: BookingStudio) -> No
     fee = UUID(receipt["late_fee"]["purchase_id"])
     await studio.sql("delete from events where studio_id = $1")
     assert await run(studio, flow.waive_fee, fee, "The train was late.") == "cancelled"
-    assert await told(studio) == [("purchase.updated", str(fee), {"status": "pending"})]
+    assert await news(studio) == [("purchase.updated", str(fee), {"status": "pending"})]
     expected = ("fee.waive", "purchase", {"status": ["pending", "cancelled"]}, "The train was late.")
     assert await audited(studio) == [expected]
     assert code(await run(studio, flow.waive_fee, fee, "r")) == "invalid_transition"

@@ -13,7 +13,7 @@ from studiogate.flows import housekeeping
 from studiogate.flows.sales import Sold, sell
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.staff import audited, code, faults, person, told
+from tests.support.staff import audited, code, faults, news, person
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -66,7 +66,7 @@ async def test_a_package(studio: BookingStudio) -> None:
     (sale,) = await studio.rows("sales")
     assert (sale["membership_id"], sale["purchase_id"], sale["price_id"]) == (row["id"], bought["id"], price)
     expected = [("membership.created", str(row["id"]), {}), ("purchase.created", str(bought["id"]), {})]
-    assert await told(studio) == expected
+    assert await news(studio) == expected
     entries = await audited(studio)
     assert [(action, kind) for action, kind, _, _ in entries] == [
         ("membership.sell", "membership"),
@@ -85,7 +85,7 @@ async def test_a_recurring_price_gives_a_period_and_renews_at_it(studio: Booking
     assert (row["auto_renew"], row["price_id"]) == (True, price)
     assert timedelta(days=6, hours=22) < row["current_period_end"] - row["started_at"] < timedelta(days=7, hours=2)
     assert (await studio.row("purchases", done.purchase_id))["status"] == "pending"
-    await told(studio)
+    await news(studio)
     over = await studio.now() - DAY
     await studio.change("memberships", row["id"], current_period_start=over - 7 * DAY, current_period_end=over)
     await housekeeping.advance_memberships(studio.database)
@@ -130,7 +130,7 @@ async def test_an_order_that_is_refused(studio: BookingStudio, order: dict[str, 
     days = {name: now + value * DAY for name, value in order.items() if name.endswith("_at")}
     assert faults(await try_to_sell(studio, member, **{**order, **days})) == expected
     assert [await studio.rows(table) for table in ("memberships", "purchases", "sales")] == [[], [], []]
-    assert (await told(studio), await audited(studio)) == ([], [])
+    assert (await news(studio), await audited(studio)) == ([], [])
 
 
 async def test_a_recurring_price_is_sold_once_and_for_its_interval(studio: BookingStudio) -> None:

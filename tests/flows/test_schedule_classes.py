@@ -9,12 +9,14 @@ import pytest
 
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Role
 from studiogate.flows.bookings import staff
 from studiogate.flows.schedule import classes, closures
 from studiogate.flows.schedule.rows import Given
 from tests.support import booking_studio
 from tests.support.booking_studio import HOUR, SOON, BookingStudio
-from tests.support.schedule_staff import audit_of, events_of, refused, somebody_waits, staff_of
+from tests.support.held_locks import somebody_waits
+from tests.support.staff import audit_of, events_of, person, refused
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -74,7 +76,7 @@ async def test_a_class_needs_a_location_times_ahead_and_rows_that_exist(studio: 
 
 
 async def test_limited_staff_create_at_their_locations_only(studio: BookingStudio) -> None:
-    limited = staff_of(studio, locations=(studio.other_location,))
+    limited = person(studio, Role.MANAGER, studio.other_location)
     given = Given(await new_values(studio))
     refusal = await refused(studio, classes.create, given, access=limited)
     assert [(fault.loc, fault.type) for fault in refusal.faults] == [(("location_id",), "not_found")]

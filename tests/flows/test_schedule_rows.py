@@ -9,14 +9,16 @@ import pytest
 
 from studiogate.domain.access import operator_access
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Role
 from studiogate.flows import logos
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.schedule import class_types, instructors, locations, rooms
 from studiogate.flows.schedule.rows import Given
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
+from tests.support.held_locks import somebody_waits
 from tests.support.pictures import png
-from tests.support.schedule_staff import audit_of, events_of, refused, somebody_waits, staff_of
+from tests.support.staff import audit_of, events_of, person, refused
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -116,7 +118,7 @@ async def test_a_new_policy_announces_the_classes_that_inherit_it(studio: Bookin
 
 
 async def test_staff_limited_to_a_location_cannot_change_what_concerns_all(studio: BookingStudio) -> None:
-    limited = staff_of(studio, locations=(studio.location,))
+    limited = person(studio, Role.MANAGER, studio.location)
     for flow, given in ((studio_flow.change, Given({"name": "X"})), (locations.create, Given({"name": "X"}))):
         assert (await refused(studio, flow, given, access=limited)).code is Code.PERMISSION_DENIED
     assert (await refused(studio, logos.store, png(), access=limited)).code is Code.PERMISSION_DENIED
@@ -203,7 +205,7 @@ async def test_deactivating_what_classes_use_is_a_warning(studio: BookingStudio)
 
 
 async def test_locations_of_others_do_not_exist_for_limited_staff(studio: BookingStudio) -> None:
-    limited = staff_of(studio, locations=(studio.other_location,))
+    limited = person(studio, Role.MANAGER, studio.other_location)
     name = Given({"name": "X"})
     assert await refused(studio, locations.change, studio.location, name, access=limited) == NOT_FOUND
     assert await refused(studio, rooms.change, studio.room, name, access=limited) == NOT_FOUND

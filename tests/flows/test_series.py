@@ -12,6 +12,7 @@ import pytest
 from studiogate.domain.access import system_access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule.series import Days, Pattern, dates, local_instant
+from studiogate.domain.staff import Role
 from studiogate.flows import housekeeping
 from studiogate.flows import studio as studio_flow
 from studiogate.flows.bookings import staff
@@ -21,7 +22,8 @@ from studiogate.flows.schedule.series import SeriesChange
 from studiogate.storage.schedule import series as storage
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, Hall
-from tests.support.schedule_staff import audit_of, events_of, noon_zone, refused, somebody_waits, staff_of
+from tests.support.held_locks import somebody_waits
+from tests.support.staff import audit_of, events_of, noon_zone, person, refused
 
 pytestmark = pytest.mark.anyio
 hall = booking_studio.hall
@@ -112,7 +114,7 @@ async def test_a_series_needs_valid_values(studio: BookingStudio) -> None:
     given |= {"location_id": str(studio.location), "room_id": None, "last_date": "2020-01-01"}
     refusal = await refused(studio, series.create, Given(given))
     assert [fault.loc for fault in refusal.faults] == [("last_date",)]
-    limited = staff_of(studio, locations=(studio.other_location,))
+    limited = person(studio, Role.MANAGER, studio.other_location)
     refusal = await refused(studio, series.create, Given({**given, "last_date": None}), access=limited)
     assert [(fault.loc[0], fault.type) for fault in refusal.faults] == [("location_id", "not_found")]
 
@@ -286,7 +288,7 @@ async def test_nothing_changes_without_a_difference(studio: BookingStudio) -> No
     refusal = await refused(studio, series.change, saved.id, SeriesChange({"location_id": str(studio.location)}))
     assert [fault.loc for fault in refusal.faults] == [("location_id",)]
     assert await refused(studio, series.change, uuid4(), SeriesChange({"title": "X"})) == NOT_FOUND
-    limited = staff_of(studio, locations=(studio.other_location,))
+    limited = person(studio, Role.MANAGER, studio.other_location)
     assert await refused(studio, series.change, saved.id, SeriesChange({"title": "X"}), access=limited) == NOT_FOUND
     assert await refused(studio, series.end, saved.id, await today(studio), access=limited) == NOT_FOUND
 

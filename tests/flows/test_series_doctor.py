@@ -11,7 +11,7 @@ from studiogate.flows.schedule.rows import Given
 from studiogate.storage.schedule.invariants import PROMISES
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, Hall
-from tests.support.schedule_staff import noon_zone
+from tests.support.staff import noon_zone
 
 pytestmark = pytest.mark.anyio
 hall = booking_studio.hall

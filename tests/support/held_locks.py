@@ -12,3 +12,9 @@ async def until_blocked(connection: Any, task: "asyncio.Task[Any]", waiting: int
     while await connection.fetchval(BLOCKED, process) < waiting:
         assert not task.done(), task
         await asyncio.sleep(0.01)
+
+
+async def somebody_waits(connection: Any) -> None:
+    """Wait until another connection waits for a lock of this one."""
+    while not await connection.fetchval(BLOCKED, connection.get_server_pid()):
+        await asyncio.sleep(0.02)

@@ -1,15 +1,22 @@
-"""Staff of a studio for tests of staff flows, and what their changes left behind."""
+"""Staff of a studio for tests of staff flows: their accesses, running a flow, and what its changes left behind."""
 
 import json
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from studiogate.domain.access import Access, staff_access
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import PERMISSIONS, Channel, Role, Staff
+from studiogate.flows.bookings.batch import Asked
+from studiogate.flows.bookings.book import WantedBooking, book_together
+from studiogate.flows.idempotency import Stored, WriteContext
 from tests.support.booking_studio import BookingStudio
 
 ACCOUNT = UUID(int=7)
+News = tuple[str, str, dict[str, Any]]
 
 
 def person(studio: BookingStudio, role: Role = Role.OWNER, *locations: UUID) -> Access:
@@ -18,19 +25,59 @@ def person(studio: BookingStudio, role: Role = Role.OWNER, *locations: UUID) -> 
     return staff_access(studio.id, staff, locations or None)
 
 
-async def told(studio: BookingStudio) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return type, subject and previous attributes of the events since the last call; all are the staff's."""
-    rows = await studio.rows("events", "true order by created_at, id")
-    assert {row["actor"] for row in rows} <= {"staff"}
-    await studio.sql("delete from events where studio_id = $1")
-    return [(row["type"], str(row["subject"]), json.loads(row["previous_attributes"])) for row in rows]
+def noon_zone() -> ZoneInfo:
+    """Return a time zone in which it is about noon now."""
+    return ZoneInfo(f"Etc/GMT{datetime.now(UTC).hour - 12:+d}")
 
 
-async def audited(studio: BookingStudio) -> list[tuple[str, str, dict[str, Any], str | None]]:
-    """Return action, kind of subject, changes and reason of the audit entries since the last call."""
-    rows = await studio.rows("audit_log", "true order by occurred_at, id")
-    await studio.sql("delete from audit_log where studio_id = $1")
-    return [(row["action"], row["subject_type"], json.loads(row["changes"]), row["reason"]) for row in rows]
+# Running flows
+
+
+async def did(studio: BookingStudio, flow: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Run a staff flow as an owner on a connection of the pool; it must succeed."""
+    async with studio.database.connection() as connection:
+        done = await flow(connection, person(studio), *arguments, **options)
+    assert not isinstance(done, Refusal), done
+    return done
+
+
+async def refused(
+    studio: BookingStudio, flow: Callable[..., Any], *arguments: Any, access: Access | None = None, **options: Any
+) -> Refusal:
+    """Run a staff flow, as an owner unless an access is given; it must be refused, and change nothing."""
+    before = await everything(studio)
+    async with studio.database.connection() as connection:
+        done = await flow(connection, access or person(studio), *arguments, **options)
+    assert isinstance(done, Refusal), done
+    assert await everything(studio) == before
+    return done
+
+
+async def everything(studio: BookingStudio) -> list[str | None]:
+    """A hash of every row of the studio, its events and its audit log. Events are numbered after the commit, at any
+    time, so their numbers do not count."""
+    more = ("events", "audit_log", "leads", "form_submissions")
+    line = "(to_jsonb(t) - 'sequence')::text"
+    hashes = [
+        f"(select md5(string_agg({line}, '' order by {line})) from {table} t where studio_id = $1)" for table in more
+    ]
+    row = await studio.door.connection.fetchrow(f"select {', '.join(hashes)}", studio.id)
+    return [*await studio.snapshot(), *(row or ())]
+
+
+async def book_on(connection: Any, studio: BookingStudio, class_id: UUID, member_id: UUID) -> None:
+    """Book inside the transaction of a connection, which then holds the locks of the booking."""
+    asked = Asked(WriteContext(studio.access), WantedBooking(class_id, member_id))
+    (made,) = await book_together(connection, [asked])
+    assert isinstance(made, Stored), made
+
+
+# Refusals
+
+
+def code(refusal: object) -> str:
+    assert isinstance(refusal, Refusal), refusal
+    return refusal.code.value
 
 
 def faults(refusal: object) -> list[str]:
@@ -40,6 +87,51 @@ def faults(refusal: object) -> list[str]:
     return [str(each.loc[0]) for each in refusal.faults]
 
 
-def code(refusal: object) -> str:
-    assert isinstance(refusal, Refusal), refusal
-    return refusal.code.value
+async def faults_of(studio: BookingStudio, flow: Callable[..., Any], *arguments: Any) -> dict[str, str]:
+    """Run a staff flow that must find faults; return their messages by field."""
+    refusal = await refused(studio, flow, *arguments)
+    assert refusal.code is Code.VALIDATION_ERROR
+    found: list[Fault] = list(refusal.faults)
+    return {str(fault.loc[0]): fault.msg for fault in found}
+
+
+# What a flow left behind
+
+
+async def news(studio: BookingStudio, *, keep: bool = False) -> list[News]:
+    """Return type, subject and previous attributes of the studio's events, all of which must come from staff, and,
+    unless they are kept, forget them."""
+    rows = await studio.rows("events", "true order by created_at, id")
+    if not keep:
+        await forget(studio)
+    assert {row["actor"] for row in rows} <= {"staff"}
+    return [(row["type"], str(row["subject"]), json.loads(row["previous_attributes"])) for row in rows]
+
+
+async def events_of(studio: BookingStudio, subject: UUID) -> list[tuple[str, dict[str, Any]]]:
+    """Return the types and previous attributes of the events about a subject, oldest first."""
+    rows = await studio.rows("events", "subject = $2 order by created_at, id", subject)
+    return [(row["type"], json.loads(row["previous_attributes"])) for row in rows]
+
+
+async def forget(studio: BookingStudio) -> None:
+    """Delete the events that preparing a test caused."""
+    await studio.sql("delete from events where studio_id = $1")
+
+
+async def entries(studio: BookingStudio) -> list[dict[str, Any]]:
+    """Return the audit entries, oldest first."""
+    rows = await studio.rows("audit_log", "true order by occurred_at, id")
+    return [{**dict(row), "changes": json.loads(row["changes"])} for row in rows]
+
+
+async def audited(studio: BookingStudio) -> list[tuple[str, str, dict[str, Any], str | None]]:
+    """Return action, kind of subject, changes and reason of the audit entries since the last call."""
+    found = await entries(studio)
+    await studio.sql("delete from audit_log where studio_id = $1")
+    return [(entry["action"], entry["subject_type"], entry["changes"], entry["reason"]) for entry in found]
+
+
+async def audit_of(studio: BookingStudio, subject: UUID) -> list[tuple[str, dict[str, Any]]]:
+    """Return the actions on a subject with what they changed, oldest first."""
+    return [(entry["action"], entry["changes"]) for entry in await entries(studio) if entry["subject_id"] == subject]
