@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from studiogate.api.framework.errors import STATUS
 from studiogate.domain.bookings.cancellation import CancellationType
-from studiogate.domain.refusals import Code
+from studiogate.domain.refusals import RefusalType
 from tests.support import demo_service as loaded_demo
 from tests.support.demo_service import DemoService
 
@@ -75,7 +76,7 @@ async def book(demo: DemoService, row: Row) -> tuple[int, Any]:
     return await demo.request("POST", "/bookings", body, once())
 
 
-async def test_refusals_of_booking(demo_service: DemoService) -> None:
+async def refusals_of_booking(demo_service: DemoService) -> None:
     rows = rows_of("Refusals of POST /bookings")
     assert tuple(row.first for row in rows) == OF_BOOKING
     answers = {row.first: await book(demo_service, row) for row in rows}
@@ -84,14 +85,14 @@ async def test_refusals_of_booking(demo_service: DemoService) -> None:
     }
 
 
-async def test_effects_of_booking(demo_service: DemoService) -> None:
+async def effects_of_booking(demo_service: DemoService) -> None:
     for row in rows_of("Effects of POST /bookings"):
         status, body = await book(demo_service, row)
         wanted = row.members(3)
         assert (status, picked(body, wanted)) == (201, wanted), row
 
 
-async def test_refusals_of_cancelling(demo_service: DemoService) -> None:
+async def refusals_of_cancelling(demo_service: DemoService) -> None:
     rows = rows_of("Refusals of DELETE /bookings/{id}")
     assert tuple(row.first for row in rows) == OF_CANCELLING
     for row in rows:
@@ -99,7 +100,7 @@ async def test_refusals_of_cancelling(demo_service: DemoService) -> None:
         assert (status, body["error"]["code"]) == (409, row.first)
 
 
-async def test_effects_of_cancelling(demo_service: DemoService) -> None:
+async def effects_of_cancelling(demo_service: DemoService) -> None:
     kinds = set()
     for row in rows_of("Effects of DELETE /bookings/{id}"):
         wanted = row.members(1)
@@ -112,19 +113,32 @@ async def test_effects_of_cancelling(demo_service: DemoService) -> None:
     assert kinds == {str(kind) for kind in CancellationType if kind not in by_staff}
 
 
-async def test_the_waitlist_afterwards(demo_service: DemoService) -> None:
-    """Runs after the cancellations: who has no credits is skipped, the next one gets the seat."""
+async def the_waitlist_afterwards(demo_service: DemoService) -> None:
+    """Who has no credits is skipped, the next one gets the seat."""
     path = re.search(r"`GET (/waitlist\?class_id=[0-9a-f-]+)`", GUIDE)
     assert path
     status, body = await demo_service.request("GET", path[1])
     assert status == 200
-    states = {entry["status"]: entry["skip_reason"] for entry in body["data"]}
-    assert states["waiting"] in ("insufficient_credits", None)
-    assert "insufficient_credits" in {entry["skip_reason"] for entry in body["data"]}
-    assert "converted" in states
+    entries = [(entry["status"], entry["position"], entry["skip_reason"]) for entry in body["data"]]
+    assert sorted(entries, key=str) == [
+        ("converted", None, None),
+        ("waiting", 1, "insufficient_credits"),
+        ("waiting", 2, None),
+    ]
 
 
-async def test_no_refusal_is_missing() -> None:
-    """The codes above are those of the code base that a booking can have."""
-    named = set(OF_BOOKING) | set(OF_CANCELLING)
-    assert named <= {str(code) for code in Code}
+async def test_every_row_of_the_guide(demo_service: DemoService) -> None:
+    """In the order of the page: one studio, and what is sent last finds what was sent before."""
+    for part in (
+        refusals_of_booking,
+        effects_of_booking,
+        refusals_of_cancelling,
+        effects_of_cancelling,
+        the_waitlist_afterwards,
+    ):
+        await part(demo_service)
+
+
+def test_no_refusal_is_missing() -> None:
+    booking_errors = {str(code) for code, (kind, _) in STATUS.items() if kind is RefusalType.BOOKING}
+    assert set(OF_BOOKING) | set(OF_CANCELLING) == booking_errors
