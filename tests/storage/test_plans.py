@@ -20,11 +20,11 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.schedule.series import Days
 from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel
-from studiogate.storage import catalog, keys, leads, members, purchases, studio
-from studiogate.storage.bookings import affected, lock, read
+from studiogate.storage import catalog, class_changes, keys, leads, members, purchases, studio
+from studiogate.storage.bookings import affected, history, lock, read, roster
 from studiogate.storage.db.pool import SESSION
 from studiogate.storage.forms import read as forms
-from studiogate.storage.schedule import class_details, copy_week, week
+from studiogate.storage.schedule import class_details, copy_week, day, week
 from studiogate.storage.schedule import read as schedule
 
 pytestmark = pytest.mark.anyio
@@ -136,6 +136,15 @@ FILL = """
     insert into booking_cancellations
     select studio_id, md5('k' || id)::uuid, id, member_id, created_at, 'standard', false, false, 0, 0, null, '{{}}'
     from bookings where status = 'cancelled';
+
+    insert into events (studio_id, id, sequence, type, subject, scopes, place, object, previous_attributes)
+    select studio_id, md5('v' || id)::uuid, row_number() over (partition by studio_id order by created_at, id),
+           'booking.created', id, '{{bookings:read}}', coalesce(location_id, studio_id),
+           json_build_object('class_id', class_id), '{{}}'
+    from bookings;
+    insert into audit_log (studio_id, id, channel, actor_name, action, subject_type, subject_id)
+    select studio_id, md5('a' || id)::uuid, 'console', 'desk', 'booking.check_in', 'booking', id
+    from bookings where status = 'checked_in';
 
     insert into forms (studio_id, id, title, slug, status)
     select studio_id, md5('f' || s || '-' || n)::uuid, 'f', 'f' || n,
@@ -528,6 +537,31 @@ async def test_the_week_of_the_console(large: Large) -> None:
             for each in recorder.plans
             for fault in scans(each) + sorts(each, 1) + long_looks(each, 1)
         ]
+
+
+async def test_what_the_front_desk_reads(large: Large) -> None:
+    """A day's classes, the people, the spots and the history of a class, and the classes that changed."""
+    found = []
+    chosen = await large.row("classes", "location_id is not null and spot_selection_mode is not null", "start_time")
+    begins = chosen["start_time"]
+    for restricted in (0, 3):
+        access, recorder = (
+            large.access(restricted).within([chosen["location_id"]] if restricted else None),
+            large.recorder,
+        )
+        recorder.plans.clear()
+        for location_id in (None, chosen["location_id"]):
+            assert await day.classes_between(recorder, access, begins, begins + timedelta(days=1), location_id)
+        assert await day.find_class(recorder, access, chosen["id"]) is not None
+        assert await day.spots_of_class(recorder, access, chosen["id"])
+        await day.permitted_locations(recorder, access)
+        await roster.seats_of_class(recorder, access, chosen["id"], begins)
+        await roster.waiting_for_class(recorder, access, chosen["id"], begins)
+        placed = await history.placed_bookings(recorder, access, chosen["id"])
+        await history.actions_on(recorder, access, [chosen["id"], *(each.id for each in placed)])
+        await class_changes.changed_since(recorder, access, 0)
+        assert len(recorder.plans) >= 18
+        found += [f"{each.statement} {fault}" for each in recorder.plans for fault in scans(each) + long_looks(each, 1)]
     assert found == []
 
 

@@ -23,7 +23,7 @@ from uuid import UUID
 
 from studiogate.domain.bookings.entitlement import choose_entitlement, credits_of
 from studiogate.domain.bookings.facts import Attempt, MembershipFacts
-from studiogate.domain.bookings.policy import WaitlistMode
+from studiogate.domain.bookings.policy import Policy, WaitlistMode
 from studiogate.domain.bookings.spots import assigned_spot, spot_fault
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus
 from studiogate.domain.instants import instant_text
@@ -159,10 +159,14 @@ def _suspended(attempt: Attempt) -> Refusal | None:
 
 
 def _waiver_missing(attempt: Attempt) -> Refusal | None:
-    form_id = attempt.policy.waiver_form_id
-    if form_id is None or attempt.member.waiver_submitted:
+    if not waiver_is_missing(attempt.policy, submitted=attempt.member.waiver_submitted):
         return None
-    return Refusal(Code.WAIVER_REQUIRED, {"form_id": str(form_id)})
+    return Refusal(Code.WAIVER_REQUIRED, {"form_id": str(attempt.policy.waiver_form_id)})
+
+
+def waiver_is_missing(policy: Policy, *, submitted: bool) -> bool:
+    """Return whether the policy asks for a waiver that the member has not submitted."""
+    return policy.waiver_form_id is not None and not submitted
 
 
 def _entitlement(attempt: Attempt) -> MembershipFacts | Refusal | None:

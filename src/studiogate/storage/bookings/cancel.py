@@ -42,9 +42,9 @@ RECORD = Statement(f"""
     ), receipt as (
         insert into booking_cancellations (studio_id, id, booking_id, member_id, cancelled_at, cancellation_type, late,
                                            graced_for_promotion, purchase_id, receipt, credits_forfeited,
-                                           credits_returned)
+                                           credits_returned, made_by)
         select :studio, receipt_id, id, member_id, cancelled_at, cancellation_type, late, graced, purchase_id,
-               receipt::json, forfeited, returned
+               receipt::json, forfeited, returned, credential_id
         from new
     ), repaid as (
         update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1

@@ -35,10 +35,10 @@ RECORD = Statement(f"""
                     credential_id, key, fingerprint, number)
     ), made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
-                              booking_source, class_spot_id, membership_id, credits_taken, policy, created_at,
-                              updated_at)
+                              booking_source, class_spot_id, membership_id, credits_taken, policy, made_by,
+                              created_at, updated_at)
         select :studio, id, :class_id, member_id, :location, :starts, :ends, status, :source, class_spot_id,
-               membership_id, credits, :policy, :now, :now
+               membership_id, credits, :policy, credential_id, :now, :now
         from new
         returning *
     ), counted as (

@@ -1,0 +1,149 @@
+"""The people of one class: who has a seat, and who waits for one.
+
+The caller has found the class, so it may be seen; purchases are further limited to the permitted locations.
+"""
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.bookings.roster import Attendee
+from studiogate.domain.bookings.states import BookingStatus
+from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import Statement
+
+MOST_PEOPLE = 500
+# The keys of form fields that ask for the date of birth; the newest answer counts.
+BIRTH_DATE_KEYS = ("date_of_birth", "birth_date", "birthday")
+_ANSWER = f"coalesce({', '.join(f'''f.data ->> '{key}' ''' for key in BIRTH_DATE_KEYS)})"
+
+# Everything about a member is looked up by indexes, per person: a class has few, a studio many.
+PERSON = f"""
+    m.id as member_id, m.name, m.suspended,
+    array(select distinct f.form_id from form_submissions f
+          where f.studio_id = :studio and f.member_id = m.id and f.status in ('pending', 'confirmed')
+         ) as submitted_forms,
+    (select {_ANSWER} from form_submissions f
+     where f.studio_id = :studio and f.member_id = m.id and f.status in ('pending', 'confirmed')
+       and {_ANSWER} ~ '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}$'
+     order by f.created_at desc limit 1) as birth_date,
+    (select sum(u.amount_total) from purchases u
+     where u.studio_id = :studio and u.member_id = m.id and u.product_type = 'fee' and u.status = 'pending'
+       and (:locations::uuid[] is null or u.location_id = any(:locations))) as open_fees,
+    exists (select from bookings v
+            where v.studio_id = :studio and v.member_id = m.id and v.start_time < :begins
+              and v.status in ('confirmed', 'checked_in')) as has_visited"""
+
+# ``offset 0`` keeps the planner from joining all members.
+MEMBER = "cross join lateral (select * from members p where p.studio_id = :studio and p.id = b.member_id offset 0) m"
+
+SEATS = Statement(f"""
+    select b.id as booking_id, b.status, b.booking_source, b.created_at, b.updated_at, b.class_spot_id,
+           (select p.label from room_spots p where p.studio_id = :studio and p.id = b.class_spot_id) as spot,
+           (select k.name from credentials k where k.studio_id = :studio and k.id = b.made_by) as partner,
+           product.name as membership, s.credits_remaining, s.status as membership_status, {PERSON}
+    from bookings b {MEMBER}
+    left join lateral (select * from memberships o where o.studio_id = :studio and o.id = b.membership_id offset 0) s
+        on true
+    left join lateral (select * from products d where d.studio_id = :studio and d.id = s.product_id offset 0) product
+        on true
+    where b.studio_id = :studio and b.class_id = :class_id and b.status in ('confirmed', 'checked_in', 'no_show')
+    order by lower(m.name), b.id limit {MOST_PEOPLE}""")
+
+WAITING = Statement(f"""
+    select b.id as entry_id, b.booking_id, b.position, b.status, b.skip_reason, b.created_at as joined_at, {PERSON}
+    from waitlist_entries b {MEMBER}
+    where b.studio_id = :studio and b.class_id = :class_id and b.status in ('waiting', 'offered')
+    order by b.position nulls first, b.id limit {MOST_PEOPLE}""")
+
+
+class Person(NamedTuple):
+    member_id: UUID
+    name: str
+    attendee: Attendee
+
+
+class Seat(NamedTuple):
+    """A booking that holds a seat. ``marked_at`` is when a check-in or no-show was noted."""
+
+    booking_id: UUID
+    status: BookingStatus
+    source: str | None
+    partner: str | None
+    booked_at: datetime
+    marked_at: datetime | None
+    spot_id: UUID | None
+    spot: str | None
+    membership: str | None
+    credits_remaining: int | None
+    membership_status: str | None
+    person: Person
+
+
+class Waiting(NamedTuple):
+    entry_id: UUID
+    booking_id: UUID
+    position: int | None
+    skip_reason: str | None
+    joined_at: datetime
+    person: Person
+
+
+async def seats_of_class(connection: Connection, access: Access, class_id: UUID, begins: datetime) -> list[Seat]:
+    """Return who has a seat in a class that starts at ``begins``, by name."""
+    rows = await SEATS.rows(connection, **_of_class(access, class_id, begins))
+    return [_seat(row) for row in rows]
+
+
+async def waiting_for_class(connection: Connection, access: Access, class_id: UUID, begins: datetime) -> list[Waiting]:
+    """Return who waits for a seat, by position."""
+    rows = await WAITING.rows(connection, **_of_class(access, class_id, begins))
+    return [
+        Waiting(row["entry_id"], row["booking_id"], row["position"], row["skip_reason"], row["joined_at"], _person(row))
+        for row in rows
+    ]
+
+
+def _of_class(access: Access, class_id: UUID, begins: datetime) -> dict[str, object]:
+    return {
+        "studio": access.studio_id,
+        "class_id": class_id,
+        "begins": begins,
+        "locations": access.location_ids,
+    }
+
+
+def _seat(row: Record) -> Seat:
+    status = BookingStatus(row["status"])
+    return Seat(
+        booking_id=row["booking_id"],
+        status=status,
+        source=row["booking_source"],
+        partner=row["partner"],
+        booked_at=row["created_at"],
+        marked_at=None if status == BookingStatus.CONFIRMED else row["updated_at"],
+        spot_id=row["class_spot_id"],
+        spot=row["spot"],
+        membership=row["membership"],
+        credits_remaining=row["credits_remaining"],
+        membership_status=row["membership_status"],
+        person=_person(row),
+    )
+
+
+def _person(row: Record) -> Person:
+    fees: Decimal | None = row["open_fees"]
+    attendee = Attendee(
+        row["suspended"], frozenset(row["submitted_forms"]), fees, row["has_visited"], _date(row["birth_date"])
+    )
+    return Person(row["member_id"], row["name"], attendee)
+
+
+def _date(text: str | None) -> date | None:
+    """Return an answer as a date; a form checks its dates, but an import may have stored another text."""
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        return None
