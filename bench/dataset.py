@@ -144,9 +144,23 @@ async def prepare(dsn: str, size: Size) -> str:
 
 
 async def surround(dsn: str, studios: int, size: Size) -> None:
-    """Add other studios beside the measured one. Indexes are built after all rows are inserted, and foreign keys are
-    not checked: doing either row by row takes minutes."""
+    """Add other studios beside the measured one."""
     connection = await pool.connect(dsn)
+    await _fill_quickly(connection, 2, studios, size)
+    await connection.close()
+
+
+async def prepare_large(dsn: str, size: Size) -> None:
+    """Migrate the database and add the measured studio with many rows."""
+    connection = await pool.connect(dsn)
+    await migrate.migrate(connection)
+    await _fill_quickly(connection, 1, 1, size)
+    await connection.close()
+
+
+async def _fill_quickly(connection: "asyncpg.Connection[asyncpg.Record]", first: int, last: int, size: Size) -> None:
+    """Add studios. Indexes are built after all rows are inserted, and foreign keys are not checked: doing either row by
+    row takes minutes."""
     await connection.execute("set session_replication_role = replica; set maintenance_work_mem = '256MB'")
     indexes = await connection.fetch(
         """
@@ -156,11 +170,10 @@ async def surround(dsn: str, studios: int, size: Size) -> None:
     )
     for index in indexes:
         await connection.execute(index["drop"])
-    await fill(connection, STUDIOS, first=2, last=studios, **vars(size))
+    await fill(connection, STUDIOS, first=first, last=last, **vars(size))
     for index in indexes:
         await connection.execute(index["create"])
     await connection.execute(f"vacuum analyze {TABLES}")
-    await connection.close()
 
 
 async def fill(connection: "asyncpg.Connection[asyncpg.Record]", statements: str, **values: int | str) -> None:

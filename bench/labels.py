@@ -10,6 +10,8 @@ MEMORY, COLD, WARM = "memory", "cold start", "warm start"
 CROWD, CROWD_WAITS = "a crowd on one class", "a crowd that joins the waitlist"
 LAST_ANSWER, BYSTANDERS = "the last answer", "reads of bystanders"
 START, DELIVERIES = "studiogate up", "deliveries of events"
+TODAY, CLASS_PAGE, SCHEDULE, MEMBERS = "console: Today", "console: Class", "console: Schedule", "console: Members"
+PAGE_CPU, PAGE_BYTES, PAGE_ZIPPED = "CPU of a page", "size of a page", "gzipped size of a page"
 
 
 def studiogate(workers: int) -> str:

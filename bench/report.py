@@ -56,7 +56,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
 
 def singles(results: Results) -> str:
     """Return the figures that do not belong to one request, one sentence per figure."""
-    wanted = (
+    wanted: tuple[tuple[str, str, str], ...] = (
         (
             "A crowd of 2,000 on one class of 20 seats has all its answers after {:.1f} s",
             labels.CROWD,
@@ -74,6 +74,10 @@ def singles(results: Results) -> str:
         ("{:.1f} s on a used one.", labels.START, labels.WARM),
         ("Webhook deliveries to ten endpoints: {:.0f} a second.", labels.DELIVERIES, THROUGHPUT),
     )
+    pages = (
+        (f"Page {of.removeprefix('console: ')} of the console: {{:.1f}} ms of server CPU.", of) for of in targets.PAGES
+    )
+    wanted += tuple((text, of, labels.PAGE_CPU) for text, of in pages)
     found = [(text, results.find(of, labels.STUDIOGATE, measure)) for text, of, measure in wanted]
     return " ".join(text.format(value) for text, value in found if value is not None)
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import crowd, dataset, events, floor, labels, lifecycle
+from bench import console, crowd, dataset, events, floor, labels, lifecycle
 from bench.measuring import FIRST_NUMBER, Competitor, Effort, Limit, Measuring, Server
 from bench.recording import Program, Recorder
 from bench.results import Results
@@ -19,7 +19,7 @@ from bench.superuser import grant_to_tests
 from studiogate.server.postgres.embedded import EmbeddedPostgres, running_postgres
 from studiogate.storage.db import pool
 
-PARTS = ("reads", "bookings", "crowd", "people", "growth", "memory", "start", "events")
+PARTS = ("reads", "bookings", "crowd", "people", "growth", "memory", "start", "events", "console")
 ALONE, CROWDED = "studiogate", "crowded"
 RECORDED = 3  # requests per scenario
 
@@ -36,10 +36,12 @@ class Plan:
     crowd: int = 2000
     requests_for_memory: int = 50_000
     events: int = 1000
+    console_size: dataset.Size = console.LARGE
+    console_effort: console.Effort = field(default_factory=console.Effort)
 
     @property
     def needs_servers(self) -> bool:
-        return any(part not in ("start", "events") for part in self.parts)
+        return any(part not in ("start", "events", "console") for part in self.parts)
 
 
 QUICK = Plan(
@@ -50,6 +52,8 @@ QUICK = Plan(
     crowd=40,
     requests_for_memory=500,
     events=2,
+    console_size=dataset.Size(classes=250, members=20),
+    console_effort=console.Effort(rounds=1, requests=2, warming_up=1),
 )
 
 
@@ -73,6 +77,11 @@ class Run:
                 asyncio.run(_execute(postgres, "create database deliveries"))
                 self.results.add([events.deliveries(postgres.dsn("deliveries"), self._plan.events)])
                 self._tell("measured the deliveries of events")
+            if "console" in self._plan.parts:
+                asyncio.run(_execute(postgres, "create database pages"))
+                plan = (self._plan.console_size, self._plan.console_effort)
+                self.results.add(console.measure(postgres.dsn("pages"), *plan))
+                self._tell("measured the console's pages")
         self.results.seconds = round(time.perf_counter() - self._started, 1)
         return self.results
 

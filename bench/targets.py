@@ -14,6 +14,8 @@ TIMES_THE_FLOORS_CPU = {ONE_CLASS: 2.2, FIFTY: 1.9}
 GROWTH = 1.3
 MEGABYTES, WARM_SECONDS, DELIVERIES = 130.0, 2.0, 300.0
 CROWD_SECONDS, BYSTANDERS_SLOWER = 5.0, 2.0
+PAGES = (labels.TODAY, labels.CLASS_PAGE, labels.SCHEDULE, labels.MEMBERS)
+OF_A_PAGE = ((labels.PAGE_CPU, 25.0, "ms"), (labels.PAGE_BYTES, 60.0, "KB"), (labels.PAGE_ZIPPED, 12.0, "KB"))
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def growth(results: Results, scenario: str) -> float | None:
 
 def targets(results: Results) -> list[Target]:
     """Return the targets for which this run has figures."""
-    return [*_ratios(results), *_alone(results)]
+    return [*_ratios(results), *_alone(results), *_pages(results)]
 
 
 def _ratios(results: Results) -> Iterator[Target]:
@@ -91,3 +93,11 @@ def _alone(results: Results) -> Iterator[Target]:
         value = results.find(of, labels.STUDIOGATE, measure)
         if value is not None:
             yield Target(of if of == measure else f"{of}: {measure}", value, bound, unit, at_least)
+
+
+def _pages(results: Results) -> Iterator[Target]:
+    for page in PAGES:
+        for measure, bound, unit in OF_A_PAGE:
+            value = results.find(page, labels.STUDIOGATE, measure)
+            if value is not None:
+                yield Target(f"{page}: {measure}", value, bound, unit, at_least=False)

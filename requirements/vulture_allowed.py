@@ -132,3 +132,16 @@ _.form_lists
 _.icon
 _.is_current
 _.other_faults
+_.badges
+_.booked_share
+_.can_check_in
+_.can_mark_absent
+_.checked_in_share
+_.credits
+_.day_url
+_.is_today
+_.just_now
+_.membership_text
+_.skip_text
+_.taken
+_.url_of

@@ -31,7 +31,6 @@ FLOWS = {
     "bookings.staff_bookings.promote_entry": Permission.BOOKINGS,
     "bookings.staff.cancel_class": Permission.SCHEDULE,
     "bookings.staff.change_capacity": Permission.SCHEDULE,
-    "bookings.staff.preview_class_cancellation": Permission.SCHEDULE,
     "catalog.change_product": Permission.CATALOG,
     "catalog.create_price": Permission.CATALOG,
     "catalog.create_product": Permission.CATALOG,

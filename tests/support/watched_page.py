@@ -24,8 +24,12 @@ class Watched:
     asked: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     allowed: list[str] = field(default_factory=list)
-    # A refusal that a test provokes also appears in the browser's console.
-    expected: tuple[str, ...] = ("the server responded with a status of 4", "Response Status Error Code 4")
+    # A refusal that a test provokes, and a network that it takes away, also appear in the browser's console.
+    expected: tuple[str, ...] = (
+        "the server responded with a status of 4",
+        "Response Status Error Code 4",
+        "net::ERR_INTERNET_DISCONNECTED",
+    )
 
     def outside(self) -> list[str]:
         own = (self.origin + "/", "data:", "about:", *self.allowed)

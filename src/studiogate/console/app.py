@@ -124,6 +124,9 @@ class ConsoleApp:
             answer = await match.route.handler(console)
         except RepeatedFormError:
             return await _repeated(console)
+        if person is not None:
+            # Whatever the action emitted is numbered at once: open pages and partners follow the log.
+            self._runtime.sequencer.kick(person.access.studio_id)
         if console.refused_form is not None:
             return await self._show_again(console, console.refused_form, answer.status)
         await _note_location(console, answer)

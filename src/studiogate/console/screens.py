@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from studiogate.console import home, palette
 from studiogate.console.account import forgotten, links, profile, resume, second_factor, sign_in, theme
+from studiogate.console.desk import attendance, booking, class_page, live, today, waiver, walk_in
 from studiogate.console.framework.page import ROUTES, Route
 from studiogate.console.members import book, changes, downloads, erase, forms, lists, memberships, merge, sell
 from studiogate.console.members import profile as member_profile
@@ -54,6 +55,13 @@ SCREENS = (
     erase,
     sales_lists,
     payments,
+    today,
+    attendance,
+    booking,
+    walk_in,
+    waiver,
+    class_page,
+    live,
 )
 
 

@@ -1,6 +1,6 @@
 """What the function of a page gets: who asks, for what, and the ways to answer."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -67,7 +67,7 @@ class ConsoleRequest:
     typed: Mapping[str, str] | None = None
     refusal: ShownRefusal | None = None
     refused_form: Refused | None = None
-    event_stream: AsyncIterator[bytes] | None = None
+    event_stream: AsyncGenerator[bytes, None] | None = None
     secure: bool = False
     navigation: Sequence[Entry] = ()
 
@@ -139,7 +139,7 @@ class ConsoleRequest:
 
     def fragment(self, template: str, *, status: int = 200, toast: str | None = None, **values: Any) -> Answer:
         """Return a part of a page. ``toast`` shows a message beside it."""
-        context = {**self._context(), "toast": {"text": toast}, **values}
+        context = {**self._context(), "toast": {"text": toast, "undo": None}, **values}
         html = templating.render(template, context)
         if toast is not None:
             html += templating.render("ui/toast_swap.html", context)
@@ -190,7 +190,7 @@ class ConsoleRequest:
         template = "error.html" if self.person is not None else "error_signed_out.html"
         return self.render(template, status=status, refusal=self._shown(refusal, resolve))
 
-    def stream(self, events: AsyncIterator[bytes]) -> Answer:
+    def stream(self, events: AsyncGenerator[bytes, None]) -> Answer:
         """Send server-sent events as they come, until the browser leaves."""
         self.event_stream = events
         return Answer(200, b"")

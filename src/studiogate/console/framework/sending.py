@@ -6,7 +6,7 @@ stored in a name cannot run. No other site can show a page in a frame.
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from studiogate.web.request import Receive, Request, Send
@@ -58,7 +58,7 @@ async def send_answer(request: Request, answer: Answer, request_id: str, send: S
     await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
 
 
-async def send_stream(source: AsyncIterator[bytes], request_id: str, receive: Receive, send: Send) -> int:
+async def send_stream(source: AsyncGenerator[bytes, None], request_id: str, receive: Receive, send: Send) -> int:
     """Send server-sent events until the source ends or the browser leaves; return how many bytes were sent."""
     answer, size = Answer(200, b"", EVENT_STREAM), 0
     await send({"type": "http.response.start", "status": 200, "headers": _headers(answer, request_id)})
@@ -73,10 +73,11 @@ async def send_stream(source: AsyncIterator[bytes], request_id: str, receive: Re
         gone.cancel()
         with suppress(asyncio.CancelledError):
             await gone
+        await source.aclose()
     return size
 
 
-async def _next(source: AsyncIterator[bytes], gone: "asyncio.Future[None]") -> bytes | None:
+async def _next(source: AsyncGenerator[bytes, None], gone: "asyncio.Future[None]") -> bytes | None:
     """Return the next piece, or None if there is no more or nobody listens any more."""
     piece = asyncio.ensure_future(anext(source, None))
     await asyncio.wait((piece, gone), return_when=asyncio.FIRST_COMPLETED)

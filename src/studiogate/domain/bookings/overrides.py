@@ -24,7 +24,8 @@ from studiogate.domain.bookings.facts import Attempt, MembershipFacts
 from studiogate.domain.refusals import Code, Fault, Refusal
 
 REASON_CHARACTERS = 500
-_ENTITLEMENT = frozenset(
+# Nothing that the member has pays for the class.
+ENTITLEMENT = frozenset(
     {
         Code.NO_ACTIVE_MEMBERSHIP,
         Code.MEMBERSHIP_PAUSED,
@@ -32,7 +33,7 @@ _ENTITLEMENT = frozenset(
         Code.INSUFFICIENT_CREDITS,
     }
 )
-OVERRIDABLE = _ENTITLEMENT | {
+OVERRIDABLE = ENTITLEMENT | {
     Code.CLASS_NOT_BOOKABLE,
     Code.CLASS_STARTED,
     Code.BOOKING_WINDOW_NOT_OPEN,
@@ -80,7 +81,7 @@ def decide_staff_booking(attempt: Attempt, override: Override, returned_to: UUID
         return StaffDecision(BookingDecision(Outcome.REFUSED, binding))
     codes = tuple(reason.code for reason in judgement.reasons)
     membership = judgement.membership
-    if membership is None and not _ENTITLEMENT.isdisjoint(codes):
+    if membership is None and not ENTITLEMENT.isdisjoint(codes):
         membership = _with_credit(attempt.member.memberships, returned_to)
     return StaffDecision(accept_booking(attempt, membership), codes)
 

@@ -10,7 +10,7 @@ from studiogate.domain.bookings.cancellation import (
     CancellationCause,
     decide_cancellation,
 )
-from studiogate.domain.bookings.states import BookingStatus, ClassStatus
+from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
@@ -27,22 +27,11 @@ from studiogate.storage.bookings.facts import BookingSituation, ClassSituation
 from studiogate.storage.db.pool import Connection
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
-ALREADY_CANCELLED = Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
 class CancelledClass:
     bookings_cancelled: int
-    credits_returned: int
-
-
-@dataclass(frozen=True, slots=True)
-class AffectedBooking:
-    """A booking that a cancelled class ends, and what its member gets back."""
-
-    booking_id: UUID
-    member_id: UUID
-    status: BookingStatus
     credits_returned: int
 
 
@@ -61,32 +50,9 @@ async def cancel_class(
     if situation is None:
         return NOT_FOUND
     if situation.class_.status == ClassStatus.CANCELLED:
-        return ALREADY_CANCELLED
+        return Refusal(Code.INVALID_TRANSITION, {"from": "cancelled", "to": "cancelled"})
     async with audited(connection, access, "class.cancel", Subject("class", class_id), reason):
         return await cancel_locked_class(connection, access, situation)
-
-
-@staff_flow(Permission.SCHEDULE)
-async def preview_class_cancellation(
-    connection: Connection, access: Access, class_id: UUID
-) -> tuple[AffectedBooking, ...] | Refusal:
-    """Return the bookings that cancelling the class now would end, without any effect."""
-    situation = await lock.find_class(connection, access, class_id)
-    if situation is None:
-        return NOT_FOUND
-    if situation.class_.status == ClassStatus.CANCELLED:
-        return ALREADY_CANCELLED
-    bookings = await staff.live_bookings(connection, access, class_id)
-    held = await facts.look_at_bookings(
-        connection, access, [booking_id for booking_id, _ in bookings], situation.policy
-    )
-    return tuple(_affected(situation, held[booking_id]) for booking_id, _ in bookings if booking_id in held)
-
-
-def _affected(situation: ClassSituation, held: BookingSituation) -> AffectedBooking:
-    cancellation = _cancellation(situation, held, CancellationCause.CLASS_CANCELLED)
-    booking = held.booking
-    return AffectedBooking(booking.id, booking.member_id, booking.status, cancellation.credits_returned)
 
 
 async def cancel_locked_class(connection: Connection, access: Access, situation: ClassSituation) -> CancelledClass:

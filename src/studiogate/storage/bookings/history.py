@@ -34,7 +34,7 @@ BOOKED = Statement(f"""
                        where r.studio_id = :studio and r.booking_id = b.id offset 0) k on true""")
 
 ACTIONS = Statement(f"""
-    select a.subject_id, a.occurred_at, a.channel, a.actor_name, a.action, a.reason
+    select a.subject_id, a.occurred_at, a.channel, a.actor_name, a.action, a.reason, a.changes::text as changes
     from unnest(:subjects::uuid[]) given(id)
     cross join lateral (select * from audit_log l
                         where l.studio_id = :studio and l.subject_id = given.id offset 0) a
@@ -72,6 +72,7 @@ class Action(NamedTuple):
     actor_name: str
     action: str
     reason: str | None
+    changes: str  # JSON: the previous and the new value of each changed field
 
 
 async def placed_bookings(connection: Connection, access: Access, class_id: UUID) -> list[PlacedBooking]:

@@ -43,13 +43,14 @@ SEATS = Statement(f"""
     select b.id as booking_id, b.status, b.booking_source, b.created_at, b.updated_at, b.class_spot_id,
            (select p.label from room_spots p where p.studio_id = :studio and p.id = b.class_spot_id) as spot,
            (select k.name from credentials k where k.studio_id = :studio and k.id = b.made_by) as partner,
-           product.name as membership, s.credits_remaining, s.status as membership_status, {PERSON}
+           product.name as membership, s.credits_remaining, {PERSON}
     from bookings b {MEMBER}
     left join lateral (select * from memberships o where o.studio_id = :studio and o.id = b.membership_id offset 0) s
         on true
     left join lateral (select * from products d where d.studio_id = :studio and d.id = s.product_id offset 0) product
         on true
     where b.studio_id = :studio and b.class_id = :class_id and b.status in ('confirmed', 'checked_in', 'no_show')
+      and (:booking_id::uuid is null or b.id = :booking_id)
     order by lower(m.name), b.id limit {MOST_PEOPLE}""")
 
 WAITING = Statement(f"""
@@ -78,7 +79,6 @@ class Seat(NamedTuple):
     spot: str | None
     membership: str | None
     credits_remaining: int | None
-    membership_status: str | None
     person: Person
 
 
@@ -91,9 +91,11 @@ class Waiting(NamedTuple):
     person: Person
 
 
-async def seats_of_class(connection: Connection, access: Access, class_id: UUID, begins: datetime) -> list[Seat]:
-    """Return who has a seat in a class that starts at ``begins``, by name."""
-    rows = await SEATS.rows(connection, **_of_class(access, class_id, begins))
+async def seats_of_class(
+    connection: Connection, access: Access, class_id: UUID, begins: datetime, booking_id: UUID | None = None
+) -> list[Seat]:
+    """Return who has a seat in a class that starts at ``begins``, by name; or only the seat of one booking."""
+    rows = await SEATS.rows(connection, **_of_class(access, class_id, begins), booking_id=booking_id)
     return [_seat(row) for row in rows]
 
 
@@ -128,7 +130,6 @@ def _seat(row: Record) -> Seat:
         spot=row["spot"],
         membership=row["membership"],
         credits_remaining=row["credits_remaining"],
-        membership_status=row["membership_status"],
         person=_person(row),
     )
 

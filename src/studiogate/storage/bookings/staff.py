@@ -29,6 +29,19 @@ async def waiting_bookings(connection: Connection, access: Access, class_id: UUI
     return [(row["booking_id"], row["member_id"]) for row in rows]
 
 
+async def class_and_member_of_entry(connection: Connection, access: Access, entry_id: UUID) -> tuple[UUID, UUID] | None:
+    """Return the class and the member of a waitlist entry that the access may see."""
+    row = await connection.fetchrow(
+        """
+        select class_id, member_id from waitlist_entries
+        where studio_id = $1 and id = $2 and ($3::uuid[] is null or location_id = any($3))""",
+        access.studio_id,
+        entry_id,
+        access.location_ids,
+    )
+    return None if row is None else (row["class_id"], row["member_id"])
+
+
 async def mark_class_cancelled(connection: Connection, access: Access, class_id: UUID) -> None:
     await connection.execute(
         "update classes set status = 'cancelled' where studio_id = $1 and id = $2", access.studio_id, class_id

@@ -252,6 +252,7 @@ CREATE TABLE public.booking_cancellations (
     credits_returned integer NOT NULL,
     purchase_id uuid,
     receipt json NOT NULL,
+    made_by text,
     CONSTRAINT booking_cancellations_cancellation_type_check CHECK ((cancellation_type = ANY (ARRAY['standard'::text, 'late'::text, 'graced'::text, 'studio'::text, 'class_cancelled'::text, 'waitlist_left'::text]))),
     CONSTRAINT booking_cancellations_credits_forfeited_check CHECK ((credits_forfeited = ANY (ARRAY[0, 1]))),
     CONSTRAINT booking_cancellations_credits_returned_check CHECK ((credits_returned = ANY (ARRAY[0, 1]))),
@@ -275,7 +276,8 @@ CREATE TABLE public.bookings (
     promoted_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    revision integer DEFAULT 1 NOT NULL
+    revision integer DEFAULT 1 NOT NULL,
+    made_by text
 );
 
 CREATE TABLE public.class_series (

@@ -47,10 +47,13 @@ SPOTS = """
     where c.studio_id = $1 and c.id = $2 and c.spot_selection_mode is not null
     order by p.y, p.x, p.label, p.id"""
 
-LOCATIONS = """
-    select l.id, l.name, l.timezone, l.is_primary from locations l
-    where l.studio_id = $1 and l.active and ($2::uuid[] is null or l.id = any($2))
-    order by l.is_primary desc, l.name, l.id"""
+FREE_SPOTS = """
+    select p.id, p.label, p.x, p.y from classes c
+    join room_spots p on p.studio_id = c.studio_id and p.room_id = c.room_id
+    where c.studio_id = $1 and c.id = $2 and not exists (
+        select from bookings b where b.studio_id = $1 and b.class_id = $2 and b.class_spot_id = p.id
+        and b.status <> 'cancelled')
+    order by p.y, p.x, p.label, p.id"""
 
 INSTRUCTORS = (
     "select i.id, i.name from instructors i where i.studio_id = $1 and i.active order by i.name, i.id limit 500"
@@ -81,13 +84,6 @@ class DayClass(NamedTuple):
     timezone: str
     checked_in_count: int
     now: datetime
-
-
-class DayLocation(NamedTuple):
-    id: UUID
-    name: str
-    timezone: str
-    is_primary: bool
 
 
 class Spot(NamedTuple):
@@ -133,17 +129,10 @@ async def spots_of_class(connection: Connection, access: Access, class_id: UUID)
     return [Spot(*row) for row in await connection.fetch(SPOTS, access.studio_id, class_id)]
 
 
-async def permitted_locations(connection: Connection, access: Access) -> list[DayLocation]:
-    """Return the active locations that the access may see, the primary one first."""
-    return [DayLocation(*row) for row in await connection.fetch(LOCATIONS, access.studio_id, access.location_ids)]
+async def free_spots(connection: Connection, access: Access, class_id: UUID) -> list[Spot]:
+    """Return the spots of a class's room that nobody has."""
+    return [Spot(*row) for row in await connection.fetch(FREE_SPOTS, access.studio_id, class_id)]
 
 
 async def active_instructors(connection: Connection, access: Access) -> list[Named]:
     return [Named(*row) for row in await connection.fetch(INSTRUCTORS, access.studio_id)]
-
-
-async def studio_zone(connection: Connection, access: Access) -> tuple[str, datetime]:
-    """Return the studio's time zone and the database's time."""
-    statement = "select timezone, clock_timestamp() as now from studios where studio_id = $1"
-    (row,) = await connection.fetch(statement, access.studio_id)
-    return row["timezone"], row["now"]

@@ -1,0 +1,133 @@
+"""Live updates: server-sent events that name the classes which changed, from the event log.
+
+A stream sends ids of classes only; the page then reads what it may see. It holds no database connection while it waits,
+ends after ``LIFE_SECONDS`` (the browser reconnects, and its session is checked again) and when the process drains. A
+page that gets no stream polls.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from uuid import UUID
+
+from studiogate import clock
+from studiogate.console.framework.page import page
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.domain.staff import Permission
+from studiogate.storage import class_changes, events
+from studiogate.storage.class_changes import ClassChanges
+from studiogate.web.response import Answer, as_json
+
+MOST_STREAMS = 500  # per process
+MOST_OF_ACCOUNT = 4  # per process: browsers open at most six connections to a site
+LIFE_SECONDS = 120.0
+HEARTBEAT_SECONDS = 15.0
+LOOK_AGAIN_SECONDS = 5.0  # without a notification, because the listener's connection was lost for example
+PAUSE_SECONDS = 0.3  # between two messages: many changes share one
+HELLO = b"retry: 1000\nevent: hello\ndata:\n\n"  # a page that does not get it at once is behind a proxy that buffers
+HEARTBEAT = b":\n\n"
+FULL = b"event: full\ndata:\n\n"  # there are too many streams: the page polls
+EVERYTHING = ["*"]
+
+
+class Streams:
+    """Counts the open streams of this process."""
+
+    def __init__(self) -> None:
+        self._of_account: Counter[UUID] = Counter()
+
+    @property
+    def total(self) -> int:
+        return self._of_account.total()
+
+    def open(self, account_id: UUID) -> bool:
+        """Take a place, if there is one."""
+        if self.total >= MOST_STREAMS or self._of_account[account_id] >= MOST_OF_ACCOUNT:
+            return False
+        self._of_account[account_id] += 1
+        return True
+
+    def close(self, account_id: UUID) -> None:
+        self._of_account[account_id] -= 1
+        if not self._of_account[account_id]:
+            del self._of_account[account_id]
+
+
+STREAMS = Streams()
+
+
+@page("GET", "/live", Permission.SCHEDULE_READ)
+async def live(request: ConsoleRequest) -> Answer:
+    """Send which classes change, until the page closes. 204 tells the browser not to try again."""
+    since = _since(request, request.http.headers.get(b"last-event-id", b"").decode("latin-1"))
+    if since is None or request.http.method == "HEAD":
+        return Answer(204, b"")
+    return request.stream(_stream(request, since))
+
+
+@page("GET", "/live/changes", Permission.SCHEDULE_READ)
+async def changes(request: ConsoleRequest) -> Answer:
+    """Answer at once with the classes that changed, for pages without a stream."""
+    since = _since(request)
+    if since is None:
+        async with request.database.connection() as connection:
+            since = await events.head(connection, request.access)
+    found = await _read(request, since)
+    return as_json(200, {"sequence": found.sequence, "classes": _names(found)})
+
+
+def _since(request: ConsoleRequest, resumed: str = "") -> int | None:
+    text = resumed or request.query.get("since", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+async def _read(request: ConsoleRequest, since: int) -> ClassChanges:
+    async with request.database.connection() as connection:
+        return await class_changes.changed_since(connection, request.access, since)
+
+
+def _names(found: ClassChanges) -> list[str]:
+    return EVERYTHING if found.everything else sorted(map(str, found.class_ids))
+
+
+def message(found: ClassChanges) -> bytes:
+    """Return the event that names the changed classes; its id is where a reconnecting browser continues."""
+    return f"id: {found.sequence}\nevent: classes\ndata: {json.dumps(_names(found))}\n\n".encode()
+
+
+async def _stream(request: ConsoleRequest, since: int) -> AsyncGenerator[bytes, None]:
+    """Yield messages while there is a place for this stream; a page that gets none is asked to poll."""
+    account_id = request.signed_in.session.account_id
+    if not STREAMS.open(account_id):
+        yield FULL
+        return
+    try:
+        yield HELLO
+        async with aclosing(_messages(request, since)) as messages:
+            async for each in messages:
+                yield each
+    finally:
+        STREAMS.close(account_id)
+
+
+async def _messages(request: ConsoleRequest, since: int) -> AsyncGenerator[bytes, None]:
+    listeners, studio_id = request.runtime.event_listeners, request.access.studio_id
+    ends = clock.monotonic() + LIFE_SECONDS
+    beat = clock.monotonic()
+    while clock.monotonic() < ends:
+        # The wait begins before the read: an event that is numbered in between ends it at once.
+        waiting = asyncio.ensure_future(listeners.wait(studio_id, LOOK_AGAIN_SECONDS))
+        try:
+            await asyncio.sleep(0)
+            found = await _read(request, since)
+            since, has_news = found.sequence, bool(found.class_ids) or found.everything
+            if has_news or clock.monotonic() - beat >= HEARTBEAT_SECONDS:
+                yield message(found) if has_news else HEARTBEAT
+                beat = clock.monotonic()
+            if not await waiting:
+                return
+        finally:
+            waiting.cancel()
+        await asyncio.sleep(PAUSE_SECONDS)

@@ -1,0 +1,232 @@
+"""What the templates of the front desk show, computed from the rows."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from studiogate.console.framework.formats import local
+from studiogate.domain.bookings.policy import Policy
+from studiogate.domain.bookings.roster import RosterWarning, roster_warnings
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus, class_status
+from studiogate.storage.bookings.roster import Person, Seat
+from studiogate.storage.schedule.day import DayClass, Spot
+
+ALL = "all"  # locations
+SOON_MINUTES = 60
+RECENT_DAYS = 7
+PARTS_OF_DAY = ((12, "Morning"), (15, "Midday"), (17, "Afternoon"), (24, "Evening"))
+
+
+class Badge(NamedTuple):
+    """A short label; ``kind`` is one of the design system's: good, warn, danger, info or none."""
+
+    text: str
+    kind: str = ""
+
+
+class ClassCard(NamedTuple):
+    """A class in the list of the day."""
+
+    class_: DayClass
+    status: ClassStatus
+    badges: tuple[Badge, ...]
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in (ClassStatus.COMPLETED, ClassStatus.CANCELLED)
+
+    @property
+    def booked_share(self) -> int:
+        """The percentage of seats that are booked."""
+        return _percentage(self.class_.booked_count, self.class_.capacity)
+
+    @property
+    def checked_in_share(self) -> int:
+        return _percentage(self.class_.checked_in_count, self.class_.capacity)
+
+
+def _percentage(part: int, whole: int) -> int:
+    return min(100, round(100 * part / max(1, whole)))
+
+
+class SeatRow(NamedTuple):
+    """A line of the roster."""
+
+    seat: Seat
+    warnings: tuple[RosterWarning, ...]
+    badges: tuple[Badge, ...]
+    can_check_in: bool
+    can_mark_absent: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether neither a check-in nor a no-show was noted."""
+        return self.seat.status == BookingStatus.CONFIRMED
+
+    @property
+    def waiver_is_missing(self) -> bool:
+        return RosterWarning.WAIVER_MISSING in self.warnings
+
+
+def card_of(class_: DayClass) -> ClassCard:
+    status = class_status(class_.status, class_.start_time, class_.end_time, class_.now)
+    return ClassCard(class_, status, tuple(_badges(class_, status)))
+
+
+def _badges(class_: DayClass, status: ClassStatus) -> Iterator[Badge]:
+    """Yield when the class is, then whether somebody has to do something about it."""
+    if status == ClassStatus.CANCELLED:
+        yield Badge("cancelled")
+        return
+    if status == ClassStatus.COMPLETED:
+        yield Badge("done", "good")
+        return
+    if status == ClassStatus.IN_PROGRESS:
+        yield Badge("on now", "good")
+    elif (minutes := _minutes_until(class_)) <= SOON_MINUTES:
+        yield Badge(f"in {minutes} min", "warn")
+    if class_.instructor is None:
+        yield Badge("needs cover", "danger")
+    if class_.waitlist_count:
+        yield Badge(f"{class_.waitlist_count} waiting", "info")
+    elif class_.booked_count >= class_.capacity:
+        yield Badge("full", "info")
+
+
+def _minutes_until(class_: DayClass) -> int:
+    return int((class_.start_time - class_.now).total_seconds() // 60) + 1
+
+
+def by_part_of_day(cards: Sequence[ClassCard]) -> list[tuple[str, list[ClassCard]]]:
+    """Return the cards in groups: morning, midday, afternoon, evening of the place where each class is."""
+    return [(part, list(group)) for part, group in groupby(cards, key=_part_of_day)]
+
+
+def _part_of_day(card: ClassCard) -> str:
+    hour = local(card.class_.start_time, card.class_.timezone).hour
+    return next(name for before, name in PARTS_OF_DAY if hour < before)
+
+
+def chosen_class(cards: Sequence[ClassCard]) -> ClassCard | None:
+    """Return the class that the desk works on now: the first that is not over, else the last of the day."""
+    ahead = (card for card in cards if not card.is_over)
+    return next(ahead, cards[-1] if cards else None)
+
+
+def seat_row(seat: Seat, class_: DayClass, policy: Policy, *, sees_fees: bool) -> SeatRow:
+    day = local(class_.start_time, class_.timezone).date()
+    warnings = roster_warnings(seat.person.attendee, policy, day)
+    if not sees_fees:
+        warnings = tuple(each for each in warnings if each is not RosterWarning.FEE_OPEN)
+    has_started = class_.now >= class_.start_time
+    may_be_marked = class_.status != ClassStatus.CANCELLED
+    return SeatRow(
+        seat,
+        warnings,
+        tuple(_row_badges(seat, class_)),
+        may_be_marked and seat.status == BookingStatus.CONFIRMED,
+        may_be_marked and has_started and seat.status == BookingStatus.CONFIRMED,
+    )
+
+
+def _row_badges(seat: Seat, class_: DayClass) -> Iterator[Badge]:
+    if seat.marked_at is not None:
+        time = f"{local(seat.marked_at, class_.timezone):%H:%M}"
+        here = seat.status == BookingStatus.CHECKED_IN
+        yield Badge(f"checked in {time}" if here else f"no-show {time}", "good" if here else "danger")
+
+
+def membership_text(seat: Seat) -> str:
+    """Return what the booking was made on, such as "10-pack, 3 left"."""
+    if seat.membership is None:
+        return "no membership used"
+    if seat.credits_remaining is None:
+        return seat.membership
+    return f"{seat.membership}, {seat.credits_remaining} left"
+
+
+def free_seats(class_: DayClass) -> int:
+    return max(0, class_.capacity - class_.booked_count)
+
+
+class Place(NamedTuple):
+    """A day and a location, as they are in the URL of Today."""
+
+    day: str
+    location: str
+
+    def url(self, *, day: str = "", location: str = "") -> str:
+        return "/console/today?" + urlencode({"day": day or self.day, "location": location or self.location})
+
+    def url_of(self, class_id: UUID) -> str:
+        """Return the address of a class in this list, as a relative one: the class implies its day and location."""
+        return f"?location={ALL}&class={class_id}" if self.location == ALL else f"?class={class_id}"
+
+
+def today_url(class_: DayClass) -> str:
+    """Return where Today shows a class, on its day and at its location."""
+    return f"/console/today?class={class_.id}"
+
+
+def day_url(class_: DayClass) -> str:
+    """Return the day of a class, without opening the class."""
+    day = local(class_.start_time, class_.timezone).date()
+    return Place(day.isoformat(), str(class_.location_id or ALL)).url()
+
+
+class SpotView(NamedTuple):
+    """A spot on the map, in the units of the map, and who has it."""
+
+    label: str
+    x: float
+    y: float
+    person: Person | None
+    status: BookingStatus | None
+
+
+class SpotMap(NamedTuple):
+    """The spots of a room on a map that is 100 units wide."""
+
+    spots: list[SpotView]
+    height: float
+
+    @property
+    def taken(self) -> int:
+        return sum(spot.person is not None for spot in self.spots)
+
+
+SPOTS_PER_ROW, ROW_HEIGHT, MOST_HEIGHT, MARGIN = 6, 17.0, 120.0, 8.0
+
+
+def spot_map(spots: Sequence[Spot], seats: Sequence[Seat]) -> SpotMap:
+    """Return the spots with their people. Coordinates are scaled to the map; without them, spots are put in rows."""
+    held = {seat.spot_id: seat for seat in seats if seat.spot_id is not None}
+    points = [(spot.x, spot.y) for spot in spots if spot.x is not None and spot.y is not None]
+    if len(points) < len(spots):
+        points = [(float(number % SPOTS_PER_ROW), float(number // SPOTS_PER_ROW)) for number in range(len(spots))]
+    columns, rows = [x for x, _ in points], [y for _, y in points]
+    height = min(MOST_HEIGHT, ROW_HEIGHT * max(1, len(set(rows))))
+    views = []
+    for spot, (x, y) in zip(spots, points, strict=True):
+        place = (_scaled(x, columns, 100.0), _scaled(y, rows, height))
+        seat = held.get(spot.id)
+        views.append(SpotView(spot.label, *place, seat.person if seat else None, seat.status if seat else None))
+    return SpotMap(views, height)
+
+
+def _scaled(value: float, all_values: Sequence[float], size: float) -> float:
+    """Return a coordinate between the margins of the map."""
+    low, high = min(all_values), max(all_values)
+    return size / 2 if high == low else round(MARGIN + (size - 2 * MARGIN) * (value - low) / (high - low), 1)
+
+
+def moment(instant: datetime, class_: DayClass) -> str:
+    """Return when something happened: the time of today, the weekday of this week, else the date."""
+    then, now = local(instant, class_.timezone), local(class_.now, class_.timezone)
+    days = (now.date() - then.date()).days
+    if days <= 0:
+        return f"{then:%H:%M}"
+    return f"{then:%a %H:%M}" if days < RECENT_DAYS else f"{then.day} {then:%b}"

@@ -1,0 +1,89 @@
+"""Send the waiver: a signed link that opens the form for one member, to fill in here or on their phone."""
+
+from datetime import timedelta
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+from uuid import UUID
+
+from studiogate.console.desk import panel as panels
+from studiogate.console.desk import views
+from studiogate.console.framework.page import action, page
+from studiogate.console.framework.request import ConsoleRequest, as_id
+from studiogate.domain.forms.signed_links import Link, make_link
+from studiogate.domain.refusals import Refusal
+from studiogate.domain.staff import Permission
+from studiogate.domain.webhooks.signing import open_link_secret
+from studiogate.flows.forms import staff as forms
+from studiogate.storage.bookings import lock
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.forms import hosted
+from studiogate.storage.forms.hosted import LinkGround, PageMember
+from studiogate.storage.schedule.day import DayClass
+from studiogate.web.public_address import known_address
+from studiogate.web.response import Answer
+
+LIFE = timedelta(days=7)
+SUBJECT = "Please sign our waiver"
+
+
+class Wanted(NamedTuple):
+    """Who shall sign which form, for which class."""
+
+    class_: DayClass
+    member: PageMember
+    form_id: UUID
+
+
+async def _wanted(connection: Connection, request: ConsoleRequest, member: str) -> Wanted | None:
+    card = await panels.find_card(connection, request, request.params["class_id"])
+    member_id = as_id(member)
+    if card is None or member_id is None:
+        return None
+    situation = await lock.find_class(connection, request.access, card.class_.id)
+    found = await hosted.find_page_member(connection, request.access, member_id)
+    if situation is None or found is None or situation.policy.waiver_form_id is None:
+        return None
+    return Wanted(card.class_, found, situation.policy.waiver_form_id)
+
+
+@page("GET", "/classes/{class_id}/waiver", Permission.SUBMISSIONS)
+async def ask(request: ConsoleRequest) -> Answer:
+    async with request.database.connection() as connection:
+        wanted = await _wanted(connection, request, request.query.get("member", ""))
+    return request.not_found() if wanted is None else _shown(request, wanted)
+
+
+@action("POST", "/classes/{class_id}/waiver", Permission.SUBMISSIONS)
+async def make(request: ConsoleRequest) -> Answer:
+    """Make the link and show it. That it was made is in the audit log."""
+    async with request.database.connection() as connection:
+        wanted = await _wanted(connection, request, request.form.get("member", ""))
+        if wanted is None:
+            return request.not_found()
+        ground = await forms.link(connection, request.access, wanted.form_id, wanted.member.id)
+    if isinstance(ground, Refusal):
+        return request.refused(ground)
+    url = _address(request, ground, wanted)
+    return _shown(request, wanted, url=url, mail=_mail(request, wanted, url), expires_at=ground.now + LIFE)
+
+
+def _address(request: ConsoleRequest, ground: LinkGround, wanted: Wanted) -> str:
+    secret = open_link_secret(request.runtime.sealer, ground.studio_id, ground.link_secret)
+    token = make_link(secret, wanted.form_id, Link(wanted.member.id, ground.now + LIFE))
+    origin = known_address(request.runtime.settings)
+    return f"{origin}/f/{ground.studio_slug}/{ground.form_slug}?{urlencode({'link': token})}"
+
+
+def _mail(request: ConsoleRequest, wanted: Wanted, url: str) -> str | None:
+    """Return an address that opens a mail with the link in the mail program of this computer."""
+    if wanted.member.email is None:
+        return None
+    text = f"Hello {wanted.member.name},\n\nplease sign our waiver before the class:\n{url}\n\n{request.frame.name}"
+    return f"mailto:{quote(wanted.member.email)}?subject={quote(SUBJECT)}&body={quote(text)}"
+
+
+def _shown(request: ConsoleRequest, wanted: Wanted, **values: Any) -> Answer:
+    shown = {"class_": wanted.class_, "member": wanted.member, "views": views, "url": None, "mail": None, **values}
+    if request.is_fragment:
+        return request.fragment("desk/_waiver.html", **shown)
+    return request.render("desk/waiver.html", **shown)

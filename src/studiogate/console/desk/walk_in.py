@@ -1,0 +1,249 @@
+"""Walk-in: find or create a member, sell them what they need, book and check them in, in one drawer."""
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from studiogate.console.desk import panel as panels
+from studiogate.console.desk import resolutions, views
+from studiogate.console.desk.attendance import override_of
+from studiogate.console.desk.resolutions import Case
+from studiogate.console.framework.page import action, page
+from studiogate.console.framework.refusals import Resolution
+from studiogate.console.framework.request import ConsoleRequest, as_id
+from studiogate.domain.bookings.overrides import ENTITLEMENT, OVERRIDABLE
+from studiogate.domain.paging import PageRequest
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.sales import GIVING_A_MEMBERSHIP, Order
+from studiogate.domain.staff import Permission
+from studiogate.flows import sales
+from studiogate.flows.bookings import attendance, book, desk
+from studiogate.flows.bookings.book import WantedBooking
+from studiogate.flows.bookings.desk import StaffBooking
+from studiogate.flows.members import staff as members
+from studiogate.storage import catalog, member_search
+from studiogate.storage import members as member_storage
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.schedule import day
+from studiogate.storage.schedule.day import DayClass
+from studiogate.web.response import Answer
+
+MOST_FOUND = 12
+MOST_PRODUCTS = 50
+CREATED = "Member created."
+
+
+class Reason(NamedTuple):
+    """Why the member cannot be booked, in the API's words, and the link that resolves it."""
+
+    code: str
+    text: str
+    resolution: Resolution | None
+
+
+class Offer(NamedTuple):
+    """A price at which something can be sold; the value of its choice names product and price."""
+
+    value: str
+    name: str
+    amount: str
+    currency: str
+    interval: str | None
+    credits: int | None
+
+
+def drawer_path(class_id: UUID, member_id: UUID | str | None = None) -> str:
+    return f"/console/classes/{class_id}/walk-in" + ("" if member_id is None else f"?member={member_id}")
+
+
+@page("GET", "/classes/{class_id}/walk-in", Permission.BOOKINGS)
+async def walk_in(request: ConsoleRequest) -> Answer:
+    """Show the search, or what can be done for the member that the URL names."""
+    async with request.database.connection() as connection:
+        card = await panels.find_card(connection, request, request.params["class_id"])
+        if card is None:
+            return request.not_found()
+        member_id = as_id(request.query.get("member", ""))
+        values = await _values(connection, request, card.class_, member_id)
+    if request.is_fragment:
+        return request.fragment("desk/_walk_in.html", **values)
+    return request.render("desk/walk_in.html", **values)
+
+
+async def _values(
+    connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID | None
+) -> dict[str, Any]:
+    """Return what the drawer shows: the search, or the chosen member."""
+    values: dict[str, Any] = {"class_": class_, "views": views, "q": "", "member": None, "found": []}
+    if member_id is not None:
+        wire = await member_storage.read_member(connection, request.access, str(member_id))
+        if wire is not None:
+            return values | {"member": json.loads(wire)} | await _case(connection, request, class_, member_id)
+    return values
+
+
+@action("POST", "/classes/{class_id}/walk-in/find", Permission.BOOKINGS)
+async def find(request: ConsoleRequest) -> Answer:
+    """Show who is found. A form and not an address: names do not belong into addresses, which are logged."""
+    text = request.form.get("q", "").strip()
+    async with request.database.connection() as connection:
+        card = await panels.find_card(connection, request, request.params["class_id"])
+        if card is None:
+            return request.not_found()
+        found = await member_search.find(connection, request.access, text, MOST_FOUND) if text else []
+    values: dict[str, Any] = {"class_": card.class_, "views": views, "q": text, "member": None, "found": found}
+    if request.is_fragment:
+        return request.fragment("desk/_found.html", **values)
+    return request.render("desk/walk_in.html", **values)
+
+
+async def _case(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> dict[str, Any]:
+    """Return what booking this member would do now, and what can be sold and chosen."""
+    judged = await book.validate(connection, request.access, WantedBooking(class_.id, member_id))
+    reasons = [] if isinstance(judged, Refusal) else _reasons(request, Case(class_.id, member_id), judged)
+    codes = {reason.code for reason in reasons}
+    sells = bool(codes & ENTITLEMENT) and request.may(Permission.SALES)
+    spots = await day.free_spots(connection, request.access, class_.id) if class_.spot_selection_mode else []
+    return {
+        "reasons": reasons,
+        "offers": await _offers(connection, request, class_) if sells else [],
+        "can_override": bool(codes) and codes <= OVERRIDABLE,
+        "can_wait": Code.CLASS_FULL in codes,
+        "needs_only_sale": bool(codes) and codes <= ENTITLEMENT,
+        "is_booked": bool(codes & {Code.ALREADY_BOOKED, Code.ALREADY_WAITLISTED}),
+        "spots": [(spot.id, spot.label) for spot in spots],
+        "can_check_in": request.may(Permission.ATTENDANCE),
+    }
+
+
+def _reasons(request: ConsoleRequest, case: Case, judged: Mapping[str, Any]) -> list[Reason]:
+    permissions = resolutions.permissions_of(request)
+    found = []
+    for each in judged["reasons"]:
+        # What the drawer itself offers needs no link to the drawer.
+        resolves = None if each["code"] in ENTITLEMENT else resolutions.resolution(each["code"], case, permissions)
+        found.append(Reason(each["code"], each["message"], resolves))
+    return found
+
+
+async def _offers(connection: Connection, request: ConsoleRequest, class_: DayClass) -> list[Offer]:
+    """Return what is on sale at the class's location in the studio's currency, the cheapest first."""
+    access = request.access if class_.location_id is None else request.access.within([class_.location_id])
+    listed = await catalog.list_products(connection, access, PageRequest(None, MOST_PRODUCTS), True)
+    if isinstance(listed, Refusal):
+        return []
+    products = json.loads(listed.as_json())["data"]
+    offers = [
+        Offer(
+            f"{product['id']}:{price['id']}",
+            product["name"],
+            price["amount"],
+            price["currency"],
+            price["interval"],
+            product["credits_granted"],
+        )
+        for product in products
+        if product["product_type"] in GIVING_A_MEMBERSHIP
+        for price in product["prices"]
+        if price["active"] and price["currency"] == request.frame.currency
+    ]
+    return sorted(offers, key=lambda offer: Decimal(offer.amount))
+
+
+@action("POST", "/classes/{class_id}/walk-in/member", Permission.MEMBERS)
+async def create(request: ConsoleRequest) -> Answer:
+    """Create the member, then continue with them."""
+    given = {name: request.form.get(name, "").strip() for name in ("first_name", "last_name", "email", "phone")}
+    async with request.database.connection() as connection:
+        card = await panels.find_card(connection, request, request.params["class_id"])
+        if card is None:
+            return request.not_found()
+        done = await members.create(connection, request.access, {name: value for name, value in given.items() if value})
+        if isinstance(done, Refusal):
+            return _exists(request, done, card.class_.id)
+        values = await _values(connection, request, card.class_, UUID(done["id"]))
+    if request.is_fragment:
+        return request.fragment("desk/_walk_in.html", toast=CREATED, **values)
+    return request.redirect(drawer_path(card.class_.id, done["id"]), toast=CREATED)
+
+
+def _exists(request: ConsoleRequest, refusal: Refusal, class_id: UUID) -> Answer:
+    """Show why the member was not created; one who exists can be chosen instead."""
+    known = refusal.details.get("member_id")
+    resolve = Resolution("Continue with this member", drawer_path(class_id, known)) if known else None
+    return request.refused(refusal, back=drawer_path(class_id), resolve=resolve)
+
+
+@action("POST", "/classes/{class_id}/walk-in", Permission.BOOKINGS)
+async def book_walk_in(request: ConsoleRequest) -> Answer:
+    """Sell what was chosen, book, and check in. What was done before a refusal stays: the drawer shows the rest."""
+    class_id, member_id = as_id(request.params["class_id"]), as_id(request.form.get("member", ""))
+    if class_id is None or member_id is None:
+        return request.not_found()
+    async with request.database.connection() as connection:
+        card = await panels.find_card(connection, request, str(class_id))
+        if card is None:
+            return request.not_found()
+        sold = await _sell(connection, request, card.class_, member_id)
+        if isinstance(sold, Refusal):
+            return request.refused(sold, back=drawer_path(class_id, member_id))
+        booked = await _book(connection, request, class_id, member_id)
+        if isinstance(booked, Refusal):
+            return _refused(request, booked, Case(class_id, member_id))
+        arrived = await _check_in(connection, request, booked)
+    return _done(request, card.class_, " ".join(filter(None, (sold, _text(booked), arrived))))
+
+
+async def _sell(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> str | Refusal:
+    """Sell the chosen offer; return what was done, which is nothing without one."""
+    product, _, price = request.form.get("offer", "").partition(":")
+    product_id, price_id = as_id(product), as_id(price)
+    if product_id is None or price_id is None:
+        return ""
+    paid = request.form.get("unpaid") != "on"
+    order = Order(member_id, product_id, price_id, class_.location_id, paid=paid)
+    done = await sales.sell(connection, request.access, order)
+    return done if isinstance(done, Refusal) else "Sold."
+
+
+async def _book(
+    connection: Connection, request: ConsoleRequest, class_id: UUID, member_id: UUID
+) -> dict[str, Any] | Refusal:
+    wanted = StaffBooking(
+        class_id,
+        member_id,
+        join_waitlist=request.form.get("waitlist") == "on",
+        class_spot_id=as_id(request.form.get("spot", "")),
+        override=override_of(request),
+    )
+    done = await desk.book_for_member(connection, request.access, wanted)
+    return done if isinstance(done, Refusal) else done.booking
+
+
+async def _check_in(connection: Connection, request: ConsoleRequest, booking: Mapping[str, Any]) -> str:
+    """Check in if that was asked for; a refusal (too early) leaves the booking as it is."""
+    if request.form.get("check_in") != "on" or booking["status"] != "confirmed":
+        return ""
+    done = await attendance.mark(connection, request.access, UUID(booking["id"]), "checked_in")
+    return "" if isinstance(done, Refusal) else "Checked in."
+
+
+def _text(booking: Mapping[str, Any]) -> str:
+    return "Booked." if booking["status"] == "confirmed" else f"On the waitlist, place {booking['waitlist_position']}."
+
+
+def _refused(request: ConsoleRequest, refusal: Refusal, case: Case) -> Answer:
+    permissions = resolutions.permissions_of(request)
+    resolve = resolutions.of_refusal(refusal, case, permissions)
+    return request.refused(refusal, back=drawer_path(case.class_id, case.member_id), resolve=resolve)
+
+
+def _done(request: ConsoleRequest, class_: DayClass, text: str) -> Answer:
+    """Close the drawer and let the page read the class again, or lead to Today."""
+    if not request.is_fragment:
+        return request.redirect(views.today_url(class_), toast=text)
+    answer = request.fragment("desk/done.html", toast=text)
+    then = ((b"hx-trigger", b"closeDrawer, deskChanged"), (b"hx-reswap", b"none"))
+    return answer._replace(headers=(*answer.headers, *then))

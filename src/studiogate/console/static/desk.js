@@ -1,0 +1,304 @@
+// Today and Class: check in by one key or tap, open classes beside the list, show at once what others do.
+// Without this file every button is a plain form and every class a link.
+
+import { openDrawer } from "./drawers.js";
+import { follow } from "./live.js";
+
+const REFRESH_MILLISECONDS = 150;
+const desk = document.querySelector("[data-desk]");
+const isPhone = window.matchMedia("(max-width: 48rem)");
+const asPart = { "HX-Request": "true" };
+// The parts of a page that are replaced when something changed; whatever is typed beside them stays.
+const PARTS = ["classes", "roster", "counts", "waitlist", "just-now", "spots", "history"];
+
+const byId = (id) => document.getElementById(id);
+const rows = () => [...document.querySelectorAll("#roster > .seat:not([hidden])")];
+
+function parsed(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content;
+}
+
+// The selected row. It is the one that keys act on; it survives the replacement of the roster.
+
+let selected = "";
+
+function select(row, { focus = true } = {}) {
+  document.querySelector(".seat.is-selected")?.classList.remove("is-selected");
+  if (!row) return;
+  selected = row.id;
+  row.classList.add("is-selected");
+  if (focus) row.focus({ preventScroll: false });
+}
+
+function reselect(hadFocus) {
+  const row = selected && byId(selected);
+  if (row) select(row, { focus: hadFocus });
+}
+
+function move(step) {
+  const all = rows();
+  if (!all.length) return;
+  const at = all.findIndex((row) => row.id === selected);
+  const next = at < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + step));
+  select(all[next]);
+}
+
+// Neither marked nor being marked.
+const isOpen = (row) => row.dataset.status === "confirmed" && row.dataset.busy === undefined;
+
+function nextOpen(row) {
+  const all = rows();
+  const at = all.indexOf(row);
+  return all.slice(at + 1).find(isOpen) ?? all.slice(0, Math.max(0, at)).find(isOpen);
+}
+
+// Marking: the form of a row is sent in the background, and the row is replaced by the answer.
+
+async function sent(form, button) {
+  const body = new URLSearchParams(new FormData(form, button));
+  const answer = await fetch(form.action, { method: "POST", body, headers: asPart });
+  if (answer.status === 401) sendPlainly(form, button);
+  if (answer.headers.has("hx-refresh")) location.reload();
+  return answer;
+}
+
+// The session has ended: a plain form leads to the page to sign in, which then sends it.
+function sendPlainly(form, button) {
+  if (button?.name) form.append(Object.assign(document.createElement("input"), { type: "hidden", name: button.name, value: button.value }));
+  form.submit();
+}
+
+async function mark(form, button) {
+  const row = form.closest(".seat");
+  if (row.dataset.busy !== undefined) return;
+  row.dataset.busy = "";
+  try {
+    const answer = await sent(form, button);
+    const html = await answer.text();
+    if (answer.ok) replaceRow(row, parsed(html));
+    else refuse(form, html);
+  } catch {
+    refuse(form, '<div class="notice danger" role="alert">The network is gone. Press again when it is back.</div>');
+  } finally {
+    delete row.dataset.busy;
+  }
+}
+
+function replaceRow(row, content) {
+  const fresh = content.querySelector(".seat");
+  const counts = content.querySelector("#counts");
+  const current = byId(row.id);
+  if (current && fresh) {
+    const hadFocus = current.contains(document.activeElement);
+    fresh.hidden = current.hidden;
+    current.replaceWith(fresh);
+    if (fresh.id === selected) select(fresh, { focus: hadFocus });
+  }
+  if (counts) byId("counts")?.replaceWith(counts);
+}
+
+function refuse(form, html) {
+  const slot = form.querySelector("[data-refusal]");
+  if (slot) slot.replaceChildren(parsed(html));
+}
+
+async function promote(form, button) {
+  if (form.dataset.busy !== undefined) return;
+  form.dataset.busy = "";
+  try {
+    const answer = await sent(form, button);
+    if (answer.ok) await refresh();
+    else refuse(form, await answer.text());
+  } finally {
+    delete form.dataset.busy;
+  }
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  const send = form.matches("[data-mark]") ? mark : form.matches("[data-promote]") ? promote : null;
+  if (!send) return;
+  event.preventDefault();
+  event.stopPropagation();
+  send(form, event.submitter);
+}, { capture: true });
+
+function press(row, value) {
+  const button = row?.querySelector(`[data-mark] button[name="mark"][value="${value}"]`);
+  if (!button) return false;
+  button.form.requestSubmit(button);
+  return true;
+}
+
+// Check in the row and go on to the next person; a row that is done only leads on.
+function checkIn(row, options) {
+  if (!row) return;
+  if (isOpen(row)) press(row, "checked_in");
+  const next = nextOpen(row);
+  if (next) select(next, options);
+}
+
+// Finding in the class: rows that do not match are hidden.
+
+function find(text) {
+  const words = text.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  for (const row of document.querySelectorAll("#roster > .seat")) {
+    const shown = row.querySelector(".seat-text").textContent.toLocaleLowerCase();
+    row.hidden = !words.every((word) => shown.includes(word));
+  }
+  select(rows().find(isOpen) ?? rows()[0], { focus: false });
+}
+
+document.addEventListener("input", (event) => {
+  if (event.target.matches("[data-find]")) find(event.target.value);
+});
+
+// Keys. Not while somebody types, and not while a drawer is open.
+
+const isTyping = (target) => target.matches("input, textarea, select, [contenteditable]");
+const isPlain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
+
+function findKey(event) {
+  const field = event.target;
+  if (event.key === "Enter") {
+    event.preventDefault();
+    checkIn(byId(selected), { focus: false });
+    field.value = "";
+    find("");
+  } else if (event.key === "ArrowDown") {
+    event.preventDefault();
+    select(byId(selected) ?? rows()[0]);
+  } else if (event.key === "Escape") {
+    field.value = "";
+    find("");
+    field.blur();
+  }
+}
+
+const KEYS = {
+  ArrowDown: () => move(1),
+  ArrowUp: () => move(-1),
+  Enter: () => checkIn(byId(selected)),
+  n: () => press(byId(selected), "no_show"),
+  u: () => press(byId(selected), "confirmed"),
+  w: () => { const link = document.querySelector("[data-walk-in]"); if (link) openDrawer(link.href); },
+  "/": () => byId("find")?.focus(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (!isPlain(event) || document.querySelector("dialog[open]")) return;
+  if (event.target.matches("[data-find]")) { findKey(event); return; }
+  if (isTyping(event.target)) return;
+  // Enter on a link or a button does what that does.
+  if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
+  const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (!act || (event.key === "Enter" && !selected)) return;
+  event.preventDefault();
+  act();
+});
+
+document.addEventListener("focusin", (event) => {
+  const row = event.target.closest(".seat");
+  if (row && row.id !== selected) select(row, { focus: false });
+});
+document.addEventListener("click", (event) => {
+  const row = event.target.closest(".seat");
+  if (row && !event.target.closest("a, button")) select(row);
+});
+
+// Reading the page again, and opening a class beside the list.
+
+let loading = null;
+let due = 0;
+
+async function load(url) {
+  loading?.abort();
+  const own = (loading = new AbortController());
+  const answer = await fetch(url, { headers: asPart, signal: own.signal });
+  if (answer.status === 401 || answer.redirected) { location.reload(); return null; }
+  return answer.ok ? parsed(await answer.text()) : null;
+}
+
+let isPressing = false;
+document.addEventListener("pointerdown", () => { isPressing = true; });
+for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => { isPressing = false; });
+
+// Put a fresh part in the place of the shown one; it stays scrolled as it was.
+function replacePart(id, content) {
+  const fresh = content.getElementById(id);
+  const current = byId(id);
+  if (!fresh || !current) return;
+  const scrolled = current.scrollTop;
+  current.replaceWith(fresh);
+  fresh.scrollTop = scrolled;
+}
+
+async function refresh() {
+  // A button that is being pressed must not be replaced under the pointer.
+  if (isPressing) { due = setTimeout(refresh, REFRESH_MILLISECONDS); return; }
+  let content = null;
+  try {
+    content = await load(byId("panel")?.dataset.url ?? location.href);
+  } catch {
+    return; // a later load took its place, or the network is gone
+  }
+  if (!content) return;
+  const hadFocus = Boolean(document.activeElement?.closest(".seat"));
+  for (const id of PARTS) replacePart(id, content);
+  const field = byId("find");
+  if (field?.value) find(field.value);
+  reselect(hadFocus);
+}
+
+async function open(url) {
+  try {
+    const content = await load(url);
+    const panel = content?.getElementById("panel");
+    if (!panel) return location.assign(url);
+    byId("panel").replaceWith(panel);
+    byId("classes").replaceWith(content.getElementById("classes"));
+    document.querySelector(".desk").classList.toggle("is-open", content.querySelector(".desk").classList.contains("is-open"));
+    selected = "";
+    document.querySelector(".class-card[aria-current]")?.focus({ preventScroll: true });
+  } catch (error) {
+    if (error.name !== "AbortError") location.assign(url);
+  }
+  return undefined;
+}
+
+document.addEventListener("click", (event) => {
+  const card = event.target.closest("a.class-card");
+  const plain = event.button === 0 && isPlain(event) && !event.shiftKey;
+  if (!card || !plain || isPhone.matches) return;
+  event.preventDefault();
+  history.pushState({ desk: true }, "", card.href);
+  open(card.href);
+});
+window.addEventListener("popstate", () => { if (document.querySelector(".desk")) open(location.href); });
+document.addEventListener("deskChanged", refresh);
+
+// Live: refresh when a class that this page shows has changed.
+
+function isShown(id) {
+  return id === "*" || id === desk.dataset.class || !desk.dataset.class;
+}
+
+const WORDS = { live: "Live", polling: "Live", waiting: "Reconnecting…", ended: "Signed out" };
+
+if (desk) {
+  const light = document.querySelector("[data-live]");
+  follow(Number(desk.dataset.sequence), (classes) => {
+    if (!classes.some(isShown)) return;
+    clearTimeout(due);
+    due = setTimeout(refresh, REFRESH_MILLISECONDS);
+  }, (state) => {
+    if (!light) return;
+    light.hidden = false;
+    light.dataset.live = state;
+    light.textContent = WORDS[state];
+  });
+  // "in 12 min" moves on by itself.
+  setInterval(() => { if (!document.hidden) refresh(); }, 60_000);
+}

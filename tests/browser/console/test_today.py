@@ -1,0 +1,267 @@
+"""What the front desk does on Today, in a real browser: by keyboard, by mouse, on a phone, two people at once."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from studiogate.domain.staff import Role
+from tests.support.desk import Desk
+from tests.support.desk_classes import DeskClass, new_class
+
+pytestmark = pytest.mark.timeout(700)
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+
+
+def seat(page: Page, name: str) -> Locator:
+    return page.locator("#roster .seat", has_text=name)
+
+
+def in_state(page: Page, state: str) -> Locator:
+    return page.locator(f'#roster .seat[data-status="{state}"]')
+
+
+@pytest.fixture
+def ride(desk_site: Desk) -> DeskClass:
+    return new_class(desk_site, people=4)
+
+
+@pytest.fixture
+def at_the_desk(browser: Browser, desk_site: Desk) -> Iterator[Page]:
+    with desk_site.open(browser, Role.FRONT_DESK) as page:
+        yield page
+
+
+class CountedKeys:
+    """A keyboard that counts what is pressed."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self.pressed = 0
+
+    def press(self, key: str) -> None:
+        self._page.keyboard.press(key)
+        self.pressed += 1
+
+
+def test_twenty_people_are_checked_in_by_keyboard(at_the_desk: Page, desk_site: Desk) -> None:
+    """After the first search at most two key presses per person: Enter checks in and goes on to the next."""
+    full = new_class(desk_site, "Packed Ride", people=20)
+    at_the_desk.goto(full.url)
+    expect(in_state(at_the_desk, "confirmed")).to_have_count(20)
+    at_the_desk.keyboard.press("/")
+    at_the_desk.keyboard.type("ada")
+    expect(at_the_desk.locator("#roster .seat:visible")).to_have_count(1)
+    keys = CountedKeys(at_the_desk)
+    for _ in range(20):
+        keys.press("Enter")
+    expect(in_state(at_the_desk, "checked_in")).to_have_count(20)
+    assert keys.pressed <= 2 * 20
+    expect(at_the_desk.locator("#counts")).to_have_text("20 of 20 checked in · 4 seats free")
+    assert full.statuses() == {"checked_in": 20}
+
+
+def test_arrows_move_and_u_undoes(at_the_desk: Page, ride: DeskClass) -> None:
+    at_the_desk.goto(ride.url)
+    at_the_desk.keyboard.press("ArrowDown")
+    at_the_desk.keyboard.press("ArrowDown")
+    expect(seat(at_the_desk, "Ben Fischer")).to_be_focused()
+    at_the_desk.keyboard.press("Enter")
+    expect(seat(at_the_desk, "Ben Fischer")).to_have_attribute("data-status", "checked_in")
+    expect(seat(at_the_desk, "Carla Rossi")).to_be_focused()
+    at_the_desk.keyboard.press("ArrowUp")
+    at_the_desk.keyboard.press("u")
+    expect(seat(at_the_desk, "Ben Fischer")).to_have_attribute("data-status", "confirmed")
+    assert ride.statuses() == {"confirmed": 4}
+
+
+def test_n_marks_a_no_show_once_the_class_has_begun(at_the_desk: Page, desk_site: Desk) -> None:
+    begun = new_class(desk_site, people=2)
+    shift = "start_time - interval '20 minutes'"
+    for table, column in (("classes", "id"), ("bookings", "class_id")):
+        desk_site.sql(f"update {table} set start_time = {shift} where {column} = $1", begun.id)
+    at_the_desk.goto(begun.url)
+    at_the_desk.keyboard.press("ArrowDown")
+    at_the_desk.keyboard.press("n")
+    expect(seat(at_the_desk, "Ada Moss")).to_have_attribute("data-status", "no_show")
+    seat(at_the_desk, "Ada Moss").get_by_role("button", name="was here").click()
+    expect(seat(at_the_desk, "Ada Moss")).to_have_attribute("data-status", "checked_in")
+
+
+def test_a_partners_booking_appears_without_reload(at_the_desk: Page, ride: DeskClass) -> None:
+    at_the_desk.goto(ride.url)
+    expect(at_the_desk.locator("[data-live]")).to_have_text("Live")
+    at_the_desk.evaluate("window.stayed = true")
+    find = at_the_desk.locator("#find")
+    find.fill("ma")
+    ride.book("Marta Dvořák")
+    expect(seat(at_the_desk, "Marta Dvořák")).to_be_visible()
+    expect(seat(at_the_desk, "Marta Dvořák")).to_contain_text("via CityPass")
+    expect(seat(at_the_desk, "Ben Fischer")).to_be_hidden()
+    expect(find).to_have_value("ma")
+    expect(at_the_desk.locator("#just-now")).to_contain_text("Marta Dvořák booked · CityPass")
+    expect(at_the_desk.locator('.class-card[aria-current="true"]')).to_contain_text("5/24")
+    assert at_the_desk.evaluate("window.stayed") is True
+
+
+def test_without_a_stream_the_page_polls(at_the_desk: Page, ride: DeskClass) -> None:
+    at_the_desk.route("**/console/live?*", lambda route: route.fulfill(status=204, body=""))
+    at_the_desk.goto(ride.url)
+    expect(at_the_desk.locator("[data-live]")).to_have_text("Live")
+    ride.book("Oskar Nilsson")
+    expect(seat(at_the_desk, "Oskar Nilsson")).to_be_visible()
+
+
+def test_two_people_at_once_see_each_other(browser: Browser, desk_site: Desk, ride: DeskClass) -> None:
+    with desk_site.open(browser, Role.FRONT_DESK) as one, desk_site.open(browser, Role.MANAGER) as two:
+        one.goto(ride.url)
+        two.goto(ride.page_url)
+        for page in (one, two):
+            expect(page.locator("[data-live]")).to_have_text("Live")
+        seat(one, "Ada Moss").get_by_role("button", name="Check in").click()
+        expect(seat(two, "Ada Moss")).to_have_attribute("data-status", "checked_in")
+        seat(two, "Ben Fischer").get_by_role("button", name="Check in").click()
+        expect(seat(one, "Ben Fischer")).to_have_attribute("data-status", "checked_in")
+        expect(one.locator("#counts")).to_contain_text("2 of 4 checked in")
+        expect(two.locator("#counts")).to_contain_text("2 of 4 checked in")
+    assert ride.statuses() == {"checked_in": 2, "confirmed": 2}
+
+
+def test_somebody_who_was_faster_is_shown_as_a_refusal(at_the_desk: Page, ride: DeskClass, desk_site: Desk) -> None:
+    at_the_desk.route("**/console/live**", lambda route: route.fulfill(status=204, body=""))
+    at_the_desk.goto(ride.url)
+    row = seat(at_the_desk, "Ada Moss")
+    expect(row).to_have_attribute("data-status", "confirmed")
+    booking = str(row.get_attribute("id")).removeprefix("b-")
+    ride.cancel(booking)
+    row.get_by_role("button", name="Check in").click()
+    expect(row.get_by_role("alert")).to_contain_text("This change of state is not possible.")
+
+
+def test_walk_in_with_a_new_member_a_sale_and_a_booking(at_the_desk: Page, ride: DeskClass) -> None:
+    at_the_desk.goto(ride.url)
+    at_the_desk.keyboard.press("w")
+    drawer = at_the_desk.locator("#drawer")
+    drawer.get_by_label("Member", exact=True).fill("Zelda Nobody")
+    expect(drawer.locator("#found")).to_contain_text("Nobody is found")
+    drawer.get_by_text("New member", exact=True).click()
+    drawer.get_by_label("First name").fill("Zelda")
+    drawer.get_by_label("Last name").fill("Quist")
+    drawer.get_by_role("button", name="Create and continue").click()
+    drawer.get_by_text("Desk 10-pack").click()
+    drawer.get_by_role("button", name="Sell and book").click()
+    expect(drawer).to_be_hidden()
+    expect(at_the_desk.locator("#toasts")).to_contain_text("Sold. Booked. Checked in.")
+    expect(seat(at_the_desk, "Zelda Quist")).to_have_attribute("data-status", "checked_in")
+    expect(seat(at_the_desk, "Zelda Quist")).to_contain_text("Desk 10-pack, 9 left")
+
+
+def test_walk_in_of_a_member_who_is_found(at_the_desk: Page, ride: DeskClass) -> None:
+    ride.new_member("Wanda Wiseman")
+    at_the_desk.goto(ride.url)
+    at_the_desk.get_by_role("link", name="Add walk-in").click()
+    drawer = at_the_desk.locator("#drawer")
+    drawer.get_by_label("Member", exact=True).fill("wisem")
+    drawer.get_by_role("link", name="Wanda Wiseman").click()
+    drawer.get_by_role("button", name="Book").click()
+    expect(seat(at_the_desk, "Wanda Wiseman")).to_have_attribute("data-status", "checked_in")
+
+
+def test_promote_by_hand(at_the_desk: Page, desk_site: Desk) -> None:
+    packed = new_class(desk_site, capacity=1, minutes=600, waitlist_mode="manual")
+    booking = packed.book("Ada Moss")
+    packed.book("Noor Haddad", waits=True)
+    packed.cancel(booking)
+    at_the_desk.goto(packed.url)
+    waitlist = at_the_desk.locator("#waitlist")
+    expect(waitlist).to_contain_text("1 seat free")
+    waitlist.get_by_role("button", name="Promote Noor Haddad").click()
+    expect(seat(at_the_desk, "Noor Haddad")).to_be_visible()
+    expect(waitlist).to_contain_text("nobody")
+    expect(at_the_desk.locator("#just-now")).to_contain_text("Noor Haddad promoted")
+
+
+def test_a_class_opens_beside_the_list_and_back_works(at_the_desk: Page, ride: DeskClass, desk_site: Desk) -> None:
+    other = new_class(desk_site, "Other Ride", minutes=14)
+    other.book("Zora Zett")
+    at_the_desk.goto(ride.url)
+    expect(seat(at_the_desk, "Ada Moss")).to_be_visible()
+    at_the_desk.locator(f'.class-card[href$="{other.id}"]').click()
+    expect(seat(at_the_desk, "Zora Zett")).to_be_visible()
+    expect(at_the_desk).to_have_url(re.compile(f"class={other.id}"))
+    at_the_desk.go_back()
+    expect(seat(at_the_desk, "Ada Moss")).to_be_visible()
+    expect(at_the_desk.locator(f'.class-card[aria-current="true"][href$="{ride.id}"]')).to_be_visible()
+
+
+def test_the_network_is_gone_and_comes_back(at_the_desk: Page, ride: DeskClass) -> None:
+    at_the_desk.goto(ride.url)
+    expect(seat(at_the_desk, "Ada Moss")).to_be_visible()
+    at_the_desk.context.set_offline(True)
+    row = seat(at_the_desk, "Ada Moss")
+    row.get_by_role("button", name="Check in").click()
+    expect(row.get_by_role("alert")).to_contain_text("The network is gone.")
+    at_the_desk.context.set_offline(False)
+    row.get_by_role("button", name="Check in").click()
+    expect(row).to_have_attribute("data-status", "checked_in")
+    ride.book("Uma Patel")
+    expect(seat(at_the_desk, "Uma Patel")).to_be_visible()
+
+
+def test_on_a_phone_the_list_and_the_class_are_two_pages(browser: Browser, desk_site: Desk, ride: DeskClass) -> None:
+    with desk_site.open(browser, Role.FRONT_DESK, **PHONE) as page:
+        page.goto(ride.url.partition("&class=")[0])
+        card = page.locator(f'.class-card[href$="{ride.id}"]')
+        expect(page.locator("#panel")).to_be_hidden()
+        assert width(page) <= 360
+        card.tap()
+        expect(seat(page, "Ada Moss")).to_be_visible()
+        expect(page.locator("#classes")).to_be_hidden()
+        assert width(page) <= 360
+        seat(page, "Ada Moss").get_by_role("button", name="Check in").tap()
+        expect(seat(page, "Ada Moss")).to_have_attribute("data-status", "checked_in")
+        page.get_by_role("link", name="All classes").tap()
+        expect(card).to_be_visible()
+    assert ride.statuses() == {"checked_in": 1, "confirmed": 3}
+
+
+def width(page: Page) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth"))
+
+
+CLIPPED = """() => [...document.querySelectorAll('#panel .button, #panel .badge, .class-card .badge')]
+    .filter((each) => each.offsetParent)
+    .filter((each) => {
+      const own = each.getBoundingClientRect(), around = each.closest('#panel, .class-card').getBoundingClientRect();
+      return own.left < around.left - 1 || own.right > around.right + 1;
+    }).map((each) => each.outerHTML)"""
+
+
+@pytest.mark.parametrize("pixels", [1920, 1440, 1200, 1024, 800, 600, 360])
+def test_nothing_is_clipped_at_any_width(browser: Browser, desk_site: Desk, ride: DeskClass, pixels: int) -> None:
+    form = desk_site.sql("select id from forms where studio_id = $1 limit 1", desk_site.studio_id)[0]["id"]
+    desk_site.sql(
+        "update classes set policy = policy || jsonb_build_object('waiver_form_id', $2::text) where id = $1",
+        ride.id,
+        str(form),
+    )
+    with desk_site.open(browser, Role.FRONT_DESK, viewport={"width": pixels, "height": 900}) as page:
+        page.goto(ride.url)
+        expect(seat(page, "Ada Moss")).to_contain_text("waiver missing")
+        assert page.evaluate(CLIPPED) == []
+        assert width(page) <= pixels
+
+
+def test_without_scripts_everything_is_a_plain_form(browser: Browser, desk_site: Desk, ride: DeskClass) -> None:
+    with desk_site.open(browser, Role.FRONT_DESK, script=False) as page:
+        page.goto(ride.url)
+        seat(page, "Ada Moss").get_by_role("button", name="Check in").click()
+        expect(page.locator("#toasts")).to_contain_text("Checked in Ada Moss.")
+        expect(seat(page, "Ada Moss")).to_have_attribute("data-status", "checked_in")
+        page.locator("#toasts").get_by_role("button", name="Undo").click()
+        expect(seat(page, "Ada Moss")).to_have_attribute("data-status", "confirmed")
+        page.get_by_role("link", name="Add walk-in").click()
+        page.get_by_label("Member", exact=True).fill("Rosa Klein")
+        page.get_by_role("button", name="Find").click()
+        expect(page.locator("#found")).to_be_visible()

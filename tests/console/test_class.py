@@ -1,0 +1,141 @@
+"""Class: everything of one class, its spot map and history, and what a manager changes."""
+
+import re
+from uuid import UUID
+
+import pytest
+
+from studiogate.domain.staff import Role
+from tests.support.booking_studio import HOUR, BookingStudio
+from tests.support.console import Console, texts
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_everything_of_a_class(console: Console, studio: BookingStudio) -> None:
+    taken, _ = await studio.new_spots("Bike 1", "Bike 2")
+    class_id = await studio.new_class(5 * HOUR, title="Ride", spot_selection_mode="optional", description="Ride hard.")
+    await studio.booked(class_id, await studio.new_member(first_name="Priya", last_name="Nair"), class_spot_id=taken)
+    page = await console.get(f"/console/classes/{class_id}")
+    shown = texts(page)
+    for text in ("Ride", "Priya Nair", "Bike 1 · P, 9 left", "Spot map", "History", "Ride hard.", "needs cover"):
+        assert text in shown
+    assert "1 of 2 spots taken" in page.text
+    assert re.findall(r"<title>(Bike[^<]*)</title>", page.text) == ["Bike 1: Priya Nair", "Bike 2: free"]
+    assert (await console.get("/console/classes/nonsense")).status_code == 404
+
+
+async def test_the_history_says_who_and_by_whom(console: Console, studio: BookingStudio) -> None:
+    class_id, (booking,) = await studio.full_class(5 * HOUR)
+    key = (await studio.rows("credentials"))[0]["name"]
+    noor = await studio.waits(class_id, await studio.new_member(first_name="Noor", last_name="Haddad"))
+    await studio.cancelled(booking["id"])
+    await console.post(f"/console/classes/{class_id}/capacity", {"capacity": "4"})
+    lines = re.findall(r"<li>(<time.*?)</li>", (await console.get(f"/console/classes/{class_id}")).text, re.DOTALL)
+    told = [re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", line)).strip() for line in lines]
+    assert [re.sub(r"^\S+ \d+ \S+, \d\d:\d\d ", "", line) for line in told] == [
+        f"Capacity changed from 1 to 4 {console.person.email if console.person else ''}",
+        "Noor Haddad promoted automatic",
+        f"{(await studio.row('members', UUID(booking['member_id'])))['name']} cancelled late, credit forfeited {key}",
+        f"Noor Haddad joined the waitlist {key}",
+        f"{(await studio.row('members', UUID(booking['member_id'])))['name']} booked {key}",
+    ]
+    assert await studio.status(noor) == "confirmed"
+
+
+async def test_cancel_after_a_preview(console: Console, studio: BookingStudio) -> None:
+    class_id = await studio.new_class(5 * HOUR, capacity=2, title="Ride")
+    bookings = [
+        await studio.booked(class_id, await studio.new_member(left, first_name=name, last_name="X"))
+        for left, name in ((5, "Counts"), (None, "Unlimited"))
+    ]
+    waits = await studio.waits(class_id, await studio.new_member(first_name="Waits", last_name="X"))
+    preview = texts(await console.get(f"/console/classes/{class_id}/cancel"))
+    assert "This cancels 2 bookings and 1 place on the waitlist . 1 credit goes back" in preview
+    for text in ("Counts X credit returned", "Unlimited X no credit taken", "Waits X waiting"):
+        assert text in preview
+    assert await studio.status(bookings[0]) == "confirmed"
+    done = await console.post(f"/console/classes/{class_id}/cancel", {"reason": "The room is flooded"})
+    assert done.status_code == 303
+    assert [await studio.status(each) for each in (*bookings, waits)] == ["cancelled"] * 3
+    page = texts(await console.get(done.headers["location"]))
+    assert "Class cancelled with 3 bookings. Credits returned: 1." in page
+    again = await console.post(f"/console/classes/{class_id}/cancel")
+    assert again.status_code == 409
+    (entry,) = await studio.rows("audit_log", "action = 'class.cancel'")
+    assert entry["reason"] == "The room is flooded"
+
+
+async def test_change_the_capacity(console: Console, studio: BookingStudio) -> None:
+    class_id, _ = await studio.full_class(5 * HOUR)
+    waits = await studio.waits(class_id, await studio.new_member())
+    done = await console.post(f"/console/classes/{class_id}/capacity", {"capacity": "2"})
+    assert "The capacity is 2. 1 promoted from the waitlist." in texts(await console.get(done.headers["location"]))
+    assert await studio.status(waits) == "confirmed"
+    for given, code in (("1", 409), ("many", 422), ("", 422), ("-3", 422)):
+        refused = await console.post(f"/console/classes/{class_id}/capacity", {"capacity": given})
+        assert refused.status_code == code, given
+        if given:
+            assert f'value="{given}"' in refused.text, "what was typed stays"
+
+
+async def test_substitute_the_instructor(console: Console, studio: BookingStudio) -> None:
+    class_id = await studio.new_class(5 * HOUR)
+    teacher = await studio.add("instructors", name="Ana Reyes")
+    done = await console.post(f"/console/classes/{class_id}/instructor", {"instructor_id": str(teacher)})
+    assert done.status_code == 303
+    assert "Ana Reyes" in texts(await console.get(f"/console/classes/{class_id}"))
+    assert (await studio.row("classes", class_id))["instructor_id"] == teacher
+    await console.post(f"/console/classes/{class_id}/instructor", {"instructor_id": ""})
+    assert (await studio.row("classes", class_id))["instructor_id"] is None
+
+
+async def test_only_managers_change_a_class(console: Console, studio: BookingStudio) -> None:
+    class_id = await studio.new_class(5 * HOUR)
+    desk = await console.as_role(Role.FRONT_DESK)
+    page = texts(await desk.get(f"/console/classes/{class_id}"))
+    assert "Cancel class" not in page
+    assert "Substitute" not in page
+    assert (await desk.post(f"/console/classes/{class_id}/cancel")).status_code == 403
+
+
+async def test_cancel_one_booking(console: Console, studio: BookingStudio) -> None:
+    class_id = await studio.new_class(5 * HOUR)
+    member = await studio.new_member(3)
+    booking = await studio.booked(class_id, member)
+    done = await console.post(f"/console/bookings/{booking['id']}/cancel", {"reason": "Asked by phone"})
+    assert "Booking cancelled. The credit was returned." in texts(await console.get(done.headers["location"]))
+    assert await studio.credits(member) == 3
+    again = await console.post(f"/console/bookings/{booking['id']}/cancel")
+    assert again.status_code == 409
+    assert "already cancelled" in texts(again)
+
+
+async def test_move_a_booking(console: Console, studio: BookingStudio) -> None:
+    class_id, other = await studio.new_class(5 * HOUR, title="Ride"), await studio.new_class(30 * HOUR, title="Flow")
+    full, _ = await studio.full_class(31 * HOUR, title="Packed")
+    member = await studio.new_member(3, first_name="Priya", last_name="Nair")
+    booking = await studio.booked(class_id, member)
+    drawer = texts(await console.get(f"/console/bookings/{booking['id']}"))
+    assert "Flow (10 seats free)" in drawer
+    assert "Packed (full)" in drawer
+    path = f"/console/bookings/{booking['id']}/move"
+    refused = await console.post(path, {"class_id": str(full)})
+    assert refused.status_code == 409
+    assert "This class is full." in texts(refused)
+    assert await studio.status(booking) == "confirmed"
+    done = await console.post(path, {"class_id": str(other)})
+    assert re.search(r"Moved to Flow, \S+ \d+ \S+, \d\d:\d\d\.", texts(await console.get(done.headers["location"])))
+    assert await studio.status(booking) == "cancelled"
+    assert await studio.credits(member) == 2
+    assert (await console.get(f"/console/bookings/{booking['id']}")).status_code == 404
+
+
+async def test_the_printed_roster(console: Console, studio: BookingStudio) -> None:
+    class_id = await studio.new_class(HOUR, title="Ride", capacity=1)
+    assert "Nobody has booked yet." in texts(await console.get(f"/console/classes/{class_id}/roster"))
+    await studio.booked(class_id, await studio.new_member(first_name="Priya", last_name="Nair"))
+    await studio.waits(class_id, await studio.new_member(first_name="Noor", last_name="Haddad"))
+    page = texts(await console.get(f"/console/classes/{class_id}/roster"))
+    for text in ("Ride", "1 of 1 booked · 1 waiting", "Priya Nair", "first visit", "Noor Haddad"):
+        assert text in page

@@ -1,0 +1,160 @@
+"""Walk-in: find or create a member, sell, book and check in, in one drawer; and the waiver's link."""
+
+import re
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import pytest
+
+from studiogate.domain.staff import Role
+from tests.support.booking_studio import HOUR, BookingStudio
+from tests.support.console import Console, texts
+
+pytestmark = pytest.mark.anyio
+
+
+async def offered(studio: BookingStudio, **product: Any) -> str:
+    """Add a product with a price; return the value of its choice."""
+    columns = {"key": "ten", "name": "10-pack", "product_type": "package", "credits_granted": 10, **product}
+    product_id = await studio.add("products", **columns)
+    price = {"amount": Decimal("120.00"), "currency": "USD", "price_type": "one_time", "default": True}
+    price_id = await studio.add("prices", product_id=product_id, **price)
+    return f"{product_id}:{price_id}"
+
+
+async def test_find_a_member(console: Console, studio: BookingStudio) -> None:
+    class_id = await studio.new_class(HOUR)
+    member = await studio.new_member(first_name="Tomas", last_name="Ortega", email="tomas@example.com")
+    path = f"/console/classes/{class_id}/walk-in"
+    for text in ("ort", "tomas@", "Tomas Ortega"):
+        page = await console.post(f"{path}/find", {"q": text})
+        assert page.status_code == 200
+        assert "Tomas Ortega" in texts(page)
+        assert f"{path}?member={member}" in page.text
+    part = await console.post(f"{path}/find", {"q": "ort"}, htmx=True)
+    assert "Tomas Ortega" in texts(part)
+    assert "New member" not in texts(part)
+    assert "Nobody is found for “zzz”" in texts(await console.post(f"{path}/find", {"q": "zzz"}))
+
+
+async def test_book_and_check_in(console: Console, studio: BookingStudio) -> None:
+    desk = await console.as_role(Role.FRONT_DESK)
+    class_id, member = await studio.new_class(30), await studio.new_member()
+    page = texts(await desk.get(f"/console/classes/{class_id}/walk-in?member={member}"))
+    assert "Sell and book" not in page
+    form = {"member": str(member), "check_in": "on"}
+    done = await desk.post(f"/console/classes/{class_id}/walk-in", form)
+    assert done.status_code == 303
+    assert "Booked. Checked in." in texts(await desk.get(done.headers["location"]))
+    (booking,) = await studio.rows("bookings")
+    assert (booking["status"], booking["booking_source"], booking["member_id"]) == ("checked_in", "staff", member)
+
+
+async def test_create_sell_and_book(console: Console, studio: BookingStudio) -> None:
+    desk = await console.as_role(Role.FRONT_DESK)
+    class_id, offer = await studio.new_class(30), await offered(studio)
+    path = f"/console/classes/{class_id}/walk-in"
+    person = {"first_name": "Ada", "last_name": "Moss", "email": "ada@example.com", "phone": ""}
+    made = await desk.post(f"{path}/member", person)
+    assert made.status_code == 303
+    drawer = await desk.get(made.headers["location"])
+    assert "The member has no active membership." in texts(drawer)
+    assert "10-pack 10 credits $120.00" in texts(drawer)
+    assert "Sell and book" in texts(drawer)
+    member_id = made.headers["location"].rpartition("=")[2]
+    done = await desk.post(path, {"member": member_id, "offer": offer, "check_in": "on"})
+    assert done.status_code == 303, texts(done)
+    assert "Sold. Booked. Checked in." in texts(await desk.get(done.headers["location"]))
+    (membership,) = await studio.rows("memberships")
+    assert membership["credits_remaining"] == 9
+    (purchase,) = await studio.rows("purchases")
+    assert (purchase["status"], purchase["location_id"]) == ("completed", studio.location)
+
+
+async def test_a_script_closes_the_drawer(console: Console, studio: BookingStudio) -> None:
+    class_id, member = await studio.new_class(30), await studio.new_member()
+    done = await console.post(f"/console/classes/{class_id}/walk-in", {"member": str(member)}, htmx=True)
+    assert (done.status_code, done.headers["hx-trigger"]) == (200, "closeDrawer, deskChanged")
+    assert "Booked." in texts(done)
+
+
+async def test_a_member_who_exists_is_offered(console: Console, studio: BookingStudio) -> None:
+    class_id = await studio.new_class(30)
+    member = await studio.new_member(email="ada@example.com")
+    path = f"/console/classes/{class_id}/walk-in"
+    person = {"first_name": "Ada", "last_name": "Moss", "email": "ada@example.com"}
+    refused = await console.post(f"{path}/member", person)
+    assert refused.status_code == 409
+    assert "A member with this email exists." in texts(refused)
+    assert f"{path}?member={member}" in refused.text
+    assert 'value="Moss"' in refused.text, "what was typed stays"
+
+
+async def test_refusals_have_the_apis_texts_and_their_buttons(console: Console, studio: BookingStudio) -> None:
+    form = await studio.new_form()
+    class_id, member = await studio.new_class(30), await studio.new_member()
+    await studio.policy("classes", class_id, waiver_form_id=str(form))
+    path = f"/console/classes/{class_id}/walk-in"
+    page = await console.get(f"{path}?member={member}")
+    assert "waiver" in texts(page)
+    assert f'href="/console/classes/{class_id}/waiver?member={member}"' in page.text
+    refused = await console.post(path, {"member": str(member)}, htmx=True)
+    assert (refused.status_code, refused.headers["x-refusal"]) == (409, "waiver_required")
+    assert f'href="/console/classes/{class_id}/waiver?member={member}"' in refused.text
+    forced = {"member": str(member), "override": "on", "reason": "Signed on paper"}
+    assert (await console.post(path, forced)).status_code == 303
+    (entry,) = await studio.rows("audit_log", "action = 'booking.create'")
+    assert entry["reason"] == "Signed on paper"
+    without = await console.post(path, {"member": str(await studio.new_member()), "override": "on"})
+    assert without.status_code == 422
+
+
+async def test_a_full_class_takes_a_place_on_the_waitlist(console: Console, studio: BookingStudio) -> None:
+    class_id, _ = await studio.full_class(5 * HOUR)
+    member = await studio.new_member()
+    page = texts(await console.get(f"/console/classes/{class_id}/walk-in?member={member}"))
+    assert "Join the waitlist" in page
+    done = await console.post(f"/console/classes/{class_id}/walk-in", {"member": str(member), "waitlist": "on"})
+    assert "On the waitlist, place 1." in texts(await console.get(done.headers["location"]))
+
+
+async def test_a_sale_that_cannot_be_booked_stays_and_is_not_repeated(console: Console, studio: BookingStudio) -> None:
+    class_id, _ = await studio.full_class(5 * HOUR)
+    member, offer = await studio.new_member(membership=False), await offered(studio)
+    form = {"member": str(member), "offer": offer}
+    refused = await console.post(f"/console/classes/{class_id}/walk-in", form, token="w" * 24)
+    assert refused.status_code == 409
+    assert "Sell and book" not in texts(refused), "the drawer shows what is left to do"
+    again = await console.post(f"/console/classes/{class_id}/walk-in", form, token="w" * 24)
+    assert again.status_code == 303
+    assert len(await studio.rows("memberships", "member_id = $2", member)) == 1
+
+
+async def test_a_spot_is_chosen(console: Console, studio: BookingStudio) -> None:
+    first, second = await studio.new_spots("Bike 1", "Bike 2")
+    class_id = await studio.new_class(30, spot_selection_mode="required")
+    await studio.booked(class_id, await studio.new_member(), class_spot_id=first)
+    member = await studio.new_member()
+    page = await console.get(f"/console/classes/{class_id}/walk-in?member={member}")
+    assert re.findall(r'<option value="([0-9a-f-]{36})"', page.text) == [str(second)]
+    form = {"member": str(member), "spot": str(second)}
+    assert (await console.post(f"/console/classes/{class_id}/walk-in", form)).status_code == 303
+
+
+async def test_the_waivers_link_opens_the_form_for_the_member(console: Console, studio: BookingStudio) -> None:
+    form = await studio.new_form()
+    class_id = await studio.new_class(30)
+    member = await studio.new_member(first_name="Priya", last_name="Nair", email="priya@example.com")
+    await studio.policy("classes", class_id, waiver_form_id=str(form))
+    path = f"/console/classes/{class_id}/waiver"
+    assert "Priya Nair has not signed" in texts(await console.get(f"{path}?member={member}"))
+    page = await console.post(path, {"member": str(member)})
+    assert page.status_code == 200
+    (link,) = set(re.findall(r'href="([^"]*/f/[^"]*link=[^"]*)"', page.text))
+    slug = (await studio.row("forms", form))["slug"]
+    assert urlsplit(link).path == f"/f/{studio.studio.slug}/{slug}"
+    assert "mailto:priya%40example.com" in page.text
+    assert len(await studio.rows("audit_log", "action = 'form.link' and subject_id = $2", member)) == 1
+    assert (await console.get(f"{path}?member={UUID(int=0)}")).status_code == 404
