@@ -122,7 +122,7 @@ function create() {
     allDaySlot: false,
     slotMinTime: view === "time" ? slotMinTime : "00:00",
     slotMaxTime: view === "time" ? slotMaxTime : "24:00",
-    slotHeight: 26,
+    slotHeight: 32,
     slotEventOverlap: false,
     dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
     highlightedDates: today ? [today] : [],
@@ -138,6 +138,15 @@ function create() {
   return made;
 }
 
+// The calendar says that it is a table, but its cells are elsewhere than its rows. It is a set of links to classes.
+function simplify() {
+  for (const each of calendar.querySelectorAll("[role], aside, header, section")) {
+    each.setAttribute("role", "none");
+    each.removeAttribute("aria-colindex");
+    each.removeAttribute("aria-colspan");
+  }
+}
+
 async function show() {
   await Promise.all([
     load(calendar.dataset.style, document.createElement("link")),
@@ -145,6 +154,7 @@ async function show() {
   ]);
   calendar.hidden = false;
   create();
+  simplify();
   week.hidden = true;
   calendar.dataset.ready = "";
 }
