@@ -18,7 +18,7 @@ from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.forms import save, submit
 from studiogate.flows.forms.save import WantedForm
 from studiogate.flows.forms.submit import WantedSubmission
-from studiogate.flows.schedule import classes, closures
+from studiogate.flows.schedule import classes, closures, series
 from studiogate.flows.schedule.rows import Given
 
 CLOSED_IN = timedelta(days=40)
@@ -53,6 +53,23 @@ def _pop_up(day: Day) -> dict[str, Any]:
         "end_time": (starts + timedelta(minutes=60)).isoformat(),
         "capacity": 20,
     }
+
+
+async def a_series_begins(day: Day) -> object:
+    """Two evenings per week from tomorrow on: its classes exist eight weeks ahead."""
+    values = {
+        "title": "Evening Breath",
+        "class_type_id": str(day.id("class_type", "restorative")),
+        "location_id": str(day.id("location", "brooklyn")),
+        "room_id": str(day.id("room", "bk-garden")),
+        "instructor_id": str(day.id("instructor", "mira")),
+        "capacity": 20,
+        "weekdays": ["monday", "wednesday"],
+        "local_start": "19:15",
+        "minutes": 45,
+        "first_date": (day.today + timedelta(days=1)).isoformat(),
+    }
+    return await series.create(day.connection, day.manager, Given(values))
 
 
 async def denver_closes_for_two_days(day: Day) -> object:
@@ -100,6 +117,7 @@ async def socks_come_back(day: Day) -> object:
 OFFICE_STEPS: tuple[Step, ...] = (
     a_substitute_is_found,
     a_class_is_called_off,
+    a_series_begins,
     denver_closes_for_two_days,
     a_form_is_made,
     a_visitor_asks,
