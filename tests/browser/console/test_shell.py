@@ -23,10 +23,10 @@ def invited(browser: Browser, desk_site: Desk) -> Iterator[Page]:
     with watched(browser, desk_site.origin, viewport={"width": 1200, "height": 900}) as watch:
         page = watch.page
         page.goto(desk_site.invitation_url("owner@browser.example"))
-        page.get_by_label("Your name").fill("Noor Haddad")
+        page.get_by_label("Your name").fill("Uma Sandoval")
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Create my account").click()
-        expect(page.get_by_role("link", name="Noor Haddad")).to_be_visible()
+        expect(page.get_by_role("link", name="Uma Sandoval", exact=True)).to_be_visible()
         yield page
 
 
