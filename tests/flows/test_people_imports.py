@@ -1,6 +1,5 @@
 """No import brings an erased person back, or a duplicate that was merged."""
 
-import io
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -11,10 +10,9 @@ import asyncpg
 import pytest
 
 from studiogate.domain.refusals import Refusal
-from studiogate.flows import studio_file
 from studiogate.flows.members.erase import erase
 from studiogate.flows.members.merge import merge
-from studiogate.flows.studio_file import FilesBeside, Options
+from studiogate.flows.studio_file import FilesBeside
 from studiogate.storage.upload_folder import UploadFolder
 from tests.support import csv_imports
 from tests.support.csv_imports import ACCESS, STUDIO, imported, mapping_of
@@ -62,8 +60,7 @@ async def did(flow: Any, connection: Connection, *arguments: Any) -> None:
 
 
 async def load_file(connection: Connection, document: Document, files: FilesBeside, **options: Any) -> Any:
-    data = io.BytesIO(json.dumps(document).encode())
-    return await studio_file.import_studio_file(connection, data, Options(files=files, **options))
+    return await load(connection, document, files=files, **options)
 
 
 def without_revisions(document: Any) -> Any:

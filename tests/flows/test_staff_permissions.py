@@ -93,6 +93,7 @@ FLOWS = {
     "studio.change": Permission.STUDIO,
     "studio.create": Permission.STUDIO,
     "studio_file.by_staff.import_own_file": Permission.IMPORT,
+    "studio_file.load.import_rows": Permission.IMPORT,
     "staff.roles.change_role": Permission.STAFF,
     "staff.roles.disable": Permission.STAFF,
     "staff.roles.enable": Permission.STAFF,

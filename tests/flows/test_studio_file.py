@@ -1,6 +1,5 @@
 """Importing and exporting studio files on a real database."""
 
-import io
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +15,7 @@ from studiogate.flows import studio_file
 from tests.support import studio_files as files
 from tests.support.databases import run
 from tests.support.demo_rows import without_files
-from tests.support.studio_files import changed, exported, load, load_well, places, small_studio, uid
+from tests.support.studio_files import changed, exported, load, load_text, load_well, places, small_studio, uid
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +72,7 @@ async def test_a_small_studio_goes_round(connection: Connection) -> None:
 
 async def assert_goes_round(connection: Connection, slug: str) -> None:
     before = await exported(connection, slug)
-    outcome = await studio_file.import_studio_file(connection, io.BytesIO(before.encode()))
+    outcome = await load_text(connection, before)
     assert outcome.faults == []
     assert files.totals(outcome)[:2] == (0, 0)
     assert await exported(connection, slug) == before
@@ -326,7 +325,7 @@ async def test_a_file_without_a_studio(connection: Connection) -> None:
 @pytest.mark.parametrize("cut", [1, 40, 400, 4000])
 async def test_a_cut_file(connection: Connection, cut: int) -> None:
     data = json.dumps(small_studio()).encode()[:-cut]
-    outcome = await studio_file.import_studio_file(connection, io.BytesIO(data))
+    outcome = await load_text(connection, data)
     assert outcome.faults[-1].message == "the file ends in the middle"
     assert await connection.fetchval("select count(*) from studios") == 0
 

@@ -1,6 +1,5 @@
 """An export has everything of a studio, and its import elsewhere makes the same studio, files included."""
 
-import io
 import json
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ import pytest
 
 from studiogate.demo import demo_studio_file
 from studiogate.flows import studio_file
-from studiogate.flows.studio_file import FilesBeside, Options
+from studiogate.flows.studio_file import FilesBeside
 from studiogate.flows.studio_file.files import MISSING, ExportedFiles
 from studiogate.storage.upload_folder import UploadFolder
 from tests.support.demo_rows import without_files
@@ -22,6 +21,7 @@ from tests.support.studio_files import (
     changed,
     exported,
     load,
+    load_text,
     places,
     small_studio,
     submission,
@@ -52,7 +52,7 @@ def files(tmp_path: Path) -> FilesBeside:
 
 
 async def load_with(connection: Connection, text: str, files: FilesBeside) -> None:
-    outcome = await studio_file.import_studio_file(connection, io.BytesIO(text.encode()), Options(files=files))
+    outcome = await load_text(connection, text, files=files)
     assert outcome.faults == []
     await assert_promises_hold(connection)
 
@@ -98,7 +98,7 @@ async def test_the_demo_studio_is_the_same_elsewhere(
     await connection.execute("set timezone to 'UTC'")
     assert (await load(connection, without_files(demo_studio_file(now)))).faults == []
     written = await exported(connection, "demo")
-    outcome = await studio_file.import_studio_file(elsewhere, io.BytesIO(written.encode()))
+    outcome = await load_text(elsewhere, written)
     assert outcome.faults == []
     assert await exported(elsewhere, "demo") == written
 
@@ -109,7 +109,7 @@ async def test_an_older_file_changes_nothing(connection: Connection) -> None:
     await connection.execute("update classes set title = 'Moved', visible = false")
     await connection.execute("update leads set status = 'lost'")
     now = await exported(connection)
-    outcome = await studio_file.import_studio_file(connection, io.BytesIO(older.encode()))
+    outcome = await load_text(connection, older)
     assert {str(fault).split(": ")[1] for fault in outcome.faults} == {"changed since this export"}
     assert set(places(outcome)) >= {"classes[0]", "classes[1]", "classes[2]"}
     assert await exported(connection) == now

@@ -7,6 +7,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from studiogate.domain.audit import changed_fields
 from studiogate.storage.studio_file.diff import RowChange
 from tests.support.studio_files import (
     Document,
@@ -55,7 +56,7 @@ def without_revisions(row: Any) -> Any:
 CLEARED = {
     "locations": {"city": "", "state": "", "timezone": "America/New_York", "active": True, "policy": {}},
     "rooms": {"active": True},
-    "class_types": {"description": None, "beginner_safe": None, "recovery": None, "policy": {}},
+    "class_types": {"description": None, "beginner_safe": None, "recovery": None, "active": True, "policy": {}},
     "instructors": {"tagline": "", "tags": [], "active": True},
     "classes": {"description": None, "class_type_id": None, "instructor_id": None, "visible": True, "policy": {}},
     "products": {"credits_granted": None, "location_ids": [], "class_type_ids": [], "active": True},
@@ -327,6 +328,30 @@ async def test_every_import_and_every_changed_row_is_recorded(connection: Connec
     await connection.execute("delete from audit_log")
     await load(connection, patch(members=[member]))
     assert await entries(connection) == [], "nothing was changed"
+
+
+async def test_the_log_shows_what_the_rule_says(connection: Connection) -> None:
+    """The statement that writes the entries of an import agrees with ``domain.audit`` on every kind of row."""
+    await load_well(connection, small_studio())
+    before = await document(connection)
+    emptied = {name: [{"id": before[name][0]["id"], **dict.fromkeys(CLEARED[name])}] for name in CLEARED}
+    filled = patch(
+        members=[{"id": uid("x"), "first_name": "A", "last_name": "", "staff_notes": 'Ö "quoted"', "suspended": True}],
+        leads=[{"id": uid("l"), "email": "l@example.com", "metadata": {"a": None}, "first_name": "L"}],
+        products=[{"id": uid("p"), "key": "p", "name": "P", "product_type": "single", "location_ids": []}],
+        instructors=[{"id": uid("i"), "name": "I", "tags": ["a", "b"], "tagline": "back\\slash"}],
+    )
+    for file in ({"studio": STUDIO, **emptied}, filled):
+        await connection.execute("delete from audit_log")
+        seen: list[RowChange] = []
+        assert (await load(connection, file, on_change=seen.append)).faults == []
+        rows = await connection.fetch("select subject_id, subject_type, changes::text from audit_log")
+        shown = {row["subject_id"]: (row["subject_type"], json.loads(row["changes"])) for row in rows}
+        assert len(seen) > 3
+        for change in seen:
+            kind, changes = shown[change.id]
+            old, new = ({name: pair[side] for name, pair in change.fields.items()} for side in (0, 1))
+            assert changes == changed_fields(kind, old, new), change
 
 
 # Many rows

@@ -1,7 +1,6 @@
 """Imports concurrent with bookings and with each other."""
 
 import asyncio
-import io
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from studiogate.flows import studio_file
 from studiogate.flows.studio_file import Outcome
 from studiogate.storage.studio_file import changes
 from studiogate.storage.studio_file.emails import lock_emails
@@ -198,9 +196,8 @@ async def test_an_interrupted_import_leaves_nothing(connection: Connection, othe
         if at == step:
             raise KeyboardInterrupt
 
-    data = io.BytesIO(json.dumps(small_studio()).encode())
     with pytest.raises(KeyboardInterrupt):
-        await studio_file.import_studio_file(connection, data, progress=interrupt)
+        await load(connection, small_studio(), progress=interrupt)
     assert await other.fetchval("select count(*) from studios") == 0
     assert not connection.is_in_transaction()
     await load_well(connection, small_studio())

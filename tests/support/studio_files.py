@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from studiogate.domain.access import operator_access
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import Options, Outcome
 from studiogate.flows.studio_file.outcome import Progress, silent
@@ -249,8 +250,18 @@ def changed(document: Document, path: str, value: Any) -> Document:
 
 async def load(connection: Connection, document: Document, *, progress: Progress = silent, **options: Any) -> Outcome:
     """Import a document; ``options`` are those of ``Options``."""
-    data = io.BytesIO(json.dumps(document).encode())
-    return await studio_file.import_studio_file(connection, data, Options(**options), progress)
+    return await load_text(connection, json.dumps(document), progress=progress, **options)
+
+
+async def load_text(
+    connection: Connection, text: str | bytes, *, progress: Progress = silent, **options: Any
+) -> Outcome:
+    """Import the text of a studio file."""
+    file = io.BytesIO(text if isinstance(text, bytes) else text.encode())
+    access = operator_access(studio_file.studio_in(file), options.pop("operator", "operator"))
+    outcome = await studio_file.import_studio_file(connection, access, file, Options(**options), progress)
+    assert isinstance(outcome, Outcome)
+    return outcome
 
 
 async def load_well(connection: Connection, *documents: Document) -> Outcome:

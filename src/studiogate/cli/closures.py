@@ -10,7 +10,7 @@ from studiogate.cli import lists
 from studiogate.cli.actions import RowId, Strict, act, act_in_studio, given, option_id, print_warnings
 from studiogate.cli.context import AsJson, DataFolder, counted, print_json, screen
 from studiogate.cli.lists import Slug
-from studiogate.domain.schedule.series_fields import ClosureMode
+from studiogate.domain.studio_file.series import ClosureMode
 from studiogate.flows.schedule import closures as flow
 from studiogate.flows.schedule.rows import Given
 

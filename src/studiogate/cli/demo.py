@@ -17,6 +17,7 @@ from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database
 from studiogate.demo.activity import act
 from studiogate.domain import keys
 from studiogate.domain.access import Scope, operator_access
+from studiogate.domain.refusals import Refusal
 from studiogate.flows import keys as key_flow
 from studiogate.flows import logos, studio_file
 from studiogate.flows.studio_file import FilesBeside, Options
@@ -79,7 +80,10 @@ async def _import(connection: Connection, folder: Path, now: datetime) -> None:
         for upload_id, content in demo.demo_files().items():
             (Path(beside) / upload_id).write_bytes(content)
         files = FilesBeside(Path(beside), UploadFolder(folder))
-        outcome = await studio_file.import_studio_file(connection, BytesIO(document), Options(files=files))
+        access, options = operator_access(studio_file.studio_in(BytesIO(document))), Options(files=files)
+        outcome = await studio_file.import_studio_file(connection, access, BytesIO(document), options)
+    if isinstance(outcome, Refusal):
+        raise AssertionError("an operator may import")
     if outcome.faults:
         raise CommandError(f"The demo studio could not be loaded: {outcome.faults[0]}")
 

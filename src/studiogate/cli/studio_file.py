@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Annotated, Any
-from uuid import UUID
 
 import typer
 from rich.table import Table
@@ -14,6 +13,7 @@ from rich.table import Table
 from studiogate import settings as configuration
 from studiogate.cli.context import (
     AsJson,
+    CommandError,
     DataFolder,
     complaints,
     counted,
@@ -24,6 +24,7 @@ from studiogate.cli.context import (
     screen,
 )
 from studiogate.cli.files import opened, progress_bars, written
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.studio_file.schema import studio_file_schema
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside, Options, Outcome
@@ -72,7 +73,7 @@ def import_file(
     if path is None:
         raise typer.BadParameter("Name the studio file, or - for standard input.", param_hint="FILE")
     with tempfile.TemporaryFile("w+") as changes:
-        options = Options(dry_run, overwrite, strict, _operator(), _files(path, data))
+        options = Options(dry_run, overwrite, strict, _files(path, data))
         if dry_run:
             options = replace(options, on_change=lambda change: _note(changes, change))
         outcome = _import(path, options, as_json, data)
@@ -86,12 +87,13 @@ def import_file(
 
 def _import(path: Path, options: Options, as_json: bool, data: DataFolder) -> Outcome:
     with opened(path) as file, progress_bars(shown=not as_json) as progress:
-        return on_database(data, lambda connection: studio_file.import_studio_file(connection, file, options, progress))
-
-
-def _operator() -> str:
-    staff = operator_of(UUID(int=0)).staff
-    return staff.name if staff else "operator"
+        access = operator_of(studio_file.studio_in(file))
+        outcome = on_database(
+            data, lambda connection: studio_file.import_studio_file(connection, access, file, options, progress)
+        )
+    if isinstance(outcome, Refusal):
+        raise CommandError(f"{outcome.message} Nothing was changed.")
+    return outcome
 
 
 def _files(path: Path, data: DataFolder) -> FilesBeside | None:

@@ -45,9 +45,19 @@ def changed_fields(kind: str, before: Mapping[str, Any] | None, after: Mapping[s
     old, new = before or {}, after or {}
     return {
         name: [_shown(kind, name, old.get(name)), _shown(kind, name, new.get(name))]
-        for name in sorted({*old, *new} - IGNORED - SECRET)
-        if not same_json(old.get(name), new.get(name))
+        for name in sorted({*old, *new})
+        if is_recorded(name) and not same_json(old.get(name), new.get(name))
     }
+
+
+def is_recorded(name: str) -> bool:
+    """Return whether entries have this field."""
+    return name not in IGNORED and name not in SECRET
+
+
+def is_masked(kind: str, name: str) -> bool:
+    """Return whether the values of a field are personal."""
+    return name in PERSONAL and (name != "name" or kind in KINDS_OF_PEOPLE)
 
 
 def overridden_rules(codes: Iterable[str]) -> dict[str, Any]:
@@ -59,5 +69,4 @@ def overridden_rules(codes: Iterable[str]) -> dict[str, Any]:
 def _shown(kind: str, name: str, value: Any) -> Any:
     if value in (None, "", [], {}):
         return None
-    is_personal = name in PERSONAL and (name != "name" or kind in KINDS_OF_PEOPLE)
-    return MASK if is_personal else value
+    return MASK if is_masked(kind, name) else value

@@ -8,7 +8,7 @@ rolled back.
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from studiogate.domain.access import Access
@@ -20,11 +20,11 @@ from studiogate.domain.csv_import.records import DELIMITERS, Record, RecordReade
 from studiogate.domain.csv_import.translate import Translator
 from studiogate.domain.csv_import.verdicts import HEADER, Verdict, csv_line
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.staff import Channel, Permission
+from studiogate.domain.staff import Permission
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.csv_rows import csv_field, decided_row, placed, shown, staged_row
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.flows.studio_file import Options, import_studio_file
+from studiogate.flows.studio_file import import_studio_file, importing
 from studiogate.flows.studio_file.outcome import Progress, silent
 from studiogate.storage import audit
 from studiogate.storage import csv_import as storage
@@ -77,7 +77,7 @@ async def import_csv(connection: Connection, access: Access, source: CsvFile) ->
     transaction = connection.transaction()
     await transaction.start()
     try:
-        outcome = await _Run(connection, _importing(access), source).run()
+        outcome = await _Run(connection, importing(access), source).run()
     except UnreadableFileError as unreadable:
         await transaction.rollback()
         return Refusal(Code.VALIDATION_ERROR, faults=(Fault(("file",), "unreadable", str(unreadable)),))
@@ -90,11 +90,6 @@ async def import_csv(connection: Connection, access: Access, source: CsvFile) ->
     else:
         await transaction.rollback()
     return outcome
-
-
-def _importing(access: Access) -> Access:
-    """Return the access with the channel under which the audit log shows an import."""
-    return replace(access, staff=replace(access.staff, channel=Channel.IMPORT)) if access.staff else access
 
 
 @dataclass(slots=True)
@@ -210,8 +205,9 @@ class _Run:
                 file.write((separator + ",\n".join(row["row"] for row in rows)).encode())
                 separator = ",\n"
             file.write(b"]}")
-            options = Options(operator=self.access.staff.name if self.access.staff else "operator")
-            outcome = await import_studio_file(self.connection, file, options, self.source.progress)
+            outcome = await import_studio_file(self.connection, self.access, file, progress=self.source.progress)
+        if isinstance(outcome, Refusal):
+            raise AssertionError("the access was checked")
         return [placed(fault.place, fault.message) for fault in outcome.faults]
 
     # Reporting.

@@ -59,6 +59,12 @@ INSERT_MANY = """
                            changes)
     select $1, e.id, $3, $4, $5, $6, e.action, e.kind, e.subject, e.changes::jsonb
     from unnest($2::uuid[], $7::text[], $8::text[], $9::uuid[], $10::text[]) e(id, action, kind, subject, changes)"""
+# {0}: the entries, in order.
+INSERT_SELECTED = """
+    insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
+                           changes)
+    select $1, gen_random_uuid(), $2, $3, $4, $5, e.action, $6, e.subject, e.changes::jsonb
+    from ({0}) e(number, subject, action, changes) order by e.number"""
 
 
 class Subject(NamedTuple):
@@ -115,6 +121,21 @@ async def add_many(connection: Connection, access: Access, entries: Sequence[Ent
         [entry.subject.kind for entry in entries],
         [entry.subject.id for entry in entries],
         [json.dumps(entry.changes) for entry in entries],
+    )
+
+
+async def add_selected(connection: Connection, access: Access, kind: str, entries: str) -> None:
+    """Write the entries of one change that a query selects: number, subject, action and changes, the latter as JSON.
+    In the query, $1 is the studio."""
+    staff = access.staff
+    await connection.execute(
+        INSERT_SELECTED.format(entries),
+        access.studio_id,
+        staff.channel.value if staff else access.actor.value,
+        staff.account_id if staff else None,
+        staff.name if staff else access.credential_id,
+        staff.address if staff else None,
+        kind,
     )
 
 

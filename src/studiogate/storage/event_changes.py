@@ -43,9 +43,13 @@ def _rows(resource: Resource) -> str:
 
 async def snapshot(connection: Connection, access: Access, type_: EventType, row_ids: Sequence[UUID]) -> Snapshot:
     """Read the resources that events of this type are about; ids that do not exist are left out."""
+    return {row_id: json.loads(wire) for row_id, wire in (await _wires(connection, access, type_, row_ids)).items()}
+
+
+async def _wires(connection: Connection, access: Access, type_: EventType, row_ids: Sequence[UUID]) -> dict[UUID, str]:
     rows = await connection.fetch(_rows(subject_of(type_).resource), access.studio_id, list(row_ids))
-    wires = {row["id"]: json.loads(row["wire"]) for row in rows}
-    return {row_id: wires[row_id] for row_id in dict.fromkeys(row_ids) if row_id in wires}
+    found = {row["id"]: row["wire"] for row in rows}
+    return {row_id: found[row_id] for row_id in dict.fromkeys(row_ids) if row_id in found}
 
 
 def previous_attributes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,8 +63,10 @@ def previous_attributes(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 async def emit_changes(connection: Connection, access: Access, type_: EventType, before: Snapshot) -> list[UUID]:
     """Emit one event per row of the snapshot that changed since it was taken; return the ids of these rows."""
-    after = await snapshot(connection, access, type_, list(before))
-    differences = {row_id: previous_attributes(before[row_id], now) for row_id, now in after.items()}
-    changes = [Change(row_id, previous) for row_id, previous in differences.items() if previous]
+    after = await _wires(connection, access, type_, list(before))
+    compared = (
+        Change(row_id, previous_attributes(before[row_id], json.loads(now)), now) for row_id, now in after.items()
+    )
+    changes = [change for change in compared if change.previous_attributes]
     await emit(connection, access, type_, *changes)
     return [change.row_id for change in changes]

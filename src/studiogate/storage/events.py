@@ -79,10 +79,12 @@ def subject_of(type_: EventType) -> _Subject:
 
 
 class Change(NamedTuple):
-    """A changed row, and the changed members of its wire form with their previous values."""
+    """A changed row, and the changed members of its wire form with their previous values. ``wire`` is that form as it
+    is now, as JSON, if the caller has read it already."""
 
     row_id: UUID
     previous_attributes: Mapping[str, Any] = {}
+    wire: str | None = None
 
 
 as_json = json.JSONEncoder(default=str, separators=(",", ":")).encode
@@ -121,15 +123,17 @@ def _emit(type_: EventType) -> str:
     """Return the statement that writes events of a type. It looks up each row by its id (``offset 0`` keeps the planner
     from joining): a plan made while the table was small would otherwise read all rows of the studio for each event.
 
-    $1 studio, $2 type, $3 its read scope, $4 event ids, $5 row ids, $6 previous attributes, $7 the actor."""
+    $1 studio, $2 type, $3 its read scope, $4 event ids, $5 row ids, $6 previous attributes, $7 the actor, $8 wire
+    forms that are known."""
     subject = subject_of(type_)
     resource, alias = subject.resource, subject.resource.alias
     return f"""
         {INSERT}
         select $1, given.event_id, $7, $2, {alias}.id, array_append({subject.also_needs}, $3), {subject.place(alias)},
-               (select row_to_json(w) from (select {resource.columns}) w), given.previous_attributes::json
-        from unnest($4::uuid[], $5::uuid[], $6::text[]) with ordinality
-                 as given(event_id, row_id, previous_attributes, number)
+               coalesce(given.wire::json, (select row_to_json(w) from (select {resource.columns}) w)),
+               given.previous_attributes::json
+        from unnest($4::uuid[], $5::uuid[], $6::text[], $8::text[]) with ordinality
+                 as given(event_id, row_id, previous_attributes, wire, number)
         cross join lateral (
             select * from {resource.table} t where t.studio_id = $1 and t.id = given.row_id offset 0) {alias}
         {resource.joins} order by given.number"""
@@ -148,6 +152,7 @@ async def emit(connection: Connection, access: Access, type_: EventType, *change
         [change.row_id for change in changes],
         [as_json(change.previous_attributes) for change in changes],
         access.actor.value,
+        [change.wire for change in changes],
     )
 
 

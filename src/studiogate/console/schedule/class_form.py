@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.schedule.series import local_instant
-from studiogate.domain.schedule.series_fields import DAY_NAMES, calendar_date, local_time
-from studiogate.domain.studio_file.values import Setting, WrongValueError
+from studiogate.domain.studio_file.series import DAY_NAMES, local_time
+from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date
 from studiogate.storage.schedule.class_details import ClassDetails
 
 TEXTS = ("title", "description")

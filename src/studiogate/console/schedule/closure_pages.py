@@ -13,8 +13,8 @@ from studiogate.console.schedule.confirm import Question, ask
 from studiogate.console.schedule.week import PATH, Week, chosen_week
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.series import Days
-from studiogate.domain.schedule.series_fields import ClosureMode
 from studiogate.domain.staff import Permission
+from studiogate.domain.studio_file.series import ClosureMode
 from studiogate.flows.schedule import closures as flow
 from studiogate.flows.schedule.closures import SavedClosure
 from studiogate.flows.schedule.rows import Given

@@ -6,7 +6,7 @@ from typing import Any
 
 from studiogate.console.schedule.class_form import CHOICES, SWITCHES, TEXTS, number
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.schedule.series_fields import DAY_NAMES
+from studiogate.domain.studio_file.series import DAY_NAMES
 
 WEEKDAYS = tuple(f"weekday_{name}" for name in DAY_NAMES)
 DATES = ("first_date", "last_date")

@@ -11,9 +11,8 @@ from zoneinfo import ZoneInfo
 from studiogate import clock
 from studiogate.domain.schedule.copy_week import week_of
 from studiogate.domain.schedule.series import Days, local_instant
-from studiogate.domain.schedule.series_fields import calendar_date
 from studiogate.domain.schedule.warnings import Slot, WarningCode, double_booked
-from studiogate.domain.studio_file.values import Setting, WrongValueError
+from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date
 from studiogate.storage.console import Place
 from studiogate.storage.schedule.week import Closure, WeekClass
 

@@ -88,7 +88,7 @@ async def _import(request: ConsoleRequest, wanted: Wanted, *, apply: bool) -> Ou
     file = io.BytesIO(wanted.content)
     async with request.database.connection() as connection:
         if wanted.kind == STUDIO_FILE:
-            options = Options(dry_run=not apply, operator=request.frame.email, on_change=wanted.note)
+            options = Options(dry_run=not apply, on_change=wanted.note)
             return await import_own_file(connection, request.access, file, options)
         try:
             mapping = load_mapping(wanted.mapping, KINDS[wanted.kind], [wanted.dates] if wanted.dates else [])

@@ -12,20 +12,19 @@ from typing import Any, TypeAlias
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.studio_file import schedule as file
 from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.rows import Member, Values, optional, required
+from studiogate.domain.studio_file.rows import Member, Section, Values, optional, required
 from studiogate.domain.studio_file.values import Setting, WrongValueError
 
 Fields: TypeAlias = Mapping[str, Member]
 MAX_SPOTS = 500
-MAX_WEEKS_AHEAD = 52
-WEEKS_AHEAD = 8
 KEPT_BY_THE_SYSTEM = ("id", "created_at", "revision")
 _REQUIRED = required("", v.boolean).default
 _COLOUR = re.compile(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})", re.ASCII)
 
 
-def _fields(members: Iterable[Member], *without: str) -> dict[str, Member]:
-    return {member.name: member for member in members if member.name not in (*KEPT_BY_THE_SYSTEM, *without)}
+def fields_of(section: Section, *without: str) -> dict[str, Member]:
+    """Return the members of a section of the studio file that staff may set."""
+    return {member.name: member for member in section.members if member.name not in (*KEPT_BY_THE_SYSTEM, *without)}
 
 
 def _colour(value: Any, _setting: Setting) -> str:
@@ -67,16 +66,17 @@ def _spots(value: Any, setting: Setting) -> list[Values]:
     return [values for values, _ in read]
 
 
-STUDIO: Fields = _fields(file.STUDIO.members, "logo_url", "test") | {
+STUDIO: Fields = fields_of(file.STUDIO, "logo_url", "test", "mail_switches") | {
     "primary_color": optional("primary_color", _colour),
-    "schedule_weeks_ahead": optional("schedule_weeks_ahead", v.whole(1, MAX_WEEKS_AHEAD), WEEKS_AHEAD),
 }
 NEW_STUDIO: Fields = {**STUDIO, "test": optional("test", v.boolean, False)}
-LOCATION: Fields = _fields(file.LOCATIONS.members)
-ROOM: Fields = _fields(file.ROOMS.members) | {"spots": optional("spots", _spots, ())}
-CLASS_TYPE: Fields = {**_fields(file.CLASS_TYPES.members), "active": optional("active", v.boolean, True)}
-INSTRUCTOR: Fields = _fields(file.INSTRUCTORS.members)
-NEW_CLASS: Fields = _fields(file.CLASSES.members, "status") | {"location_id": required("location_id", v.identifier)}
+LOCATION: Fields = fields_of(file.LOCATIONS)
+ROOM: Fields = fields_of(file.ROOMS) | {"spots": optional("spots", _spots, ())}
+CLASS_TYPE: Fields = fields_of(file.CLASS_TYPES)
+INSTRUCTOR: Fields = fields_of(file.INSTRUCTORS)
+NEW_CLASS: Fields = fields_of(file.CLASSES, "status", *file.OF_SERIES) | {
+    "location_id": required("location_id", v.identifier)
+}
 # A class keeps its location: bookings, permissions and policies depend on it. Cancel it and create another.
 CLASS: Fields = {name: member for name, member in NEW_CLASS.items() if name != "location_id"}
 

@@ -10,6 +10,7 @@ from studiogate.domain.forms.rule_checks import definition_faults
 from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.leads import MAX_METADATA_BYTES, metadata_too_large
 from studiogate.domain.logos import Logo, LogoFault, read_logo
+from studiogate.domain.mails import MailKind
 from studiogate.domain.studio_file.values import Setting, WrongValueError, shaped, wrong
 
 MAX_DEPTH = 100
@@ -24,6 +25,27 @@ def policy(value: Any, setting: Setting) -> str:
         raise WrongValueError(*(((member,), message) for member, message in faults))
     form_id = value.get("waiver_form_id")
     return _written({**value, "waiver_form_id": form_id.lower()} if form_id else value)
+
+
+@shaped(
+    {
+        "type": "object",
+        "properties": {kind.value: {"type": "boolean"} for kind in MailKind},
+        "additionalProperties": False,
+    }
+)
+def mail_switches(value: Any, _setting: Setting) -> str:
+    """Read which kinds of mails to members are switched on or off."""
+    if not isinstance(value, dict):
+        raise wrong("must be an object")
+    kinds = {kind.value for kind in MailKind}
+    faults = [((name,), f"must be one of {', '.join(sorted(kinds))}") for name in value if name not in kinds]
+    faults += [
+        ((name,), "must be true or false") for name in value if name in kinds and not isinstance(value[name], bool)
+    ]
+    if faults:
+        raise WrongValueError(*faults)
+    return _written(value)
 
 
 @shaped({"type": "object"})

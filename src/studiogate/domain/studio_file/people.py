@@ -1,11 +1,15 @@
-"""The sections of people: members, memberships and leads."""
+"""The sections of people: members, memberships and leads; and the ids that rows have in other systems."""
 
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.people import MAX_NOTES_BYTES
 from studiogate.domain.studio_file import documents
 from studiogate.domain.studio_file import values as v
-from studiogate.domain.studio_file.columns import ID, RECORD, TEXT
+from studiogate.domain.studio_file.columns import CREATED_AT, ID, RECORD, TEXT
 from studiogate.domain.studio_file.rows import Member, Section, optional, required
+
+# The kinds of rows that a CSV file can have; see ``domain.csv_import``.
+EXTERNAL_KINDS = ("members", "memberships", "schedule", "products", "leads")
+MAX_SOURCE = 60
 
 # Notes of staff are appended to.
 NOTES = v.text(MAX_NOTES_BYTES)
@@ -76,4 +80,27 @@ LEADS = Section(
         *RECORD,
     ),
     frozenset({"updated_at"}),
+)
+
+# The row is not checked: one that is gone keeps its external id, so that no later import creates it again.
+EXTERNAL_IDS = Section(
+    "external_ids",
+    (
+        required("source", v.text(MAX_SOURCE, 1)),
+        required("kind", v.one_of(EXTERNAL_KINDS)),
+        required("external_id", v.text(v.MAX_INDEXED, 1)),
+        required("row_id", v.identifier),
+        CREATED_AT,
+    ),
+)
+
+# History: members and leads that ended in a merge of duplicates. No later import brings them back.
+MERGED_PEOPLE = Section(
+    "merged_people",
+    (
+        ID,
+        required("kind", v.one_of(("member", "lead"))),
+        required("member_id", v.identifier),
+        optional("merged_at", v.instant),
+    ),
 )

@@ -13,6 +13,11 @@ from studiogate.domain.studio_file.rows import Rule, Section, optional, required
 from studiogate.domain.studio_file.values import Setting
 
 LONGEST_CLASS = timedelta(days=7)
+MAX_WEEKS_AHEAD = 52
+WEEKS_AHEAD = 8
+SPOT_SELECTION = v.one_of(("optional", "required"))
+# What a class has only because it belongs to a series.
+OF_SERIES = ("series_id", "series_date", "detached")
 
 
 def _studio_timezone(setting: Setting) -> str:
@@ -33,6 +38,8 @@ STUDIO = Section(
         required("country", v.country),
         optional("test", v.boolean, False),
         POLICY,
+        optional("schedule_weeks_ahead", v.whole(1, MAX_WEEKS_AHEAD), WEEKS_AHEAD),
+        optional("mail_switches", documents.mail_switches, "{}"),
         *RECORD,
     ),
 )
@@ -79,6 +86,7 @@ CLASS_TYPES = Section(
         optional("description", TEXT),
         optional("beginner_safe", v.boolean),
         optional("recovery", v.boolean),
+        optional("active", v.boolean, True),
         POLICY,
         *RECORD,
     ),
@@ -104,6 +112,11 @@ def _class_times(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple
         yield ("end_time",), "must be at most 7 days after start_time"
 
 
+def _of_series(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+    if (values["series_id"] is None) != (values["series_date"] is None):
+        yield ("series_date",), "is given exactly for a class with a series_id"
+
+
 CLASSES = Section(
     "classes",
     (
@@ -118,7 +131,7 @@ CLASSES = Section(
         required("end_time", v.instant),
         required("capacity", v.whole()),
         optional("allow_waitlist", v.boolean, True),
-        optional("spot_selection_mode", v.one_of(("optional", "required"))),
+        optional("spot_selection_mode", SPOT_SELECTION),
         optional(
             "status",
             v.one_of(
@@ -130,9 +143,13 @@ CLASSES = Section(
         ),
         optional("visible", v.boolean, True),
         POLICY,
+        # Of a new class. A class with other values than its series was changed by itself: it is detached.
+        optional("series_id", v.identifier),
+        optional("series_date", v.calendar_date),
+        optional("detached", v.boolean, False),
         *RECORD,
     ),
     frozenset({"booked_count", "available_count", "waitlist_count", "booking_opens_at", "booking_closes_at"})
     | {"cancellation_cutoff_at", "promotion_cutoff_at", "updated_at"},
-    (Rule(("start_time", "end_time"), _class_times),),
+    (Rule(("start_time", "end_time"), _class_times), Rule(("series_id", "series_date"), _of_series)),
 )

@@ -15,12 +15,23 @@ from studiogate.domain.studio_file.columns import ID, RECORD
 from studiogate.domain.studio_file.faults import Loc
 from studiogate.domain.studio_file.forms import FILES, FORMS, SUBMISSIONS, VERSIONS
 from studiogate.domain.studio_file.history import CANCELLATIONS, LEDGER, RENEWALS, SALES, WAITLIST
-from studiogate.domain.studio_file.people import LEADS, MEMBERS, MEMBERSHIPS
+from studiogate.domain.studio_file.people import EXTERNAL_IDS, LEADS, MEMBERS, MEMBERSHIPS, MERGED_PEOPLE
 from studiogate.domain.studio_file.rows import Rule, Section, optional, required
 from studiogate.domain.studio_file.schedule import CLASS_TYPES, CLASSES, INSTRUCTORS, LOCATIONS, ROOMS, SPOTS, STUDIO
+from studiogate.domain.studio_file.series import CLOSURES, SERIES
 from studiogate.domain.studio_file.values import Setting
 
-__all__ = ["EVERY_SECTION", "FILES", "PRICES", "SECTIONS", "SECTION_BY_NAME", "SPOTS", "STUDIO", "VERSIONS"]
+__all__ = [
+    "EVERY_SECTION",
+    "EXTERNAL_IDS",
+    "FILES",
+    "PRICES",
+    "SECTIONS",
+    "SECTION_BY_NAME",
+    "SPOTS",
+    "STUDIO",
+    "VERSIONS",
+]
 
 
 def _waiting(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
@@ -53,6 +64,8 @@ SECTIONS = (
     ROOMS,
     CLASS_TYPES,
     INSTRUCTORS,
+    SERIES,
+    CLOSURES,
     CLASSES,
     PRODUCTS,
     MEMBERS,
@@ -67,6 +80,8 @@ SECTIONS = (
     CANCELLATIONS,
     SALES,
     RENEWALS,
+    MERGED_PEOPLE,
+    EXTERNAL_IDS,
 )
 
 SECTION_BY_NAME = {section.name: section for section in SECTIONS}

@@ -5,7 +5,7 @@ import re
 import zoneinfo
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
@@ -29,6 +29,8 @@ MAX_FILE = 2**40
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:]{5,8}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})")
 _SLUG = re.compile(r"[a-z0-9](-?[a-z0-9])*")
 _AMOUNT = re.compile(r"[0-9]{1,12}(?:\.([0-9]{1,4}))?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+EARLIEST_DATE, LATEST_DATE = date(2000, 1, 1), date(2199, 12, 24)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
 # The added codes are places without their own telephone numbering plan.
@@ -161,6 +163,17 @@ def instant(value: Any, _setting: Setting) -> datetime:
     if moment < _EARLIEST:
         raise wrong("must not be before the year 1900")
     return moment
+
+
+@shaped({"type": "string", "format": "date", "pattern": f"^{_DATE.pattern}$"})
+def calendar_date(value: Any, _setting: Setting) -> date:
+    try:
+        day = date.fromisoformat(value) if isinstance(value, str) and _DATE.fullmatch(value) else None
+    except ValueError:
+        day = None
+    if day is None or not EARLIEST_DATE <= day <= LATEST_DATE:
+        raise wrong(f'must be a date such as "2026-12-24", from {EARLIEST_DATE} to {LATEST_DATE}')
+    return day
 
 
 @cache

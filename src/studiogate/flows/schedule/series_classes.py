@@ -52,7 +52,7 @@ def _wanted(series: Series) -> list[Occurrence]:
     return occurrences(series.pattern, series.zone, days)
 
 
-async def create_missing(connection: Connection, access: Access, series: Series) -> int:
+async def create_missing(connection: Connection, access: Access, series: Series, *, announce: bool = True) -> int:
     """Create and announce the classes up to the horizon that do not exist yet; return how many."""
     days = wanted_days(series.now, series.zone, series.weeks_ahead, series.row["generated_until"])
     taken = await storage.days_taken(connection, access, series.id, days.first)
@@ -60,7 +60,8 @@ async def create_missing(connection: Connection, access: Access, series: Series)
     created = await storage.insert_classes(
         connection, access, series.id, missing(_wanted(series), taken, closed, series.now)
     )
-    await events.emit(connection, access, EventType.CLASS_CREATED, *(Change(class_id) for class_id in created))
+    if announce:
+        await events.emit(connection, access, EventType.CLASS_CREATED, *(Change(class_id) for class_id in created))
     await storage.mark_generated(connection, access, series.id, days.last)
     return len(created)
 

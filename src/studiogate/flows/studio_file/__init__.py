@@ -17,8 +17,9 @@ there, and only a file without faults is applied. Operators need to know:
 """
 
 from studiogate.flows.studio_file.files import FilesBeside
-from studiogate.flows.studio_file.load import Options, import_document, import_studio_file
+from studiogate.flows.studio_file.load import import_document, import_studio_file, importing, studio_in
 from studiogate.flows.studio_file.outcome import MANY_ROWS, Counts, Outcome
+from studiogate.flows.studio_file.steps import Options
 from studiogate.flows.studio_file.write import export_studio
 
 __all__ = [
@@ -30,4 +31,6 @@ __all__ = [
     "export_studio",
     "import_document",
     "import_studio_file",
+    "importing",
+    "studio_in",
 ]

@@ -9,9 +9,9 @@ from studiogate.storage.event_changes import Snapshot, previous_attributes
 from studiogate.storage.events import Change
 from studiogate.storage.studio_file import resources_before, stage
 from studiogate.storage.studio_file.history_tables import SUBMISSIONS
+from studiogate.storage.studio_file.schedule_tables import CLASSES
 from studiogate.storage.studio_file.tables import (
     BOOKINGS,
-    CLASSES,
     FORMS,
     LEADS,
     MEMBERS,

@@ -7,8 +7,9 @@ from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.studio_file.parser import BrokenFileError, read_studio
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.flows.studio_file.load import Options, import_studio_file
+from studiogate.flows.studio_file.load import import_studio_file
 from studiogate.flows.studio_file.outcome import Outcome
+from studiogate.flows.studio_file.steps import Options
 from studiogate.flows.studio_file.studio_row import id_in
 from studiogate.storage.db.pool import Connection
 
@@ -35,4 +36,4 @@ async def import_own_file(
     if row is None or id_in(row) != access.studio_id:
         return Refusal(Code.VALIDATION_ERROR, faults=[OTHER_STUDIO])
     file.seek(0)
-    return await import_studio_file(connection, file, options)
+    return await import_studio_file(connection, access, file, options)

@@ -3,7 +3,7 @@
 The import that creates a studio leaves a single entry: everything in the studio comes from it.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from studiogate.domain.access import Access
@@ -18,7 +18,6 @@ from studiogate.storage.studio_file import diff, own_row
 from studiogate.storage.studio_file.diff import RowChange
 from studiogate.storage.studio_file.tables import TABLES
 
-BATCH = 500
 ACTION = "studio.import"
 
 
@@ -51,9 +50,7 @@ async def record_rows(connection: Connection, access: Access, studio: RowChange 
     if studio is not None:
         await audit.add(connection, access, _entry("studio", studio))
     for table in TABLES:
-        kind = table.noun.replace(" ", "_")
-        async for batch in _batches(diff.row_changes(connection, access, table)):
-            await audit.add_many(connection, access, [_entry(kind, change) for change in batch])
+        await diff.record(connection, access, table)
 
 
 async def record_import(connection: Connection, access: Access, sections: Mapping[str, Counts]) -> None:
@@ -72,14 +69,3 @@ def _entry(kind: str, change: RowChange) -> Entry:
     new = {name: values[1] for name, values in change.fields.items()}
     verb = "create" if change.created else "change"
     return Entry(f"{kind}.{verb}", Subject(kind, change.id), changed_fields(kind, old, new))
-
-
-async def _batches(changes: AsyncIterator[RowChange]) -> AsyncIterator[list[RowChange]]:
-    batch: list[RowChange] = []
-    async for change in changes:
-        batch.append(change)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

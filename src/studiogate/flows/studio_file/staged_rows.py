@@ -10,14 +10,16 @@ from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
 from studiogate.domain.studio_file.parser import Element
 from studiogate.domain.studio_file.rows import RowReader, Section, Values
-from studiogate.domain.studio_file.sections import EVERY_SECTION, FILES, PRICES, SPOTS, VERSIONS
+from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, FILES, PRICES, SPOTS, VERSIONS
 from studiogate.domain.studio_file.values import Setting
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import stage
 from studiogate.storage.studio_file.tables import TABLE_OF_SECTION
 
 BATCH = 2_000
-OWN_VALUES = frozenset({VERSIONS.name, FILES.name})
+# What identifies the rows of sections without ids.
+KEYS = {VERSIONS.name: ("form_id", "version"), EXTERNAL_IDS.name: ("source", "kind", "external_id")}
+OWN_VALUES = frozenset({*KEYS, FILES.name})
 # Nested rows: the column that holds the outer row's id.
 OUTER = {SPOTS.name: "room_id", PRICES.name: "product_id", VERSIONS.name: "form_id", FILES.name: "submission_id"}
 
@@ -83,9 +85,9 @@ class StagedRows:
 
 
 def _own_values(section: str, values: Values) -> Values:
-    """Return what a row has besides the file's values: an id for a version of a form, a name for a stored file."""
-    if section == VERSIONS.name:
-        # Not for security: the database computes the same for the stored versions.
-        digest = hashlib.md5(f"{values['form_id']}/{values['version']}".encode(), usedforsecurity=False)
-        return {"id": UUID(bytes=digest.digest())}
+    """Return what a row has besides the file's values: an id computed from its key, a name for a stored file."""
+    if section in KEYS:
+        # Not for security: the database computes the same for the stored rows.
+        key = "/".join(str(values[name]) for name in KEYS[section])
+        return {"id": UUID(bytes=hashlib.md5(key.encode(), usedforsecurity=False).digest())}
     return {"stored_name": secrets.token_hex(16)} if section == FILES.name else {}

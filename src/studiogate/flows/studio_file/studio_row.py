@@ -48,6 +48,10 @@ class StudioRow:
     def identified(self) -> bool:
         return "id" in self._values
 
+    def is_of(self, access: Access) -> bool:
+        """Return whether the row is about the studio of the access."""
+        return self.identified and UUID(self._values["id"]) == access.studio_id
+
     def _read(self, row: Any) -> None:
         own = row.get("currency") if isinstance(row, dict) else None
         known = replace(self._setting_now(), currency=str(own)) if is_currency(own) else self._setting_now()
@@ -87,9 +91,13 @@ class StudioRow:
     def change(self, access: Access) -> RowChange | None:
         """Return what the file changes in the row."""
         given = {name: value for name, value in self._given().items() if name in own_row.COLUMNS}
-        if "policy" in given:
-            given["policy"] = json.loads(given["policy"])
+        given |= {name: json.loads(given[name]) for name in own_row.DOCUMENTS if name in given}
         return record.studio_change(access, self._stored, given)
+
+    def changes_policy(self, access: Access) -> bool:
+        """Return whether the file changes the policy of a stored studio, which its classes inherit."""
+        change = self.change(access)
+        return self.exists and change is not None and "policy" in change.fields
 
     async def apply(self, connection: Connection, access: Access) -> Counts:
         """Insert or change the row."""

@@ -367,6 +367,7 @@ CREATE TABLE public.closures (
     reason text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT closures_dates CHECK ((last_date >= first_date)),
     CONSTRAINT closures_mode_check CHECK ((mode = ANY (ARRAY['cancel'::text, 'skip'::text])))
 );
@@ -1454,9 +1455,13 @@ CREATE TRIGGER keep_erased BEFORE UPDATE ON public.members FOR EACH ROW WHEN ((o
 
 CREATE TRIGGER raise_revision BEFORE UPDATE ON public.bookings FOR EACH ROW WHEN (((old.updated_at = new.updated_at) AND (old.* IS DISTINCT FROM new.*))) EXECUTE FUNCTION public.raise_revision();
 
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.class_series FOR EACH ROW WHEN (((NOT (old.generated_until IS DISTINCT FROM new.generated_until)) AND (old.* IS DISTINCT FROM new.*))) EXECUTE FUNCTION public.raise_revision();
+
 CREATE TRIGGER raise_revision BEFORE UPDATE ON public.class_types FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
 
 CREATE TRIGGER raise_revision BEFORE UPDATE ON public.classes FOR EACH ROW WHEN ((((old.booked_count)::integer = (new.booked_count)::integer) AND ((old.waitlist_count)::integer = (new.waitlist_count)::integer) AND (old.announced_status = new.announced_status) AND (old.* IS DISTINCT FROM new.*))) EXECUTE FUNCTION public.raise_revision();
+
+CREATE TRIGGER raise_revision BEFORE UPDATE ON public.closures FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
 
 CREATE TRIGGER raise_revision BEFORE UPDATE ON public.form_submissions FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION public.raise_revision();
 

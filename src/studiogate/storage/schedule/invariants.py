@@ -13,6 +13,16 @@ IN_PATTERN = """
 # that does not exist becomes the later one.
 EXPECTED = "((({0} + s.local_start) at time zone l.timezone) at time zone l.timezone)"
 
+# The class c agrees with its series s at the location l.
+AGREES = f"""
+    {IN_PATTERN.format("c.series_date")}
+    and (c.start_time at time zone l.timezone) = {EXPECTED.format("c.series_date")}
+    and c.end_time - c.start_time = s.minutes * interval '1 minute'
+    and (c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id, c.capacity,
+         c.allow_waitlist, c.spot_selection_mode, c.visible, c.policy) is not distinct from
+        (s.title, s.description, s.class_type_id, s.location_id, s.room_id, s.instructor_id, s.capacity,
+         s.allow_waitlist, s.spot_selection_mode, s.visible, s.policy)"""
+
 PROMISES = (
     Promise(
         "series",
@@ -23,14 +33,7 @@ PROMISES = (
         from classes c
         join class_series s on s.studio_id = c.studio_id and s.id = c.series_id
         join locations l on l.studio_id = s.studio_id and l.id = s.location_id
-        where c.status = 'scheduled' and not c.detached and c.start_time > clock_timestamp() and not (
-            {IN_PATTERN.format("c.series_date")}
-            and (c.start_time at time zone l.timezone) = {EXPECTED.format("c.series_date")}
-            and c.end_time - c.start_time = s.minutes * interval '1 minute'
-            and (c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id, c.capacity,
-                 c.allow_waitlist, c.spot_selection_mode, c.visible, c.policy) is not distinct from
-                (s.title, s.description, s.class_type_id, s.location_id, s.room_id, s.instructor_id, s.capacity,
-                 s.allow_waitlist, s.spot_selection_mode, s.visible, s.policy))""",
+        where c.status = 'scheduled' and not c.detached and c.start_time > clock_timestamp() and not ({AGREES})""",
     ),
     Promise(
         "classes of series",

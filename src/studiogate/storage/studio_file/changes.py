@@ -3,27 +3,44 @@
 Only rows that differ are locked and written: a row that equals the file's when it is compared is done, and later
 changes to it count as made after the import. Bookings continue in every class that the file does not change.
 
-Locks are taken in the same order as everywhere, each kind by id: the studio, classes, members, memberships, forms,
-emails, then all others. Everything that a running booking can hold is locked before anything is written, so the two
-cannot deadlock.
+Locks are taken in the same order as everywhere, each kind by id: the studio, the rows of the schedule, series, classes,
+members, memberships, forms, emails, then all others. Everything that a running booking can hold is locked before
+anything is written, so the two cannot deadlock.
 """
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file import schedule_effects
 from studiogate.storage.studio_file.emails import lock_emails
 from studiogate.storage.studio_file.history_tables import HISTORY
+from studiogate.storage.studio_file.schedule_tables import (
+    CLASS_TYPES,
+    CLASSES,
+    CLOSURES,
+    INSTRUCTORS,
+    LOCATIONS,
+    ROOMS,
+    SERIES,
+)
 from studiogate.storage.studio_file.table_types import Table
-from studiogate.storage.studio_file.tables import CLASSES, FORMS, MEMBERS, MEMBERSHIPS, TABLES
+from studiogate.storage.studio_file.tables import FORMS, MEMBERS, MEMBERSHIPS, TABLES
 
 # An arbitrary number of our own, which no other advisory lock uses.
 IMPORTS = 7_311_925
 
+SCHEDULE = (LOCATIONS, ROOMS, CLASS_TYPES, INSTRUCTORS, CLOSURES)
+
+SERIES_TO_LOCK = """
+    select s.id from class_series s where s.studio_id = $1 and s.id in (select id from affected_series)
+    order by s.id for no key update"""
+
 CLASSES_TO_LOCK = """
     select k.id from classes k where k.studio_id = $1 and k.id in (
-        select id from change_classes union select class_id from change_bookings)
+        select id from change_classes union select class_id from change_bookings union select id from affected_classes)
     order by k.id for no key update"""
 
-# Those who wait for a class may be promoted if it becomes larger or a booking changes.
+# Those who wait for a class may be promoted if it becomes larger or a booking changes. The classes of a changed series
+# are moved or cancelled with all of their bookings.
 MEMBERS_TO_LOCK = """
     select m.id from members m where m.studio_id = $1 and m.id in (
         select id from change_members union select member_id from change_memberships
@@ -32,7 +49,9 @@ MEMBERS_TO_LOCK = """
             and w.class_id in (
                 select c.id from change_classes c join classes k on k.studio_id = $1 and k.id = c.id
                 where c.capacity > k.capacity
-                union select class_id from change_bookings where existing))
+                union select class_id from change_bookings where existing)
+        union select b.member_id from bookings b where b.studio_id = $1 and b.status <> 'cancelled'
+            and b.class_id in (select id from affected_classes where not inherits))
     order by m.id for no key update"""
 
 MEMBERSHIPS_TO_LOCK = """
@@ -50,10 +69,14 @@ async def lock_studio(connection: Connection, access: Access) -> None:
     await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
 
 
-async def find_changes(connection: Connection, access: Access, *, studio_exists: bool) -> None:
+async def find_changes(
+    connection: Connection, access: Access, *, studio_exists: bool, policy_changes: bool = False
+) -> None:
+    """Find the changes and lock what they affect; ``policy_changes`` is whether the studio's own policy does."""
     for table in TABLES:
         await connection.execute(_differing(table), access.studio_id)
     if studio_exists:
+        await schedule_effects.find(connection, access, policy_changes=policy_changes)
         await _lock(connection, access)
         for table in TABLES:
             await _look_again(connection, access, table)
@@ -63,12 +86,14 @@ async def find_changes(connection: Connection, access: Access, *, studio_exists:
 
 
 async def _lock(connection: Connection, access: Access) -> None:
-    for statement in (CLASSES_TO_LOCK, MEMBERS_TO_LOCK, MEMBERSHIPS_TO_LOCK, _rows_to_lock(FORMS)):
+    for table in SCHEDULE:
+        await connection.execute(_rows_to_lock(table), access.studio_id)
+    for statement in (SERIES_TO_LOCK, CLASSES_TO_LOCK, MEMBERS_TO_LOCK, MEMBERSHIPS_TO_LOCK, _rows_to_lock(FORMS)):
         await connection.execute(statement, access.studio_id)
     # A submission locks the form and then the submitter's email; an import does the same.
     await lock_emails(connection, access)
     for table in TABLES:
-        if table not in (CLASSES, MEMBERS, MEMBERSHIPS, FORMS) and not table.append_only:
+        if table not in (*SCHEDULE, SERIES, CLASSES, MEMBERS, MEMBERSHIPS, FORMS) and not table.append_only:
             await connection.execute(_rows_to_lock(table), access.studio_id)
 
 

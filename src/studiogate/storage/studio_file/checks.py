@@ -8,11 +8,13 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.booking_checks import SEATS
 from studiogate.storage.studio_file.history_checks import HISTORY_CHECKS
 from studiogate.storage.studio_file.people_checks import PEOPLE_CHECKS
+from studiogate.storage.studio_file.schedule_checks import SCHEDULE_CHECKS
+from studiogate.storage.studio_file.schedule_tables import CLASS_TYPES, CLASSES, LOCATIONS, SERIES
 from studiogate.storage.studio_file.stage import FAULTY
 from studiogate.storage.studio_file.table_types import Table, Unique
-from studiogate.storage.studio_file.tables import CLASS_TYPES, CLASSES, LOCATIONS, TABLE_BY_NAME, TABLES
+from studiogate.storage.studio_file.tables import TABLE_BY_NAME, TABLES
 
-WITH_POLICY = (LOCATIONS, CLASS_TYPES, CLASSES)
+WITH_POLICY = (LOCATIONS, CLASS_TYPES, SERIES, CLASSES)
 
 
 async def check(connection: Connection, access: Access, faults: Faults, *, overwrite: bool) -> None:
@@ -52,6 +54,7 @@ def _queries() -> Iterator[str]:
             yield _taken_in_the_studio(table, unique)
     for table in WITH_POLICY:
         yield _waiver(table)
+    yield from SCHEDULE_CHECKS
     yield from SEATS
     yield from HISTORY_CHECKS
     yield from PEOPLE_CHECKS
@@ -63,6 +66,11 @@ def _stale() -> Iterator[str]:
             yield f"""
                 select c.n, c.place, 'changed since this export' from {table.change} c
                 join {table.name} t on t.studio_id = $1 and t.id = c.id where t.revision > c.revision"""
+        if table.removable:
+            yield f"""
+                select c.n, c.place, 'removed since this export' from {table.change} c
+                where not c.existing and c.revision is not null
+                    and exists (select from studios where studio_id = $1)"""
 
 
 def _required(table: Table) -> str:

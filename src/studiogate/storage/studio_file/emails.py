@@ -1,5 +1,7 @@
 """The emails that an import gives to members and leads."""
 
+from collections.abc import AsyncIterator
+
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.people import BUCKETS, EMAIL_LOCK
@@ -17,6 +19,8 @@ async def lock_emails(connection: Connection, access: Access) -> None:
     await connection.execute(LOCK_EMAILS, str(access.studio_id))
 
 
-async def changed_emails(connection: Connection, _access: Access) -> list[str]:
-    """Return the emails of new and changed members and leads."""
-    return [row["email"] for row in await connection.fetch(f"{EMAILS} order by email")]
+async def changed_emails(connection: Connection, _access: Access, at_most: int) -> AsyncIterator[list[str]]:
+    """Yield the emails of new and changed members and leads, in batches."""
+    cursor = await connection.cursor(f"{EMAILS} order by email")
+    while rows := await cursor.fetch(at_most):
+        yield [row["email"] for row in rows]

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.json_values import json_text
+from studiogate.domain.studio_file.series import DAY_NAMES
 from studiogate.storage.db.pool import Connection
 
 PREFETCH = 500
@@ -14,7 +15,7 @@ STUDIO = """
     select studio_id as id, name, slug, timezone, logo_url,
            (select translate(encode(l.content, 'base64'), E'\n', '') from studio_logos l
             where l.studio_id = $1) as logo, primary_color, currency, country, test, policy,
-           created_at, revision
+           schedule_weeks_ahead, mail_switches, created_at, revision
     from studios where studio_id = $1"""
 
 SPOTS = """
@@ -44,6 +45,9 @@ FILES = """
 UPLOADS = """
     select id, stored_name from form_uploads where studio_id = $1 and submission_id is not null order by id"""
 
+_DAYS = ", ".join(f"'{name}'" for name in DAY_NAMES)
+WEEKDAYS = f"array(select (array[{_DAYS}])[d.day] from unnest(weekdays) d(day) order by d.day)"
+
 # Sections with columns of type json, which keeps the spaces that a writer happened to use.
 REWRITTEN = frozenset({"forms", "cancellations"})
 
@@ -56,14 +60,24 @@ SECTIONS = {
         select r.id, r.location_id, r.name, r.capacity, r.active, ({SPOTS}) as spots, r.created_at, r.revision
         from rooms r where r.studio_id = $1 order by r.created_at, r.id""",
     "class_types": """
-        select id, name, description, beginner_safe, recovery, policy, created_at, revision
+        select id, name, description, beginner_safe, recovery, active, policy, created_at, revision
         from class_types where studio_id = $1 order by created_at, id""",
     "instructors": """
         select id, name, tagline, tags, active, created_at, revision
         from instructors where studio_id = $1 order by created_at, id""",
+    "series": f"""
+        select id, title, description, class_type_id, location_id, room_id, instructor_id, capacity, allow_waitlist,
+               spot_selection_mode, visible, policy, {WEEKDAYS} as weekdays,
+               to_char(local_start, 'HH24:MI') as local_start, minutes, every_weeks, first_date, last_date,
+               generated_until, created_at, revision
+        from class_series where studio_id = $1 order by created_at, id""",
+    "closures": """
+        select id, location_id, first_date, last_date, mode, reason, created_at, revision
+        from closures where studio_id = $1 order by created_at, id""",
     "classes": """
         select id, title, description, class_type_id, location_id, room_id, instructor_id, start_time, end_time,
-               capacity, allow_waitlist, spot_selection_mode, status, visible, policy, created_at, revision
+               capacity, allow_waitlist, spot_selection_mode, status, visible, policy, series_id, series_date, detached,
+               created_at, revision
         from classes where studio_id = $1 order by created_at, id""",
     "products": f"""
         select d.id, d.key, d.name, d.product_type, d.active, d.client_visible, d.credits_granted,
@@ -120,6 +134,11 @@ SECTIONS = {
     "renewals": """
         select purchase_id as id, membership_id, period_start, period_end, created_at
         from renewals where studio_id = $1 order by created_at, purchase_id""",
+    "merged_people": """
+        select id, kind, member_id, merged_at from merged_people where studio_id = $1 order by merged_at, id""",
+    "external_ids": """
+        select source, kind, external_id, row_id, created_at
+        from external_ids where studio_id = $1 order by created_at, source, kind, external_id""",
 }
 
 

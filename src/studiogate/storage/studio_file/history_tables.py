@@ -1,6 +1,6 @@
 """The tables of forms' versions, submissions with their files, and history: what a studio file only adds to."""
 
-from studiogate.domain.studio_file import forms, history
+from studiogate.domain.studio_file import forms, history, people
 from studiogate.storage.studio_file.table_types import CREATED_AT, Column, Table, plain_columns
 
 # A version has no id of its own: it gets one that both sides compute. See ``flows.studio_file.staged_rows``.
@@ -8,7 +8,12 @@ VERSIONS = Table(
     "form_versions",
     "version of a form",
     forms.VERSIONS,
-    (Column("form_id", "uuid"), Column("version", "integer"), Column("fields", "json"), CREATED_AT),
+    (
+        Column("form_id", "uuid"),
+        Column("version", "integer"),
+        Column("fields", "json", compared="{0}::jsonb"),
+        CREATED_AT,
+    ),
     append_only=True,
     identity="md5(r.form_id || '/' || r.version)::uuid",
 )
@@ -92,7 +97,7 @@ CANCELLATIONS = Table(
         Column("cancellation_type", "text"),
         *plain_columns("boolean", "late", "graced_for_promotion"),
         *plain_columns("integer", "credits_forfeited", "credits_returned"),
-        Column("receipt", "json"),
+        Column("receipt", "json", compared="{0}::jsonb"),
     ),
     {"booking_id": "bookings", "purchase_id": "purchases"},
     at_creation={"member_id": _OF_BOOKING.format("member_id")},
@@ -124,4 +129,17 @@ SALES = Table(
     history=True,
     identity="r.purchase_id",
 )
-HISTORY = (WAITLIST, LEDGER, CANCELLATIONS, SALES, RENEWALS)
+MERGED_PEOPLE = Table(
+    "merged_people",
+    "merged person",
+    people.MERGED_PEOPLE,
+    (
+        Column("kind", "text"),
+        Column("member_id", "uuid"),
+        Column("merged_at", "timestamptz", "coalesce(s.merged_at, now())"),
+    ),
+    {"member_id": "members"},
+    append_only=True,
+    history=True,
+)
+HISTORY = (WAITLIST, LEDGER, CANCELLATIONS, SALES, RENEWALS, MERGED_PEOPLE)

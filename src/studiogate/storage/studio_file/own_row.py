@@ -7,7 +7,12 @@ from typing import Any
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 
-COLUMNS = ("name", "slug", "timezone", "logo_url", "primary_color", "currency", "country", "test", "policy")
+COLUMNS = (
+    *("name", "slug", "timezone", "logo_url", "primary_color", "currency", "country", "test", "policy"),
+    *("schedule_weeks_ahead", "mail_switches"),
+)
+# Read from the file as JSON text.
+DOCUMENTS = ("policy", "mail_switches")
 OTHERS = tuple(name for name in COLUMNS if name != "slug")
 
 _PLACES = ", ".join(f"${number}" for number, _ in enumerate(COLUMNS, 4))

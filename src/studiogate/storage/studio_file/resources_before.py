@@ -20,7 +20,7 @@ def _changed(table: str) -> str:
 
 # The stored rows that each type of event may be about, before the import.
 ROWS: Mapping[EventType, str] = {
-    EventType.CLASS_UPDATED: _changed("classes"),
+    EventType.CLASS_UPDATED: _changed("classes") + " union select id from affected_classes where inherits",
     EventType.MEMBER_UPDATED: _changed("members"),
     EventType.MEMBERSHIP_UPDATED: _changed("memberships"),
     EventType.PURCHASE_UPDATED: _changed("purchases"),

@@ -79,6 +79,8 @@ class Table:
     at_change: Mapping[str, str] = field(default_factory=dict)
     # True if rows are only added: a stored one stays as it is, whatever the file says.
     append_only: bool = False
+    # True if staff can remove rows for good: a file that was exported before does not bring them back.
+    removable: bool = False
     # True if only the import that creates the studio loads the rows.
     history: bool = False
     # The id as SQL over r, where the table has no column of that name.
@@ -108,9 +110,9 @@ class Table:
 
     @property
     def keys(self) -> tuple[Column, ...]:
-        """The columns of unique constraints, besides the id."""
+        """The columns of unique constraints, besides the id, that the file can change in a stored row."""
         named = {name for unique in self.uniques for name in unique.columns}
-        return tuple(column for column in self.stored if column.name in named)
+        return tuple(column for column in self.patched if column.stored and column.name in named)
 
     @property
     def revised(self) -> bool:

@@ -1,7 +1,17 @@
 """Which tables and columns a studio file fills, and what they refer to."""
 
-from studiogate.domain.studio_file import catalog, people, schedule, sections
+from studiogate.domain.studio_file import catalog, people, sections
 from studiogate.storage.studio_file.history_tables import FILES, HISTORY, SUBMISSIONS, VERSIONS
+from studiogate.storage.studio_file.schedule_tables import (
+    CLASS_TYPES,
+    CLASSES,
+    CLOSURES,
+    INSTRUCTORS,
+    LOCATIONS,
+    ROOMS,
+    SERIES,
+    SPOTS,
+)
 from studiogate.storage.studio_file.table_types import CREATED_AT, Column, Limits, Table, Unique, given, plain_columns
 
 
@@ -9,59 +19,6 @@ def _limit(name: str) -> Column:
     return Column(name, "uuid[]", f"array(select distinct unnest(s.{name}) order by 1)", stored=False)
 
 
-POLICY = Column("policy", "jsonb")
-
-LOCATIONS = Table(
-    "locations",
-    "location",
-    schedule.LOCATIONS,
-    (
-        *plain_columns("text", "name", "city", "state", "timezone"),
-        *plain_columns("boolean", "active", "is_primary"),
-        POLICY,
-        CREATED_AT,
-    ),
-    uniques=(Unique(("is_primary",), only="{0}.is_primary"),),
-    vacated={"is_primary": "false"},
-)
-ROOMS = Table(
-    "rooms",
-    "room",
-    schedule.ROOMS,
-    (
-        Column("location_id", "uuid"),
-        Column("name", "text"),
-        Column("capacity", "integer"),
-        Column("active", "boolean"),
-        CREATED_AT,
-    ),
-    {"location_id": "locations"},
-)
-SPOTS = Table(
-    "room_spots",
-    "spot",
-    schedule.SPOTS,
-    (Column("room_id", "uuid"), Column("label", "text"), *plain_columns("double precision", "x", "y"), CREATED_AT),
-    uniques=(Unique(("room_id", "label")),),
-    vacated={"label": "c.id::text"},
-)
-CLASS_TYPES = Table(
-    "class_types",
-    "class type",
-    schedule.CLASS_TYPES,
-    (
-        *plain_columns("text", "name", "description"),
-        *plain_columns("boolean", "beginner_safe", "recovery"),
-        POLICY,
-        CREATED_AT,
-    ),
-)
-INSTRUCTORS = Table(
-    "instructors",
-    "instructor",
-    schedule.INSTRUCTORS,
-    (*plain_columns("text", "name", "tagline"), Column("tags", "text[]"), Column("active", "boolean"), CREATED_AT),
-)
 FORMS = Table(
     "forms",
     "form",
@@ -169,28 +126,6 @@ MEMBERSHIPS = Table(
         left join products p on p.studio_id = $1 and p.id = s.product_id""",
     at_change={"state_version": "t.state_version + 1"},
 )
-CLASSES = Table(
-    "classes",
-    "class",
-    schedule.CLASSES,
-    (
-        *plain_columns("text", "title", "description"),
-        *plain_columns("uuid", "class_type_id", "location_id", "room_id", "instructor_id"),
-        *plain_columns("timestamptz", "start_time", "end_time"),
-        Column("capacity", "integer"),
-        Column("allow_waitlist", "boolean"),
-        *plain_columns("text", "spot_selection_mode", "status"),
-        Column("visible", "boolean"),
-        POLICY,
-        CREATED_AT,
-    ),
-    {
-        "class_type_id": "class_types",
-        "location_id": "locations",
-        "room_id": "rooms",
-        "instructor_id": "instructors",
-    },
-)
 _SOURCE = f"case when {given(sections.BOOKINGS, 'booking_source')} then s.booking_source else 'import' end"
 _OF_CLASS = "(select k.{0} from classes k where k.studio_id = $1 and k.id = c.class_id)"
 BOOKINGS = Table(
@@ -248,6 +183,16 @@ LEADS = Table(
     vacated={"email": "c.id::text"},
 )
 
+# Rows of several tables, so nothing is referenced. The id is computed on both sides, as for a version of a form.
+EXTERNAL_IDS = Table(
+    "external_ids",
+    "external id",
+    people.EXTERNAL_IDS,
+    (*plain_columns("text", "source", "kind", "external_id"), Column("row_id", "uuid"), CREATED_AT),
+    append_only=True,
+    identity="md5(r.source || '/' || r.kind || '/' || r.external_id)::uuid",
+)
+
 # In the order in which they are filled: referenced tables come first.
 TABLES = (
     LOCATIONS,
@@ -260,6 +205,8 @@ TABLES = (
     PRICES,
     MEMBERS,
     MEMBERSHIPS,
+    SERIES,
+    CLOSURES,
     CLASSES,
     BOOKINGS,
     PURCHASES,
@@ -268,6 +215,7 @@ TABLES = (
     SUBMISSIONS,
     FILES,
     *HISTORY,
+    EXTERNAL_IDS,
 )
 TABLE_BY_NAME = {table.name: table for table in TABLES}
 TABLE_OF_SECTION = {table.section.name: table for table in TABLES}

@@ -6,6 +6,7 @@
 from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file.schedule_checks import SCHEDULE_WARNINGS
 
 PREPARE = """
     create temp table final_schedule (n integer, place text, id uuid, title text, room_id uuid, instructor_id uuid,
@@ -41,7 +42,7 @@ def _double_booked(column: str, noun: str) -> str:
             where o.{column} = s.{column} and o.id <> s.id and o.start_time > s.start_time - interval '7 days'
                 and o.start_time < s.end_time and o.end_time > s.start_time
             order by o.n nulls last, o.start_time, o.id limit 1) o
-        where s.place is not null"""
+        where s.place is not null and s.{column} is not null"""
 
 
 _ROOM = """
@@ -70,6 +71,7 @@ WARNINGS = (
     TOO_LARGE,
     ROOM_TOO_SMALL,
     ELSEWHERE,
+    *SCHEDULE_WARNINGS,
 )
 
 

@@ -1,0 +1,194 @@
+"""The steps of an import: read, check, apply, announce. They run in one transaction; see ``load``."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from studiogate.domain.access import Access
+from studiogate.domain.studio_file.faults import Fault, Faults, place_of
+from studiogate.domain.studio_file.parser import BrokenFileError, read_elements, read_studio
+from studiogate.domain.studio_file.sections import STUDIO
+from studiogate.domain.studio_file.values import Setting
+from studiogate.flows.bookings.staff import fill_free_seats
+from studiogate.flows.people import members_appeared
+from studiogate.flows.studio_file import announce, record, series
+from studiogate.flows.studio_file.files import FilesBeside, take_files
+from studiogate.flows.studio_file.outcome import Counts, Outcome, Progress, refused
+from studiogate.flows.studio_file.staged_rows import StagedRows
+from studiogate.flows.studio_file.studio_row import StudioRow
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.studio_file import (
+    apply,
+    booking_checks,
+    changes,
+    checks,
+    own_row,
+    recount,
+    resources_before,
+    schedule_effects,
+    stage,
+    warnings,
+)
+from studiogate.storage.studio_file import emails as imported_emails
+from studiogate.storage.studio_file.diff import RowChange
+from studiogate.storage.studio_file.tables import TABLES
+
+EMAILS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to import. A dry run does everything and then rolls back; ``on_change`` is called with every changed row.
+    ``overwrite`` changes rows although they have changed since the export; ``strict`` refuses what gives reason to
+    warn. ``files`` are those beside the file."""
+
+    dry_run: bool = False
+    overwrite: bool = False
+    strict: bool = False
+    files: FilesBeside | None = None
+    on_change: Callable[[RowChange], None] | None = None
+
+
+class Import:
+    """One import: the steps share the connection, the studio and the faults found so far."""
+
+    def __init__(self, connection: Connection, file: BinaryIO, options: Options, progress: Progress) -> None:
+        self._connection = connection
+        self._file = file
+        self._options = options
+        self._progress = progress
+        self._faults = Faults()
+        self._warnings = Faults()
+        self._size = file.seek(0, io.SEEK_END)
+
+    async def run(self, access: Access) -> Outcome:
+        studio = StudioRow(self._studio_in_the_file(), await own_row.read(self._connection, access), self._faults)
+        if studio.identified and not studio.is_of(access):
+            return refused(Faults([Fault("studio.id", "is not the studio to import into")]), self._warnings)
+        await stage.prepare(self._connection)
+        await schedule_effects.prepare(self._connection)
+        complete = await self._stage(StagedRows(studio.setting, self._faults), access)
+        if complete and studio.is_of(access):
+            await self._check(access, studio)
+        if self._faults:
+            return refused(self._faults, self._warnings)
+        return await self._apply(access, studio)
+
+    def _studio_in_the_file(self) -> Any:
+        """Read the studio first: other rows depend on its country and currency, and it may come last in the file."""
+        self._file.seek(0)
+        try:
+            row = read_studio(self._file.read)
+        except BrokenFileError:
+            # Reported when the file is read as a whole.
+            return {}
+        if row is None:
+            self._faults.add(Fault(STUDIO.name, "is required, once"))
+        return row
+
+    async def _stage(self, rows: StagedRows, access: Access) -> bool:
+        """Stage all rows; return whether the file could be read to its end."""
+        self._file.seek(0)
+        try:
+            for each in read_elements(self._file.read):
+                if isinstance(each, Fault):
+                    rows.fault(each)
+                elif each.section != STUDIO.name:
+                    rows.add(each)
+                if rows.full:
+                    await rows.flush(self._connection, access)
+                    self._progress("reading", self._file.tell(), self._size)
+        except BrokenFileError as broken:
+            rows.fault(Fault(broken.place, broken.message))
+            return False
+        await rows.flush(self._connection, access)
+        self._progress("reading", self._size, self._size)
+        return True
+
+    async def _check(self, access: Access, studio: StudioRow) -> None:
+        await stage.finish(self._connection)
+        self._progress("checking", 0, 1)
+        await changes.lock_studio(self._connection, access)
+        await studio.check(self._connection, access, overwrite=self._options.overwrite)
+        await changes.find_changes(
+            self._connection, access, studio_exists=studio.exists, policy_changes=studio.changes_policy(access)
+        )
+        if studio.exists:
+            await self._leave_out_history(access)
+        await booking_checks.foresee(self._connection, access)
+        await checks.check(self._connection, access, self._faults, overwrite=self._options.overwrite)
+        await self._check_rules(access, studio.setting)
+        await warnings.find(self._connection, access, self._warnings)
+        if self._options.strict and not self._faults:
+            self._faults, self._warnings = self._warnings, Faults()
+        if not self._faults:
+            copy = not self._options.dry_run
+            await take_files(self._connection, access, self._options.files, self._faults, copy=copy)
+        self._progress("checking", 1, 1)
+
+    async def _leave_out_history(self, access: Access) -> None:
+        for section, rows in (await changes.leave_out_history(self._connection, access)).items():
+            message = f"{rows} rows were left out: only the import that creates a studio loads its history"
+            self._warnings.add(Fault(section, message))
+
+    async def _check_rules(self, access: Access, setting: Setting) -> None:
+        """Check the rules over several members for rows that the file gives in part only."""
+        for table in TABLES:
+            required = {member.name for member in table.section.members if member.required}
+            for rule in table.section.rules:
+                async for row in stage.completed_rows(self._connection, access, table, rule):
+                    if any(row[name] is None for name in required.intersection(rule.needs)):
+                        continue
+                    for loc, message in rule.check(dict(row), setting):
+                        self._faults.add(Fault(place_of(row["place"], loc), message, row["n"]))
+
+    async def _apply(self, access: Access, studio: StudioRow) -> Outcome:
+        announced, own = studio.exists, studio.change(access)
+        if self._options.on_change is not None:
+            await record.show(self._connection, access, own, self._options.on_change)
+        if announced:
+            await announce.prepare(self._connection, access)
+            await record.record_rows(self._connection, access, own)
+        sections = {STUDIO.name: await studio.apply(self._connection, access)}
+        for done, table in enumerate(TABLES):
+            self._progress("writing", done, len(TABLES))
+            await apply.apply(self._connection, access, table)
+            sections[table.title] = Counts(*await stage.counted(self._connection, table))
+        effects = {"credits_adjusted": await recount.settle(self._connection, access)}
+        await schedule_effects.settle(self._connection, access)
+        effects |= await self._follow(access, announced=announced)
+        await self._follow_series(access, effects, studio_existed=announced)
+        if self._faults:
+            return refused(self._faults, self._warnings)
+        await record.record_import(self._connection, access, sections)
+        self._progress("writing", len(TABLES), len(TABLES))
+        return Outcome(
+            sections,
+            warnings=self._warnings.listed(),
+            warning_count=self._warnings.count,
+            effects={name: count for name, count in effects.items() if count},
+        )
+
+    async def _follow(self, access: Access, *, announced: bool) -> dict[str, int]:
+        """Do what follows from the changes: announce them, convert leads, link submissions, fill free seats."""
+        if announced:
+            await announce.announce_rows(self._connection, access)
+        converted = promoted = 0
+        async for emails in imported_emails.changed_emails(self._connection, access, at_most=EMAILS):
+            converted += await members_appeared(self._connection, access, emails, announce=announced)
+        for class_id in await resources_before.classes_to_fill(self._connection, access):
+            promoted += await fill_free_seats(self._connection, access, class_id)
+        if announced:
+            await announce.announce_classes(self._connection, access)
+        return {"leads_converted": converted, "promoted": promoted}
+
+    async def _follow_series(self, access: Access, effects: dict[str, int], *, studio_existed: bool) -> None:
+        """Make the classes of series follow; count what became of them, and add faults and warnings."""
+        followed = await series.follow(self._connection, access, studio_existed=studio_existed)
+        for name, count in followed.effects.items():
+            effects[name] = effects.get(name, 0) + count
+        for fault in followed.faults:
+            self._faults.add(fault)
+        for warning in followed.warnings:
+            (self._faults if self._options.strict else self._warnings).add(warning)
