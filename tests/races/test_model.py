@@ -1,17 +1,23 @@
 """Random walks through booking, cancelling, staff and time, over HTTP, beside a model written from the contract.
 
+After every step, whatever changed must have been announced and recorded: see ``tests.support.races.announcements``.
+
 Time is moved by moving the data. Every instant that decides something lies a quarter of an hour beside the half-hours
 by which time advances, so nothing depends on how long a step takes.
 """
 
 import asyncio
+import contextlib
 import copy
+import io
 import json
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from random import Random
 from typing import Any, ClassVar
 from uuid import UUID, uuid4
@@ -21,7 +27,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     precondition,
@@ -31,19 +36,22 @@ from hypothesis.stateful import (
 
 from studiogate import settings as configuration
 from studiogate.api.app import PartnerApp
+from studiogate.cli.main import main
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings import eligibility, entitlement
-from studiogate.domain.refusals import Refusal
 from studiogate.flows import doctor, housekeeping
-from studiogate.flows.bookings import attendance, promote, staff, staff_bookings
 from studiogate.flows.bookings import cancel as cancellation_flow
+from studiogate.flows.bookings import promote
 from studiogate.runtime import Runtime
+from studiogate.storage import audit, event_changes
 from studiogate.storage.bookings import facts
 from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.db import pool
 from tests.support.battery import Tally, battery, sized
 from tests.support.direct_client import Answered, ask
 from tests.support.races import model
+from tests.support.races.announcements import Step, log_of
+from tests.support.races.staff_steps import CREDITS_SOLD, NUMBERS, DeskSteps, StaffSteps, pick
 from tests.support.seed import Studio as Seeded
 from tests.support.seed import insert, issue_key
 
@@ -53,7 +61,16 @@ SHIFTED = {
     "classes": ("start_time", "end_time"),
     "bookings": ("start_time", "end_time", "created_at", "promoted_at"),
     "waitlist_entries": ("created_at", "promoted_at"),
-    "memberships": ("started_at", "current_period_end"),
+    "memberships": (
+        "started_at",
+        "current_period_start",
+        "current_period_end",
+        "paused_at",
+        "pause_starts_at",
+        "pause_ends_at",
+        "cancelled_at",
+        "ended_at",
+    ),
     "booking_cancellations": ("cancelled_at",),
     "credit_ledger": ("created_at",),
     "purchases": ("created_at",),
@@ -70,6 +87,8 @@ class Backstage:
     """The application and its database on an event loop in a thread of its own, for tests that are not coroutines."""
 
     def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self.printed = ""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -88,6 +107,20 @@ class Backstage:
 
     def fetch(self, query: str, *arguments: object) -> list[Any]:
         return list(self.call(self.connection.fetch(query, *arguments)))
+
+    def command(self, *words: object) -> bool:
+        """Run ``studiogate`` with these arguments; return whether it was done, False if it was refused."""
+        printed, status = io.StringIO(), 0
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+            patch.setattr(sys, "argv", ["studiogate", *map(str, words)])
+            patch.setenv("STUDIOGATE_DATABASE_URL", self._dsn)
+            try:
+                main()
+            except SystemExit as end:
+                status = int(end.code or 0)
+        assert status in (0, 1), (words, status)
+        self.printed = printed.getvalue()
+        return status == 0
 
     def close(self) -> None:
         self.call(self.connection.close())
@@ -172,14 +205,7 @@ class Draw(Random):
         }
 
 
-NUMBERS = st.integers(0, 59)
-
-
-def pick(rows: list[Any], number: int) -> Any:
-    return rows[number % len(rows)]
-
-
-class Walk(RuleBasedStateMachine):
+class Walk(DeskSteps):
     stage: ClassVar[Backstage]
     seed: ClassVar[int]
     seen: ClassVar[Counter[str]]
@@ -189,11 +215,12 @@ class Walk(RuleBasedStateMachine):
         self.model = model.Studio(TIMEZONE, CURRENCY)
         self.sent: list[Sent] = []
         self.stage.call(self._seed(*Draw(self.seed).studio()))
+        self.log = log_of(self.stage, self.studio_id)
 
     async def _seed(self, policy: dict[str, Any], classes: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
         connection = self.stage.connection
         self.studio_id = uuid4()
-        slug = f"walk-{self.studio_id.hex}"
+        self.slug = slug = f"walk-{self.studio_id.hex}"
         await connection.execute(
             "insert into studios (studio_id, name, slug, timezone, currency, country, policy)"
             " values ($1, 'Walk', $2, $3, $4, 'US', $5)",
@@ -202,6 +229,7 @@ class Walk(RuleBasedStateMachine):
         self.key = await issue_key(connection, Seeded(self.studio_id, slug, "walk"))
         types = [await self._add("class_types", name="type") for _ in range(2)]
         products = {only: await self._add_product(only, types) for only in (None, 0, 1)}
+        self.sold_product = await self._add_product(2, types)
         now = datetime.now(UTC)
         for each in classes:
             await self._add_class(each, policy, types, now)
@@ -213,7 +241,13 @@ class Walk(RuleBasedStateMachine):
 
     async def _add_product(self, only: int | None, types: list[UUID]) -> UUID:
         product_id = await self._add("products", key=f"only-{only}", name="product", product_type="package")
-        if only is not None:
+        if only == 2:  # on sale, for all classes
+            await self._add(
+                "prices", product_id=product_id, amount=Decimal(20), currency=CURRENCY, price_type="one_time"
+            )
+            statement = "update products set credits_granted = $2 where id = $1"
+            await self.stage.connection.execute(statement, product_id, CREDITS_SOLD)
+        elif only is not None:
             await self.stage.connection.execute(
                 "insert into product_class_types values ($1, $2, $3)", self.studio_id, product_id, types[only]
             )
@@ -332,62 +366,7 @@ class Walk(RuleBasedStateMachine):
         answered = self._ask("GET", f"/bookings/{chosen.id}/cancellation-preview")
         self._compare(expected, answered)
 
-    # What the staff and time do
-
-    @rule(class_=NUMBERS, capacity=st.integers(0, 3))
-    def change_capacity(self, class_: int, capacity: int) -> None:
-        chosen = pick(list(self.model.classes.values()), class_)
-        allowed = self.model.change_capacity(chosen, capacity, datetime.now(UTC))
-        done = self.stage.call(staff.change_capacity(self.stage.connection, self.access, chosen.id, capacity))
-        assert isinstance(done, Refusal) is not allowed, done
-
-    @precondition(lambda self: any(each.entry for each in self.model.bookings))
-    @rule(booking=NUMBERS)
-    def promote_by_hand(self, booking: int) -> None:
-        chosen = pick([each for each in self.model.bookings if each.entry], booking)
-        (entry,) = self.stage.fetch("select id from waitlist_entries where booking_id = $1", UUID(chosen.id))
-        allowed = self.model.promote_by_hand(chosen, datetime.now(UTC))
-        done = self.stage.call(staff_bookings.promote_entry(self.stage.connection, self.access, entry["id"]))
-        assert isinstance(done, Refusal) is not allowed, done
-
-    @precondition(lambda self: self.model.bookings)
-    @rule(booking=NUMBERS, sure=st.sampled_from((False, False, True)))
-    def cancel_by_hand(self, booking: int, sure: bool) -> None:
-        if not sure:
-            return
-        chosen = pick(self.model.bookings, booking)
-        allowed = self.model.cancel_by_hand(chosen, datetime.now(UTC))
-        done = self.stage.call(staff_bookings.cancel_booking(self.stage.connection, self.access, UUID(chosen.id)))
-        assert isinstance(done, Refusal) is not allowed, done
-
-    @rule(class_=NUMBERS, sure=st.sampled_from((*[False] * 9, True)))
-    def cancel_class(self, class_: int, sure: bool) -> None:
-        if not sure:  # much happens no more once a class is cancelled
-            return
-        chosen = pick(list(self.model.classes.values()), class_)
-        allowed = self.model.cancel_class(chosen)
-        done = self.stage.call(staff.cancel_class(self.stage.connection, self.access, chosen.id))
-        assert isinstance(done, Refusal) is not allowed, done
-
-    @precondition(lambda self: self.model.bookings)
-    @rule(booking=NUMBERS, status=st.sampled_from(("checked_in", "no_show", "confirmed")))
-    def mark(self, booking: int, status: Any) -> None:
-        chosen = pick(self.model.bookings, booking)
-        allowed = self.model.mark(chosen, status, datetime.now(UTC))
-        done = self.stage.call(attendance.mark(self.stage.connection, self.access, UUID(chosen.id), status))
-        assert isinstance(done, Refusal) is not allowed, done
-
-    @precondition(lambda self: self.model.memberships)
-    @rule(membership=NUMBERS)
-    def pause_or_resume(self, membership: int) -> None:
-        chosen = pick(list(self.model.memberships.values()), membership)
-        other = {"active": "paused", "paused": "active"}.get(chosen.status)
-        if other is None:
-            return
-        chosen.status, chosen.version = other, chosen.version + 1
-        self.stage.execute(
-            "update memberships set status = $2, state_version = state_version + 1 where id = $1", chosen.id, other
-        )
+    # What time does; what staff do is in DeskSteps and StaffSteps
 
     @rule(passed=st.sampled_from((30, 30, 60, 30, 120, 660, 30, 1440, 30)))
     def advance(self, passed: int) -> None:
@@ -397,12 +376,14 @@ class Walk(RuleBasedStateMachine):
         self.model.advance(model.minutes(passed))
         for sent in self.sent:
             sent.completed_at = sent.completed_at and sent.completed_at - model.minutes(passed)
+        self.log.look()
 
     @rule()
     def sweep(self) -> None:
         self.model.sweep(datetime.now(UTC))
         for step in housekeeping.STEPS.values():
             self.stage.call(step(self.stage.runtime.database))
+        self.log.check(Step("system", several=True))
 
     # Whether they agree
 
@@ -485,6 +466,7 @@ class Walk(RuleBasedStateMachine):
         now = datetime.now(UTC)
         for each, answered in zip(sent, self.stage.call(self._all_at_once(sent)), strict=True):
             self._check(each, answered, now)
+        self.log.check(Step("partner", several=len(sent) > 1))
 
     def _check(self, sent: Sent, answered: Answered, now: datetime) -> None:
         """Where its key is remembered, the first answer comes again, byte by byte, and nothing happens."""
@@ -520,6 +502,10 @@ class Walk(RuleBasedStateMachine):
             assert (told["status"], told["waitlist_position"]) == (expected.booking.status, position), told
 
 
+class StaffWalk(StaffSteps, Walk):
+    """The same, with everything that staff can do."""
+
+
 @pytest.fixture
 def stage(database_url: str) -> Iterator[Backstage]:
     opened = Backstage(database_url)
@@ -527,7 +513,9 @@ def stage(database_url: str) -> Iterator[Backstage]:
     opened.close()
 
 
-def walk(stage: Backstage, tally: Tally, studios: int, steps: int, **options: Any) -> Counter[str]:
+def walk(
+    stage: Backstage, tally: Tally, studios: int, machine: type[Walk] = Walk, *, steps: int = 25, **options: Any
+) -> Counter[str]:
     """Some walks through each of so many studios; returns what was met on the way."""
     Walk.stage, Walk.seen = stage, Counter()
     chosen = settings(
@@ -542,16 +530,24 @@ def walk(stage: Backstage, tally: Tally, studios: int, steps: int, **options: An
     for _ in range(studios):
         Walk.seed = tally.new_seed()
         # Without a seed of their own, Hypothesis takes the same few walks through every studio where $CI is set.
-        run_state_machine_as_test(seed(tally.new_seed())(Walk), settings=chosen)
+        run_state_machine_as_test(seed(tally.new_seed())(machine), settings=chosen)
     return Walk.seen
 
 
 @sized(3, 75, "model", "studios")
 def test_walks(stage: Backstage, tally: Tally, size: int) -> None:
     steps = 25 if size < 10 else 40
-    seen = walk(stage, tally, size, steps)
+    seen = walk(stage, tally, size, steps=steps)
     tally.add(walks=size * WALKS, steps_at_most=size * WALKS * steps)
     print(dict(seen))
+
+
+@sized(2, 75, "model", "studios")
+def test_staff_walks(stage: Backstage, tally: Tally, size: int) -> None:
+    """Every change has exactly one event, of the right type, with exact previous attributes, and an audit entry."""
+    steps = 25 if size < 10 else 40
+    walk(stage, tally, size, StaffWalk, steps=steps)
+    tally.add(walks=size * WALKS, steps_at_most=size * WALKS * steps)
 
 
 async def no_late_cancels(*_: object) -> int:
@@ -568,6 +564,10 @@ def no_promotions(*_: object) -> list[Any]:
 
 def no_faults(*_: object, **__: object) -> None:
     return None
+
+
+def too_much(before: dict[str, Any], _after: dict[str, Any]) -> dict[str, Any]:
+    return dict(before)
 
 
 RARELY_MET = battery("model")
@@ -592,3 +592,21 @@ def test_a_mistake_is_noticed(
     monkeypatch.setattr(owner, name, mistaken)
     with pytest.raises(AssertionError):
         walk(stage, tally, STUDIOS_AGAINST_A_MISTAKE, steps=40, phases=[Phase.generate], report_multiple_bugs=False)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mistaken"),
+    [
+        (event_changes, "emit_changes", no_renumbering),
+        (event_changes, "previous_attributes", too_much),
+        (audit, "add", no_renumbering),
+    ],
+)
+def test_a_mistake_of_staff_is_noticed(
+    stage: Backstage, tally: Tally, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mistaken: Any
+) -> None:
+    """Without an event, with fields that have not changed, or without an audit entry."""
+    monkeypatch.setattr(owner, name, mistaken)
+    once = {"phases": [Phase.generate], "report_multiple_bugs": False}
+    with pytest.raises(AssertionError):
+        walk(stage, tally, STUDIOS_AGAINST_A_MISTAKE, StaffWalk, **once)

@@ -34,6 +34,7 @@ PARTS = (
     "backup",
     "rotation",
     "abuse",
+    "staff",
 )
 WORST = ("failed", "skipped", "passed")
 MOST_SECONDS = 3600

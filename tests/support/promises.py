@@ -81,6 +81,21 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
     ),
+    "Staff": (
+        Promise(
+            "Staff and partners may act on the same class, member or membership at the same moment: no seat, credit or "
+            "place is lost or given twice, and an erased person keeps nothing ahead.",
+            ("races/test_staff_races.py::test_staff_and_partners",),
+        ),
+        Promise(
+            "kill -9 in the middle of any flow of the studio's side loses nothing and leaves nothing half done.",
+            ("races/test_killed_staff.py::test_killed_in_the_middle",),
+        ),
+        Promise(
+            "Every change by staff has exactly one event with exactly the fields that changed, and its audit entry.",
+            ("races/test_model.py::test_staff_walks",),
+        ),
+    ),
     "Waitlist": (
         Promise(
             "Who waits is promoted in the order of joining, among those who are eligible; positions have no gaps.",

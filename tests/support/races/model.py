@@ -3,6 +3,7 @@
 It shares no code with the product: where the two disagree, one of them has misread the contract.
 """
 
+import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,6 +30,22 @@ DEFAULTS: dict[str, Any] = {
     "waiver_form_id": None,
 }
 SEATED = ("confirmed", "checked_in", "no_show")
+ENDED = ("cancelled", "expired")
+ENTITLEMENT = {
+    "no_active_membership",
+    "membership_paused",
+    "membership_not_valid_for_class",
+    "insufficient_credits",
+}
+OVERRIDABLE = ENTITLEMENT | {
+    "class_not_bookable",
+    "class_started",
+    "booking_window_not_open",
+    "booking_window_closed",
+    "member_suspended",
+    "booking_limit_reached",
+    "overlapping_booking",
+}
 MARKS = {"confirmed": ("checked_in", "no_show"), "checked_in": ("confirmed",), "no_show": ("checked_in",)}
 
 
@@ -99,6 +116,7 @@ class Studio:
         self.suspended: dict[UUID, bool] = {}
         self.memberships: dict[UUID, Membership] = {}
         self.bookings: list[Booking] = []
+        self.erased: set[UUID] = set()
 
     # State
 
@@ -231,9 +249,7 @@ class Studio:
 
     def book(self, class_: Class, member: UUID, join: bool, now: datetime) -> Answer:
         self.promote(class_, now)
-        free = class_.capacity - self.booked(class_)
-        if class_.policy["waitlist_mode"] != "off" and self._promotes(class_, now):
-            free -= sum(not faults for _, faults in self._turns(class_, now))
+        free = self._open_seats(class_, now)
         faults = self.faults(class_, member, class_.policy, now)
         own = self._own_seat(class_, member, free, now)
         if own is not None:
@@ -374,15 +390,166 @@ class Studio:
         booking.status = status
         return True
 
+    # Actions of staff, done whole or not at all. False or None: refused.
+
+    def book_by_hand(self, class_: Class, member: UUID, join: bool, override: bool, now: datetime) -> Booking | None:
+        """Staff book for a member, by the rules or by overriding those that may be overridden."""
+        trial = copy.deepcopy(self)
+        if trial._take_place(trial.classes[class_.id], member, join, override, now) is None:
+            return None
+        return self._take_place(class_, member, join, override, now)
+
+    def move_by_hand(self, booking: Booking, class_: Class, override: bool, now: datetime) -> Booking | None:
+        trial = copy.deepcopy(self)
+        own = next(each for each in trial.bookings if each.id == booking.id)
+        if trial._move(own, trial.classes[class_.id], override, now) is None:
+            return None
+        return self._move(booking, class_, override, now)
+
+    def _move(self, booking: Booking, class_: Class, override: bool, now: datetime) -> Booking | None:
+        if booking.class_id == class_.id or not self.cancel_by_hand(booking, now):
+            return None
+        returned = booking.membership if booking.receipt and booking.receipt["credits_returned"] else None
+        return self._take_place(class_, booking.member, False, override, now, returned)
+
+    def _take_place(
+        self, class_: Class, member: UUID, join: bool, override: bool, now: datetime, returned: UUID | None = None
+    ) -> Booking | None:
+        if member in self.erased:
+            return None
+        self.promote(class_, now)
+        free = self._open_seats(class_, now)
+        own = self._own_seat(class_, member, free, now)
+        faults = self.faults(class_, member, class_.policy, now)
+        if own is not None:
+            faults.remove("already_waitlisted")
+        if free <= 0:
+            full = self._waitlist_fault(class_) if join else "class_full"
+            faults += [full] if full else []
+        waits = free <= 0 and join
+        allowed = (OVERRIDABLE - {"class_started"} if waits else OVERRIDABLE) if override else set()
+        if set(faults) - allowed:
+            return None
+        made = own or Booking(class_.id, member, "waitlisted" if waits else "confirmed", class_.policy)
+        if not waits:
+            self._pay(made, self._charged(class_, member, faults, now, returned))
+        made.entry = "converted" if own else "waiting" if waits else None
+        made.status, made.skip_reason = "waitlisted" if waits else "confirmed", None
+        if own is None:
+            self.bookings.append(made)
+        return made
+
+    def _open_seats(self, class_: Class, now: datetime) -> int:
+        free = class_.capacity - self.booked(class_)
+        if class_.policy["waitlist_mode"] != "off" and self._promotes(class_, now):
+            free -= sum(not faults for _, faults in self._turns(class_, now))
+        return free
+
+    def _charged(
+        self, class_: Class, member: UUID, faults: list[str], now: datetime, returned: UUID | None
+    ) -> Membership | None:
+        """The membership that pays. Where staff override that there is none, the credit of a moved booking follows."""
+        if not ENTITLEMENT & set(faults):
+            return self.payer(class_, member, class_.policy, now)
+        held = self.memberships.get(returned) if returned else None
+        return held if held is not None and held.credits != 0 else None
+
+    def change_class(self, class_: Class, now: datetime, visible: bool, later: timedelta) -> bool:
+        """Staff hide or show a class, or move it to another time; new seats go to waiting members."""
+        if class_.cancelled or now >= class_.start or class_.start + later <= now:
+            return False
+        class_.visible, class_.start, class_.end = visible, class_.start + later, class_.end + later
+        self.promote(class_, now)
+        return True
+
+    def suspend(self, member: UUID, suspended: bool) -> bool:
+        if member in self.erased or self.suspended[member] == suspended:
+            return False
+        self.suspended[member] = suspended
+        return True
+
+    def _catch_up(self, member: UUID, now: datetime) -> None:
+        """What the clock made due happens before staff change one of the member's memberships."""
+        for each in self.memberships.values():
+            if each.member == member:
+                self._expire(each, now)
+
+    def _expire(self, membership: Membership, now: datetime) -> None:
+        if membership.status == "active" and membership.ends is not None and membership.ends <= now:
+            membership.status = "expired"
+            membership.version += 1
+
+    def _status_now(self, membership: Membership, now: datetime) -> str:
+        over = membership.status == "active" and membership.ends is not None and membership.ends <= now
+        return "expired" if over else membership.status
+
+    def pause(self, membership: Membership, now: datetime) -> bool:
+        if self._status_now(membership, now) != "active":
+            return False
+        self._catch_up(membership.member, now)
+        membership.status, membership.version = "paused", membership.version + 1
+        return True
+
+    def resume(self, membership: Membership, now: datetime) -> bool:
+        if membership.status != "paused":
+            return False
+        self._catch_up(membership.member, now)
+        membership.status, membership.version = "active", membership.version + 1
+        self._expire(membership, now)
+        return True
+
+    def end_membership(self, membership: Membership, now: datetime) -> bool:
+        if self._status_now(membership, now) in ENDED:
+            return False
+        self._catch_up(membership.member, now)
+        membership.status, membership.version = "cancelled", membership.version + 1
+        return True
+
+    def adjust_credits(self, membership: Membership, change: int, now: datetime) -> bool:
+        left = membership.credits
+        if self._status_now(membership, now) in ENDED or left is None or change == 0 or left + change < 0:
+            return False
+        self._catch_up(membership.member, now)
+        membership.credits, membership.version = left + change, membership.version + 1
+        return True
+
+    def erase(self, member: UUID, now: datetime) -> bool:
+        """What lies ahead is cancelled free of charge, memberships end, and nobody can book for the member again."""
+        if member in self.erased:
+            return False
+        ahead = [each for each in self.bookings if each.member == member and now < self.classes[each.class_id].start]
+        for booking in sorted(ahead, key=lambda each: (each.class_id, UUID(each.id))):
+            self.cancel_by_hand(booking, now)
+        for each in self.memberships.values():
+            if each.member == member and each.status not in ENDED:
+                each.status, each.version = "cancelled", each.version + 1
+        self.suspended[member] = True
+        self.erased.add(member)
+        return True
+
+    def merge(self, kept: UUID, merged: UUID) -> bool:
+        """Everything of a duplicate becomes the kept member's, unless both have a place in one class."""
+        live = [each for each in self.bookings if each.status != "cancelled"]
+        both = {each.class_id for each in live if each.member == kept} & {
+            each.class_id for each in live if each.member == merged
+        }
+        if kept == merged or both or {kept, merged} & self.erased:
+            return False
+        for booking in self.bookings:
+            booking.member = kept if booking.member == merged else booking.member
+        for each in self.memberships.values():
+            if each.member == merged:
+                each.member, each.version = kept, each.version + 1
+        self.suspended[kept] = self.suspended.pop(merged) or self.suspended[kept]
+        return True
+
     def sweep(self, now: datetime) -> None:
         for class_ in self.classes.values():
             if now >= class_.start:
                 for entry in self.waiting(class_):
                     self._end(entry, "waitlist_left", "system", "expired")
         for membership in self.memberships.values():
-            if membership.status == "active" and membership.ends is not None and membership.ends <= now:
-                membership.status = "expired"
-                membership.version += 1
+            self._expire(membership, now)
         for class_ in self.classes.values():
             if not class_.cancelled and now < class_.start:
                 self.promote(class_, now)
