@@ -1,0 +1,285 @@
+"""The screen Schedule in a browser: create by dragging, move, substitute, cancel, series, closures; phones too."""
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from studiogate.domain.schedule.series import monday_of
+from tests.browser.test_accessibility import complaints
+from tests.support.desk import Desk
+
+pytestmark = pytest.mark.timeout(700)
+BROOKLYN = ZoneInfo("America/New_York")
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+
+
+def next_monday(weeks: int = 1) -> date:
+    return monday_of(datetime.now(BROOKLYN).date()) + timedelta(weeks=weeks)
+
+
+def brooklyn(desk: Desk) -> UUID:
+    (row,) = desk.sql("select id from locations where studio_id = $1 and name ilike '%brooklyn%'", desk.studio_id)
+    place: UUID = row["id"]
+    return place
+
+
+def open_week(page: Page, desk: Desk, weeks: int = 1, view: str = "time") -> None:
+    page.goto(desk.url(f"/schedule?location={brooklyn(desk)}&week={next_monday(weeks)}&by={view}"))
+
+
+def calendar(page: Page) -> Locator:
+    shown = page.locator("#calendar[data-ready]")
+    shown.wait_for()
+    return shown
+
+
+def class_of(desk: Desk, title: str, weeks: int = 1) -> Any:
+    """Return the first class with this title in a week to come."""
+    found = desk.sql(
+        "select * from classes where studio_id = $1 and title = $2 and start_time > $3 and status = 'scheduled'"
+        " order by start_time limit 1",
+        desk.studio_id,
+        title,
+        datetime.combine(next_monday(weeks), datetime.min.time(), BROOKLYN),
+    )
+    return found[0]
+
+
+def row(desk: Desk, class_id: UUID) -> Any:
+    return desk.sql("select * from classes where studio_id = $1 and id = $2", desk.studio_id, class_id)[0]
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    for step in range(1, 9):
+        page.mouse.move(start[0] + (end[0] - start[0]) * step / 8, start[1] + (end[1] - start[1]) * step / 8)
+    page.mouse.up()
+
+
+@pytest.fixture
+def phone(browser: Browser, desk_site: Desk) -> Iterator[Page]:
+    with desk_site.open(browser, **PHONE) as page:
+        yield page
+
+
+def test_a_class_is_created_by_dragging(desk_page: Page, desk_site: Desk) -> None:
+    open_week(desk_page, desk_site, 2)
+    shown = calendar(desk_page)
+    column = shown.locator(".ec-day").nth(5).bounding_box()
+    assert column is not None
+    x = column["x"] + column["width"] / 2
+    drag(desk_page, (x, column["y"] + 105), (x, column["y"] + 155))
+    drawer = desk_page.locator("#drawer")
+    expect(drawer.get_by_role("heading", name="New class")).to_be_visible()
+    assert drawer.get_by_label("Date").input_value() == str(next_monday(2) + timedelta(days=5))
+    start, minutes = drawer.get_by_label("Start").input_value(), int(drawer.get_by_label("Minutes").input_value())
+    assert re.fullmatch(r"\d\d:(00|30)", start)
+    assert minutes in (60, 90)
+    drawer.get_by_label("Title").fill("Dragged Flow")
+    drawer.get_by_label("Room").select_option(label="Main Floor")
+    drawer.get_by_role("button", name="Schedule the class").click()
+    expect(desk_page.get_by_text("Dragged Flow is scheduled.")).to_be_visible()
+    created = class_of(desk_site, "Dragged Flow", 2)
+    assert f"{created['start_time'].astimezone(BROOKLYN):%H:%M}" == start
+    expect(calendar(desk_page).get_by_text("Dragged Flow")).to_be_visible()
+
+
+def test_a_class_with_bookings_is_moved_by_dragging_and_moved_back(desk_page: Page, desk_site: Desk) -> None:
+    wanted = class_of(desk_site, "Sunrise Reformer")
+    open_week(desk_page, desk_site)
+    card = calendar(desk_page).locator(f'a[href$="{wanted["id"]}"]')
+    box = card.bounding_box()
+    assert box is not None
+    start = (box["x"] + box["width"] / 2, box["y"] + 8)
+    drag(desk_page, start, (start[0], start[1] + 104))
+    drawer = desk_page.locator("#drawer")
+    expect(drawer.get_by_role("heading", name="Move Sunrise Reformer?")).to_be_visible()
+    expect(drawer.get_by_text("with the class.")).to_be_visible()
+    assert row(desk_site, wanted["id"])["start_time"] == wanted["start_time"], "only asked"
+    drawer.get_by_role("button", name="Move the class").click()
+    expect(desk_page.get_by_text("Sunrise Reformer is moved.")).to_be_visible()
+    assert row(desk_site, wanted["id"])["start_time"] > wanted["start_time"]
+    with desk_page.expect_navigation():
+        desk_page.get_by_role("button", name="Undo").click()
+    expect(desk_page.get_by_text("Sunrise Reformer is moved.")).to_be_visible()
+    assert row(desk_site, wanted["id"])["start_time"] == wanted["start_time"]
+
+
+def test_a_question_that_is_closed_changes_nothing(desk_page: Page, desk_site: Desk) -> None:
+    wanted = class_of(desk_site, "Lunch Hour Mat")
+    open_week(desk_page, desk_site)
+    card = calendar(desk_page).locator(f'a[href$="{wanted["id"]}"]')
+    before = card.bounding_box()
+    assert before is not None
+    start = (before["x"] + before["width"] / 2, before["y"] + 8)
+    drag(desk_page, start, (start[0], start[1] + 104))
+    expect(desk_page.locator("#drawer").get_by_role("heading", name="Move Lunch Hour Mat?")).to_be_visible()
+    desk_page.keyboard.press("Escape")
+    expect(desk_page.locator("#drawer")).not_to_be_visible()
+    desk_page.wait_for_function(
+        "([href, y]) => document.querySelector(`#calendar a[href='${href}']`).getBoundingClientRect().y === y",
+        arg=[card.get_attribute("href"), before["y"]],
+    )
+    assert row(desk_site, wanted["id"])["start_time"] == wanted["start_time"]
+
+
+def test_an_instructor_is_substituted(desk_page: Page, desk_site: Desk) -> None:
+    wanted = class_of(desk_site, "Commuter Ride")
+    open_week(desk_page, desk_site)
+    calendar(desk_page).locator(f'a[href$="{wanted["id"]}"]').click()
+    drawer = desk_page.locator("#drawer")
+    drawer.get_by_label("Substitute").select_option(label="No instructor")
+    drawer.get_by_role("button", name="Substitute").click()
+    expect(desk_page.get_by_text("Commuter Ride is changed.")).to_be_visible()
+    assert row(desk_site, wanted["id"])["instructor_id"] is None
+    with desk_page.expect_navigation():
+        desk_page.get_by_role("button", name="Undo").click()
+    expect(desk_page.get_by_text("Commuter Ride is changed.")).to_be_visible()
+    assert row(desk_site, wanted["id"])["instructor_id"] == wanted["instructor_id"]
+
+
+def test_a_class_is_cancelled_after_its_preview(desk_page: Page, desk_site: Desk) -> None:
+    wanted = class_of(desk_site, "Candlelight Restore")
+    open_week(desk_page, desk_site)
+    calendar(desk_page).locator(f'a[href$="{wanted["id"]}"]').click()
+    drawer = desk_page.locator("#drawer")
+    drawer.get_by_role("link", name="Cancel the class").click()
+    expect(drawer.get_by_role("heading", name="Cancel Candlelight Restore?")).to_be_visible()
+    expect(drawer.get_by_text("A cancelled class cannot be restored.")).to_be_visible()
+    assert row(desk_site, wanted["id"])["status"] == "scheduled"
+    drawer.get_by_label("Reason").fill("Instructor is ill")
+    drawer.get_by_role("button", name="Cancel the class").click()
+    expect(desk_page.get_by_text("Candlelight Restore is cancelled:")).to_be_visible()
+    assert row(desk_site, wanted["id"])["status"] == "cancelled"
+
+
+def test_clashes_appear_while_a_class_is_typed(desk_page: Page, desk_site: Desk) -> None:
+    taken = class_of(desk_site, "Saturday Flow")
+    local = taken["start_time"].astimezone(BROOKLYN)
+    open_week(desk_page, desk_site)
+    desk_page.get_by_role("link", name="New class").click()
+    drawer = desk_page.locator("#drawer")
+    drawer.get_by_label("Title").fill("Second")
+    drawer.get_by_label("Date").fill(f"{local:%Y-%m-%d}")
+    drawer.get_by_label("Start").fill(f"{local:%H:%M}")
+    drawer.get_by_label("Room").select_option(label="Main Floor")
+    expect(drawer.get_by_text("The room is also used by 'Saturday Flow'")).to_be_visible()
+    drawer.get_by_label("Seats").fill("5")
+    drawer.get_by_role("button", name="Schedule the class").click()
+    expect(drawer.get_by_role("button", name="Schedule anyway")).to_be_visible()
+    drawer.get_by_role("link", name="Back").click()
+    expect(drawer.get_by_label("Title")).to_have_value("Second")
+
+
+def test_a_series_is_created_and_changed_from_a_date_on(desk_page: Page, desk_site: Desk) -> None:
+    desk_page.goto(desk_site.url(f"/schedule/series?location={brooklyn(desk_site)}"))
+    desk_page.get_by_role("link", name="New series").first.click()
+    drawer = desk_page.locator("#drawer")
+    drawer.get_by_label("Title").fill("Dawn Row")
+    drawer.get_by_label("Tue").check()
+    drawer.get_by_label("Start").fill("05:45")
+    drawer.get_by_label("Seats").fill("6")
+    drawer.get_by_role("button", name="Create the series").click()
+    expect(desk_page.get_by_text("classes created.")).to_be_visible()
+    desk_page.get_by_role("row", name="Dawn Row").get_by_role("link", name="Change").click()
+    since = next_monday(2) + timedelta(days=1)
+    drawer.get_by_label("Change classes from").fill(str(since))
+    drawer.get_by_label("Seats").fill("9")
+    drawer.get_by_role("button", name="Preview the change").click()
+    expect(drawer.get_by_role("heading", name=f"Change the classes from {since} on?")).to_be_visible()
+    drawer.get_by_role("button", name="Change the series").click()
+    expect(desk_page.get_by_text("The series is changed:")).to_be_visible()
+    found = desk_site.sql(
+        "select capacity from classes where studio_id = $1 and title = 'Dawn Row' order by start_time",
+        desk_site.studio_id,
+    )
+    seats = [each["capacity"] for each in found]
+    assert (seats[0], seats[-1]) == (6, 9)
+
+
+def test_days_are_closed_and_opened_again(phone: Page, desk_site: Desk) -> None:
+    phone.goto(desk_site.url(f"/schedule/closures?location={brooklyn(desk_site)}"))
+    closed = next_monday(3) + timedelta(days=2)
+    phone.get_by_label("First day").fill(str(closed))
+    phone.get_by_label("Last day").fill(str(closed))
+    phone.get_by_label("Classes on these days").select_option("skip")
+    phone.get_by_label("Reason").fill("Stocktaking")
+    phone.get_by_role("button", name="Preview").click()
+    expect(phone.get_by_text("will take place.")).to_be_visible()
+    phone.get_by_role("button", name="Close", exact=True).click()
+    expect(phone.get_by_text("The days are closed.")).to_be_visible()
+    open_week(phone, desk_site, 3)
+    expect(phone.get_by_text("Closed: Stocktaking")).to_be_visible()
+    phone.goto(desk_site.url(f"/schedule/closures?location={brooklyn(desk_site)}"))
+    phone.get_by_role("button", name=f"Remove the closure of {closed.day} {closed:%b %Y}").click()
+    expect(phone.get_by_text("The closure is removed.")).to_be_visible()
+
+
+def test_a_phone_shows_days_and_moves_a_class_by_its_form(phone: Page, desk_site: Desk) -> None:
+    wanted = class_of(desk_site, "Friday Aerial", 2)
+    open_week(phone, desk_site, 2)
+    expect(phone.locator("#calendar")).to_be_hidden()
+    phone.locator(f'a[href$="{wanted["id"]}"]').click()
+    drawer = phone.locator("#drawer")
+    drawer.get_by_role("link", name="Change or move").click()
+    drawer.get_by_label("Start").fill("19:45")
+    drawer.get_by_role("button", name="Save").click()
+    question = drawer.get_by_role("button", name="Move the class")
+    moved = phone.get_by_text("Friday Aerial is moved.")
+    expect(question.or_(moved)).to_be_visible()
+    if question.is_visible():
+        question.click()
+    expect(moved).to_be_visible()
+    assert f"{row(desk_site, wanted['id'])['start_time'].astimezone(BROOKLYN):%H:%M}" == "19:45"
+
+
+@pytest.mark.parametrize("view", ["rooms", "instructors"])
+def test_a_week_by_rooms_or_instructors_moves_a_class_to_another_day(
+    desk_page: Page, desk_site: Desk, view: str
+) -> None:
+    title = {"rooms": "Open Reformer", "instructors": "Neon Ride"}[view]
+    wanted = class_of(desk_site, title)
+    open_week(desk_page, desk_site, view=view)
+    shown = calendar(desk_page)
+    box = shown.locator(f'a[href$="{wanted["id"]}"]').bounding_box()
+    assert box is not None
+    start = (box["x"] + box["width"] / 2, box["y"] + 8)
+    drag(desk_page, start, (start[0] + box["width"] * 1.02, start[1]))
+    drawer = desk_page.locator("#drawer")
+    expect(drawer.get_by_role("heading", name=f"Move {title}?")).to_be_visible()
+    drawer.get_by_role("button", name="Move the class").click()
+    expect(desk_page.get_by_text(f"{title} is moved.")).to_be_visible()
+    assert row(desk_site, wanted["id"])["start_time"] - wanted["start_time"] == timedelta(days=1)
+
+
+def test_back_returns_to_the_week_before(desk_page: Page, desk_site: Desk) -> None:
+    open_week(desk_page, desk_site)
+    first = desk_page.url
+    desk_page.get_by_role("link", name="Next week").click()
+    expect(desk_page).to_have_url(re.compile(f"week={next_monday(2)}"))
+    desk_page.go_back()
+    expect(desk_page).to_have_url(first)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1440, 900), (360, 740)], ids=["desktop", "phone"])
+def test_axe_finds_nothing(browser: Browser, desk_site: Desk, scheme: str, size: tuple[int, int]) -> None:
+    place = brooklyn(desk_site)
+    options: dict[str, Any] = {"viewport": {"width": size[0], "height": size[1]}, "color_scheme": scheme}
+    with desk_site.open(browser, reduced_motion="reduce", **options) as page:
+        for path in (
+            f"/schedule?location={place}&week={next_monday()}",
+            f"/schedule?location={place}&week={next_monday()}&by=rooms",
+        ):
+            page.goto(desk_site.url(path))
+            if "/schedule?" in path and size[0] > 1000:
+                calendar(page)
+            assert complaints(page) == [], path
+            assert page.evaluate("document.documentElement.scrollWidth") <= size[0], path
