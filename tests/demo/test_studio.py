@@ -3,13 +3,16 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from studiogate.demo import DEFAULT_SEED, demo_studio_file, landmarks
+from studiogate.demo.series import WEEKDAYS
+from studiogate.demo.studio import TIMEZONE
+from studiogate.domain.schedule.series import Days, Pattern, occurrences
 from tests.support.demo_rows import MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
 
 
@@ -96,7 +99,7 @@ def test_sizes(studio: Row) -> None:
     assert [location["active"] for location in studio["locations"]] == [True, True, False]
     assert len(studio["class_types"]) == 10
     assert len(studio["instructors"]) == 15
-    assert 270 <= len(studio["classes"]) <= 310
+    assert 430 <= len(studio["classes"]) <= 480
     assert 185 <= len(studio["members"]) <= 200
     assert 55 <= len(studio["leads"]) <= 65
     assert len(studio["bookings"]) > 900
@@ -147,11 +150,11 @@ def test_the_utc_hour_moves_on_the_day_of_the_change(day: date) -> None:
     assert abs(rides[day] - rides[day - timedelta(days=7)]) == 1
 
 
-def test_six_weeks_of_classes_around_the_day(studio: Row, now: datetime) -> None:
+def test_ten_weeks_of_classes_around_the_day(studio: Row, now: datetime) -> None:
     starts = [moment(row["start_time"]) for row in studio["classes"]]
     assert starts == sorted(starts)
     assert timedelta(days=13) < now - starts[0] < timedelta(days=15)
-    assert timedelta(days=27) < starts[-1] - now < timedelta(days=29)
+    assert timedelta(days=55) < starts[-1] - now < timedelta(days=57)
 
 
 @pytest.mark.parametrize("resource", ["room_id", "instructor_id"])
@@ -185,6 +188,31 @@ def test_spots_have_places_of_their_own(studio: Row) -> None:
         assert len({(spot["x"], spot["y"]) for spot in room["spots"]}) == len(room["spots"])
         assert len({spot["label"] for spot in room["spots"]}) == len(room["spots"])
         assert len(room["spots"]) in (0, room["capacity"])
+
+
+def test_every_class_of_the_timetable_belongs_to_its_series(studio: Row, now: datetime) -> None:
+    """The series mean exactly these classes, so that housekeeping neither adds nor changes one on the first day."""
+    series, zones = by_id(studio["series"]), {row["id"]: ZoneInfo(row["timezone"]) for row in studio["locations"]}
+    today = now.astimezone(ZoneInfo(TIMEZONE)).date()
+    days = Days(today - timedelta(days=14), today + timedelta(days=56))
+    meant = {
+        (row["id"], each.day.isoformat(), each.start_time)
+        for row in series.values()
+        for each in occurrences(pattern_of(row), zones[row["location_id"]], days)
+    }
+    repeated = [row for row in studio["classes"] if row["series_id"]]
+    assert repeated == timetable(studio)
+    assert {(row["series_id"], row["series_date"], moment(row["start_time"])) for row in repeated} == meant
+    shared = ("title", "room_id", "instructor_id", "capacity", "allow_waitlist", "spot_selection_mode", "visible")
+    for row in repeated:
+        assert [row[name] for name in shared] == [series[row["series_id"]][name] for name in shared]
+    assert {date.fromisoformat(row["generated_until"]) for row in series.values()} == {days.last}
+
+
+def pattern_of(row: Row) -> Pattern:
+    weekdays = frozenset(WEEKDAYS.index(name) + 1 for name in row["weekdays"])
+    local_start, first = time.fromisoformat(row["local_start"]), date.fromisoformat(row["first_date"])
+    return Pattern(weekdays, local_start, row["minutes"], row["every_weeks"], first, None)
 
 
 # Landmarks

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,13 +16,13 @@ from tests.support.partner_api import PREFIX, Door, open_door
 
 @dataclass
 class DemoService:
-    """The API with a key of all scopes. ``folder`` is the data folder, ``days`` the day of loading as month and day,
+    """The API with a key of all scopes. ``folder`` is the data folder, ``days`` the day of loading in the studio,
     or two if it was loaded at midnight."""
 
     door: Door
     key: str
     folder: Path
-    days: set[str]
+    days: set[date]
 
     async def request(self, method: str, path: str, body: Any = None, once: str | None = None) -> tuple[int, Any]:
         """Send a request, with an idempotency key if one is given; return the status and the body."""
@@ -49,5 +49,5 @@ async def demo_service(
         yield DemoService(door, key, folder, {before, _day()})
 
 
-def _day() -> str:
-    return f"{datetime.now(UTC).astimezone(ZoneInfo(TIMEZONE)):%m-%d}"
+def _day() -> date:
+    return datetime.now(UTC).astimezone(ZoneInfo(TIMEZONE)).date()

@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 def load(as_json: AsJson = False, data: DataFolder = None) -> None:
-    """Load the demo studio: two locations, six weeks of classes, members, waitlists, leads and forms."""
+    """Load the demo studio: two locations, ten weeks of classes, members, staff, waitlists, leads and forms."""
     folder = configuration.load(data_dir=data).data_dir
     key = on_database(data, lambda connection: _load(connection, folder))
     if as_json:

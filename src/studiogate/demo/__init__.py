@@ -3,7 +3,7 @@
     studio       the studio, locations, rooms, spots       people       members and their habits (cohorts, cast)
     class_types  class types, instructors                  memberships  what they hold
     timetable    the week, in local time                   rosters      who comes to the timetable's classes
-    schedule     its classes, by the day                   history      credits, receipts and waitlists of bookings
+    schedule     its classes; series                       history      credits, receipts and waitlists of bookings
     moment       the classes around the present            purchases    what everything cost
     workshops    the classes of the guide                  leads, forms, submissions, catalog
 
@@ -28,6 +28,7 @@ from studiogate.demo.purchases import till
 from studiogate.demo.rosters import timetable_seats
 from studiogate.demo.schedule import class_row, sessions
 from studiogate.demo.seed import Seed
+from studiogate.demo.series import series_rows
 from studiogate.demo.studio import SLUG, TIMEZONE, location_rows, room_rows, studio_row
 from studiogate.demo.submissions import submission_rows, upload_contents, with_submissions
 from studiogate.demo.workshops import workshop_seats, workshop_sessions
@@ -71,6 +72,7 @@ def demo_studio_file(now: datetime, seed: int = DEFAULT_SEED) -> dict[str, Any]:
         "rooms": room_rows(chance),
         "class_types": class_type_rows(chance),
         "instructors": instructor_rows(chance),
+        "series": series_rows(chance, today),
         "classes": [class_row(chance, session) for session in calendar],
         "products": product_rows(chance),
         "members": members,

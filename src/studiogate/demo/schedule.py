@@ -1,4 +1,4 @@
-"""Six weeks of classes around a day, laid out from the weekly timetable."""
+"""The classes around a day, laid out from the weekly timetable: two weeks back, and as far ahead as series go."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from studiogate.demo.studio import LOCATION_BY_KEY, ROOM_BY_KEY, Room
 from studiogate.demo.timetable import TIMETABLE, Slot
 
 DAYS_BEFORE = 14
-DAYS_AFTER = 28
+# Eight weeks: the default of how far ahead the classes of a series are created.
+DAYS_AFTER = 56
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,15 @@ class Session:
     @property
     def room(self) -> Room:
         return ROOM_BY_KEY[self.slot.room]
+
+
+def last_day(today: date) -> date:
+    """The last day for which the classes of series exist."""
+    return today + timedelta(days=DAYS_AFTER)
+
+
+def series_id(seed: Seed, slot: Slot) -> str:
+    return seed.uuid("series", slot.location, slot.key)
 
 
 def sessions(seed: Seed, today: date) -> list[Session]:
@@ -80,4 +90,7 @@ def class_row(seed: Seed, session: Session) -> dict[str, Any]:
         "status": "cancelled" if session.cancelled else "scheduled",
         "visible": slot.visible,
         "policy": dict(slot.policy) if slot.policy else None,
+        # Workshops and the classes of the moment repeat on no day.
+        "series_id": series_id(seed, slot) if slot.days else None,
+        "series_date": session.day.isoformat() if slot.days else None,
     }
