@@ -196,7 +196,10 @@ async def test_cancel_a_booking_free_of_charge(console: Console) -> None:
     studio = console.studio
     member = await studio.new_member(3)
     booking = await studio.booked(await studio.new_class(60), member)
-    answer = await console.post(f"/console/members/{member}/bookings/{booking['id']}/cancel")
+    path = f"/console/members/{member}/bookings/{booking['id']}/cancel"
+    for page in (f"/console/members/{member}", f"/console/members/{member}/bookings"):
+        assert f'action="{path}" class="confirm-body' in (await console.get(page)).text, "it asks first"
+    answer = await console.post(path)
     assert "Cancelled free of charge. The credit was returned." in await followed(console, answer)
     assert await studio.credits(member) == 3
 
