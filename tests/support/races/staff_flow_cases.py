@@ -42,6 +42,7 @@ WITHOUT_CASE = frozenset(
         "forms.staff.link",
         "members.export.export",
         "studio_file.by_staff.import_own_file",
+        "studio_file.load.import_rows",
     }
 )
 
