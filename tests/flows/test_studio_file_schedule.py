@@ -21,7 +21,7 @@ from studiogate.flows.schedule.rows import Given
 from studiogate.flows.studio_file import Outcome
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, Hall
-from tests.support.schedule_staff import audit_of, events_of, noon_zone
+from tests.support.staff import audit_of, events_of, noon_zone
 from tests.support.studio_files import Document, exported, load, places, uid
 
 pytestmark = pytest.mark.anyio
