@@ -123,7 +123,7 @@ def _beyond_the_schema() -> list[str]:
     return lines
 
 
-@pytest.mark.timeout(60 + 20 * EXAMPLES)
+@pytest.mark.timeout(600 + 60 * EXAMPLES)
 def test_the_service_keeps_its_description(new_database: Callable[[], str], tmp_path: Path) -> None:
     url = new_database()
     key, studio = run(_prepare(url))
