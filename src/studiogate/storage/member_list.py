@@ -52,7 +52,7 @@ _ROWS = """
     order by d.created_at desc, d.id desc limit {scanned}"""
 # Each member once: at the newest membership with the status, or the newest booking at the location.
 _BY_STATUS = """
-    d.status = $3::text and (
+    coalesce(d.status, '') <> '' and d.status = $3::text and (
         select true from memberships n where n.studio_id = $1 and n.member_id = d.member_id and n.status = $3::text
           and (n.created_at, n.id) > (d.created_at, d.id) limit 1) is not true"""
 _BY_LOCATION = """

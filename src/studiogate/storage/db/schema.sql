@@ -1347,7 +1347,7 @@ CREATE INDEX members_list ON public.members USING btree (studio_id, created_at D
 
 CREATE INDEX members_suspended ON public.members USING btree (studio_id, created_at DESC, id DESC) WHERE suspended;
 
-CREATE INDEX memberships_by_status ON public.memberships USING btree (studio_id, status, created_at DESC, id DESC);
+CREATE INDEX memberships_by_status ON public.memberships USING btree (studio_id, status, created_at DESC, id DESC) WHERE (COALESCE((status)::text, ''::text) <> ''::text);
 
 CREATE INDEX memberships_cancel_due ON public.memberships USING btree (studio_id, cancel_at) WHERE (((status)::text = ANY (ARRAY['active'::text, 'paused'::text, 'past_due'::text])) AND (cancel_at IS NOT NULL));
 
