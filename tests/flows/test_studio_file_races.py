@@ -32,7 +32,7 @@ LOCK_CLASS = "select from classes where id = $1 for no key update"
 
 @pytest.fixture
 async def other(database_url: str) -> AsyncIterator[Connection]:
-    connected = await asyncpg.connect(database_url, server_settings={"lock_timeout": "3s"})
+    connected = await asyncpg.connect(database_url, server_settings={"lock_timeout": "60s"})
     yield connected
     await connected.close()
 

@@ -98,7 +98,7 @@ async def _remember_later(execution: Any, asked: Any, _hurried_until: Any) -> An
     bare = [each._replace(context=each.context._replace(once=None)) for each in asked]
     async with execution.database.transaction() as connection:
         fates = await execution.together(connection, bare)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)  # long enough for nearly every kill to hit it
     async with execution.database.transaction() as connection:
         for (context, _), fate in zip(asked, fates, strict=True):
             first = await idempotency.claim(connection, context.access, context.once.key)
