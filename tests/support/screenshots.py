@@ -57,7 +57,7 @@ def take_all(browser: Browser, desk: Desk, names: list[str]) -> None:
     known = {route.path for route in screens.routes() if route.method == "GET"}
     for size, viewport in SIZES.items():
         for scheme in SCHEMES:
-            with desk.open(browser, viewport=viewport, color_scheme=scheme, device_scale_factor=2) as page:
+            with desk.open(browser, viewport=viewport, color_scheme=scheme) as page:
                 for name, path in PAGES.items():
                     if path in known and (not names or name in names):
                         take(page, desk, path, IMAGES / f"console-{name}-{size}-{scheme}.png")
