@@ -137,6 +137,23 @@ async def test_an_erased_person_is_skipped_in_the_next_csv_file(small: Connectio
     assert other.verdicts == ["created"], "another person"
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+async def test_an_older_file_does_not_bring_the_external_id_of_an_erased_person_back(
+    small: Connection, files: FilesBeside, overwrite: bool
+) -> None:
+    """Also if nothing else of the person is in the file: the id alone would recognize the person elsewhere."""
+    await imported(small, MEMBERS, ADA)
+    older = json.loads(await exported(small))
+    assert [each["external_id"] for each in older["external_ids"]] == ["7"]
+    await did(erase, small, await small.fetchval("select id from members where first_name = 'Ada'"))
+    erased = await exported(small)
+    file = {"studio": older["studio"], "external_ids": older["external_ids"]}
+    outcome = await load_file(small, without_revisions(file), files, overwrite=overwrite)
+    assert places(outcome) == ["external_ids[0]"]
+    assert [fault.message for fault in outcome.faults] == ["belongs to a member who was erased: leave the row out"]
+    assert await exported(small) == erased
+
+
 async def test_no_membership_is_imported_for_an_erased_member(small: Connection) -> None:
     await imported(small, MEMBERS, ADA)
     await did(erase, small, await small.fetchval("select id from members where first_name = 'Ada'"))

@@ -1,7 +1,7 @@
 """What the studio's people and a partner do on the day of loading, through the ordinary flows.
 
 It fills the event log and the audit log with real entries: sales, check-ins, a promotion from the waitlist, a waived
-fee. Who does what follows from the seed; rows that come to be here have new ids.
+fee. The seed determines who does what; the rows that are created here have new ids.
 """
 
 from collections.abc import Sequence

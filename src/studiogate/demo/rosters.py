@@ -16,7 +16,7 @@ from studiogate.demo.seats import Seat, on_spots
 from studiogate.demo.seed import Seed
 
 # Days of notice. Nobody books earlier than a monthly membership is sure to last (14 days, people.py), except those
-# who plan far ahead with something longer. Sought-after classes fill up first and then collect people who wait.
+# who plan far ahead with something longer. Sought-after classes fill up first and then have a waitlist.
 USUAL_NOTICE = (0.1, 12.5)
 LONG_NOTICE = (12.5, 20.0)
 SOUGHT_AFTER_NOTICE = (9.0, 12.9)

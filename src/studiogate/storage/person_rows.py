@@ -23,7 +23,7 @@ LIVE_BOOKINGS = """
 
 LOCK_CLASSES = "select id from classes where studio_id = $1 and id = any($2::uuid[]) order by id for no key update"
 
-# The members, and those who wait for a seat in one of the classes: a freed seat may become theirs.
+# The members, and the waiting members of the classes: a freed seat may become theirs.
 LOCK_MEMBERS = f"""
     select m.id from members m
     where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(

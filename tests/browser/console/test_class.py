@@ -76,5 +76,6 @@ def test_axe_finds_nothing(browser: Browser, desk_site: Desk, scheme: str, pixel
         for url in (ride.url, ride.url.partition("&class=")[0], *(ride.page_url + path for path in paths)):
             page.goto(url)
             assert complaints(page) == [], url
+            assert page.evaluate("document.documentElement.scrollWidth") <= pixels, url
         page.goto(ride.page_url + f"/walk-in?member={ride.new_member('Vera Void', 0)}")
         assert complaints(page) == []

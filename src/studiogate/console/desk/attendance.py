@@ -64,7 +64,7 @@ def _undo(seat: Seat) -> UndoAction | None:
 
 @action("POST", "/waitlist/{entry_id}/promote", Permission.BOOKINGS)
 async def promote(request: ConsoleRequest) -> Answer:
-    """Give a free seat to somebody who waits; with a reason, also against the rules that staff may override."""
+    """Give a free seat to a waiting member. With a reason, rules that staff may override are overridden."""
     entry_id = as_id(request.params["entry_id"])
     if entry_id is None:
         return request.not_found()

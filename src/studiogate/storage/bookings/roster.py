@@ -1,4 +1,4 @@
-"""The people of one class: who has a seat, and who waits for one.
+"""The people of one class: its bookings and its waitlist.
 
 The caller has found the class, so it may be seen; purchases are further limited to the permitted locations.
 """
@@ -100,7 +100,7 @@ async def seats_of_class(
 
 
 async def waiting_for_class(connection: Connection, access: Access, class_id: UUID, begins: datetime) -> list[Waiting]:
-    """Return who waits for a seat, by position."""
+    """Return the waiting members, by position."""
     rows = await WAITING.rows(connection, **_of_class(access, class_id, begins))
     return [
         Waiting(row["entry_id"], row["booking_id"], row["position"], row["skip_reason"], row["joined_at"], _person(row))

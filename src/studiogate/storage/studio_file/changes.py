@@ -39,7 +39,7 @@ CLASSES_TO_LOCK = """
         select id from change_classes union select class_id from change_bookings union select id from affected_classes)
     order by k.id for no key update"""
 
-# Those who wait for a class may be promoted if it becomes larger or a booking changes. The classes of a changed series
+# Waiting members of a class may be promoted if it becomes larger or a booking changes. The classes of a changed series
 # are moved or cancelled with all of their bookings.
 MEMBERS_TO_LOCK = """
     select m.id from members m where m.studio_id = $1 and m.id in (

@@ -21,6 +21,12 @@ def _of_erased_member(table: str) -> str:
         join members m on m.studio_id = $1 and m.id = c.member_id where m.erased_at is not null"""
 
 
+EXTERNAL_IDS = f"""
+    select c.n, c.place, 'belongs to a member who was erased: {_LEAVE_OUT}' from change_external_ids c
+    join members m on m.studio_id = $1 and m.id = c.row_id
+    where m.erased_at is not null and c.external_id not like 'erased:%'"""
+
+
 def _merged(table: str, kind: str) -> str:
     return f"""
         select c.n, c.place, format('was merged into the member %s: {_LEAVE_OUT}', p.member_id) from change_{table} c
@@ -42,6 +48,7 @@ PEOPLE_CHECKS = (
     FILES,
     _of_erased_member("memberships"),
     _of_erased_member("bookings"),
+    EXTERNAL_IDS,
     _merged("members", "member"),
     _merged("leads", "lead"),
 )
