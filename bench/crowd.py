@@ -8,10 +8,11 @@ import itertools
 import multiprocessing
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from typing import NamedTuple
 
 from bench import labels, load
 from bench.dataset import NEW_CROWD, SEATS
@@ -39,6 +40,10 @@ class Crowd:
         """The number of answers of each status."""
         return {BOOKED: self.size} if self.joins_waitlist else {BOOKED: SEATS, REFUSED: self.size - SEATS}
 
+    def wrong(self, statuses: Mapping[int, int]) -> int:
+        """Return how many answers are not as expected."""
+        return self.size - sum(min(count, statuses.get(status, 0)) for status, count in self.expected.items())
+
     def requests(self, first: int, service_key: str) -> list[bytes]:
         numbers, class_name = range(first, first + self.size), f"crowd1-{first}"
         return [booking(n, class_name, join_waitlist=self.joins_waitlist).raw(service_key) for n in numbers]
@@ -58,24 +63,34 @@ class Bystanders:
         return self.pipe.recv()
 
 
+class Rush(NamedTuple):
+    """One crowd: how many answers were not as promised, when the last one came, and how much slower bystanders read."""
+
+    wrong_answers: float
+    last_answer: float
+    slowdown: float
+
+
 def measure(measuring: Measuring, server: Server, reads: Scenario, crowd: Crowd) -> list[Figure]:
-    """Measure when the last request of a crowd is answered, and how much slower the bystanders' reads are meanwhile."""
-    last_answers, slowdowns = [], []
     with _bystanders(server, reads) as bystanders:
-        for _ in range(ROUNDS):
-            first = measuring.provide(NEW_CROWD, server.database, crowd.size)
-            requests = crowd.requests(first, server.service_key)
-            alone = bystanders.during(lambda: time.sleep(ALONE_SECONDS))
-            slowdowns.append(bystanders.during(lambda: last_answers.append(_rush(server, crowd, requests))) / alone)  # noqa: B023  called at once
+        rushes = [_rush(measuring, server, crowd, bystanders) for _ in range(ROUNDS)]
+    wrong_answers, last_answers, slowdowns = zip(*rushes, strict=True)
     return [
-        Figure(crowd.name, labels.STUDIOGATE, labels.LAST_ANSWER, "s", tuple(last_answers)),
-        Figure(crowd.name, labels.STUDIOGATE, labels.BYSTANDERS, "times slower", tuple(slowdowns)),
+        Figure(crowd.name, labels.STUDIOGATE, labels.WRONG_ANSWERS, "answers", (sum(wrong_answers),)),
+        Figure(crowd.name, labels.STUDIOGATE, labels.LAST_ANSWER, "s", last_answers),
+        Figure(crowd.name, labels.STUDIOGATE, labels.BYSTANDERS, "times slower", slowdowns),
     ]
 
 
-def _rush(server: Server, crowd: Crowd, requests: Sequence[bytes]) -> float:
-    """Send a crowd; return how long its last answer took."""
-    return max(server.send(crowd.name, requests, crowd.size, crowd.expected).latencies)
+def _rush(measuring: Measuring, server: Server, crowd: Crowd, bystanders: Bystanders) -> Rush:
+    first = measuring.provide(NEW_CROWD, server.database, crowd.size)
+    requests = crowd.requests(first, server.service_key)
+    alone = bystanders.during(lambda: time.sleep(ALONE_SECONDS))
+    outcomes: list[load.Outcome] = []
+    beside = bystanders.during(lambda: outcomes.append(load.run(server.service.port, requests, crowd.size)))
+    (outcome,) = outcomes
+    server.served += crowd.size
+    return Rush(crowd.wrong(outcome.statuses), max(outcome.latencies), beside / alone)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 from bench import dataset, labels, limit, load, processes
@@ -17,6 +18,11 @@ from studiogate.storage.db import pool as database
 Each = TypeVar("Each")
 CONNECTIONS = 16
 FIRST_NUMBER = 1_000_000
+TRIES = 3  # of a window
+
+
+class DisturbedError(Exception):
+    """Some requests of a window were not answered as expected, so its figures mean nothing."""
 
 
 def in_turn(competitors: Sequence[Each], number: int) -> list[Each]:
@@ -80,13 +86,13 @@ class Server:
         return self.send(scenario.name, requests, CONNECTIONS, {scenario.status: count})
 
     def send(self, name: str, requests: Sequence[bytes], connections: int, expected: dict[int, int]) -> load.Outcome:
-        """Send requests; raise RuntimeError unless they get the expected number of answers of each status."""
+        """Send requests; raise DisturbedError unless they get the expected number of answers of each status."""
         try:
             outcome = load.run(self.service.port, requests, connections)
         except ConnectionError as error:
-            raise RuntimeError(f"{self.label}, {name}: {error}\n{self.service.log_tail()}") from error
+            raise DisturbedError(f"{self.label}, {name}: {error}\n{self.service.log_tail()}") from error
         if outcome.statuses != expected:
-            raise RuntimeError(f"{self.label}, {name}: {outcome.statuses}\n{self.service.log_tail()}")
+            raise DisturbedError(f"{self.label}, {name}: {outcome.statuses}\n{self.service.log_tail()}")
         self.served += len(requests)
         return outcome
 
@@ -117,6 +123,7 @@ class Measuring:
     postgres: EmbeddedPostgres
     effort: Effort
     tell: Callable[[str], None]
+    repeated: int = 0  # windows
     _next: int = FIRST_NUMBER
 
     def measure(self, scenario: Scenario, competitors: Sequence[Competitor]) -> list[Figure]:
@@ -125,7 +132,7 @@ class Measuring:
         rounds: dict[tuple[str, str], list[float]] = {}
         for number in range(self.effort.rounds):
             for each in in_turn(able, number):
-                found = self._window(scenario, each, rates[each.label])
+                found = self.undisturbed(partial(self._window, scenario, each, rates[each.label]))
                 rates[each.label] = found[THROUGHPUT]
                 for measure, value in found.items():
                     rounds.setdefault((each.label, measure), []).append(value)
@@ -136,6 +143,17 @@ class Measuring:
         speeds = [f"{each.by} {each.value:.0f}/s" for each in figures if each.measure == THROUGHPUT]
         self.tell(f"{scenario.name}: {', '.join(speeds)}")
         return figures
+
+    def undisturbed(self, window: Callable[[], Each]) -> Each:
+        """Measure a window, and again if it was disturbed, as by a machine that stood still for seconds. The report
+        says how often; a fault of the service shows in every try, and ends the run."""
+        for _ in range(TRIES - 1):
+            try:
+                return window()
+            except DisturbedError as error:
+                self.repeated += 1
+                self.tell(f"repeats a window: {error}")
+        return window()
 
     def _window(self, scenario: Scenario, competitor: Competitor, rate: float) -> dict[str, float]:
         wanted = max(int(rate * self.effort.window_seconds), competitor.least if self.effort.window_seconds else 0)

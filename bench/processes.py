@@ -1,6 +1,7 @@
 """CPU time and memory of processes, as accounted by the kernel."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -29,3 +30,21 @@ def postgres_cpu_seconds(cluster: Path) -> float:
 
 def resident_megabytes(pid: int) -> float:
     return psutil.Process(pid).memory_info().rss / 1e6
+
+
+@dataclass(frozen=True)
+class MachineTime:
+    """The CPU time of the whole machine since it started, and the part of it that other guests of its host took."""
+
+    total: float
+    stolen: float
+
+    @classmethod
+    def now(cls) -> "MachineTime":
+        spent = psutil.cpu_times()
+        return cls(sum(spent), getattr(spent, "steal", 0.0))
+
+    def stolen_since(self) -> float:
+        """Return the share of the CPU time since then that other guests took."""
+        now = MachineTime.now()
+        return (now.stolen - self.stolen) / max(now.total - self.total, 0.01)

@@ -64,7 +64,9 @@ def singles(results: Results) -> str:
         ),
         ("(reads of other classes take {:.1f} times as long meanwhile),", labels.CROWD, labels.BYSTANDERS),
         ("one that joins the waitlist after {:.1f} s", labels.CROWD_WAITS, labels.LAST_ANSWER),
-        ("({:.1f} times as long).", labels.CROWD_WAITS, labels.BYSTANDERS),
+        ("({:.1f} times as long);", labels.CROWD_WAITS, labels.BYSTANDERS),
+        ("in three of the first kind {:.0f} answers were not as promised,", labels.CROWD, labels.WRONG_ANSWERS),
+        ("in three of the second {:.0f}.", labels.CROWD_WAITS, labels.WRONG_ANSWERS),
         (
             f"Memory of a worker after {results.requests_for_memory:,} requests: {{:.0f}} MB.",
             labels.MEMORY,
@@ -95,7 +97,8 @@ def machine(results: Results) -> str:
     return (
         f"{results.date[:10]}, {its['cpu']}, {its['cores']} cores for client, server and database together, "
         f"{its['system']}, Python {its['python']}, PostgreSQL {its['postgres']}; "
-        f"load {its['load_before']} before the run"
+        f"load {its['load_before']} before the run; other guests of the host took {results.stolen:.0%} of the time; "
+        f"{results.repeated} windows repeated because requests failed in them"
     )
 
 

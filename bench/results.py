@@ -84,6 +84,8 @@ class Results:
     date: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     machine: dict[str, Any] = field(default_factory=_machine)
     seconds: float = 0.0
+    stolen: float = 0.0  # the share of the CPU time that other guests of the host took
+    repeated: int = 0  # windows that were disturbed
     figures: list[Figure] = field(default_factory=list)
 
     def add(self, figures: Iterable[Figure]) -> None:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import console, crowd, dataset, events, floor, labels, lifecycle
+from bench import console, crowd, dataset, events, floor, labels, lifecycle, processes
 from bench.measuring import FIRST_NUMBER, Competitor, Effort, Limit, Measuring, Server
 from bench.recording import Program, Recorder
 from bench.results import Results
@@ -65,6 +65,7 @@ class Run:
         self.results = Results(plan.workers, plan.studios, plan.requests_for_memory)
 
     def __call__(self) -> Results:
+        before = processes.MachineTime.now()
         if "start" in self._plan.parts:
             self.results.add(lifecycle.start_times())
             self._tell("measured the start")
@@ -82,6 +83,7 @@ class Run:
                 plan = (self._plan.console_size, self._plan.console_effort)
                 self.results.add(console.measure(postgres.dsn("pages"), *plan))
                 self._tell("measured the console's pages")
+        self.results.stolen = round(before.stolen_since(), 3)
         self.results.seconds = round(time.perf_counter() - self._started, 1)
         return self.results
 
@@ -105,6 +107,7 @@ class Run:
                 self._measure_crowds(measuring, servers[labels.studiogate(self._plan.workers)])
             if "memory" in self._plan.parts:
                 self._measure_memory(measuring, servers[labels.studiogate(1)])
+        self.results.repeated = measuring.repeated
 
     def _measure_scenarios(self, measuring: Measuring, competitors: Sequence[Competitor]) -> None:
         for scenario in self._scenarios:

@@ -81,6 +81,7 @@ def _alone(results: Results) -> Iterator[Target]:
             (crowd, measure, bound, unit, False)
             for crowd in (labels.CROWD, labels.CROWD_WAITS)
             for measure, bound, unit in (
+                (labels.WRONG_ANSWERS, 0.0, ""),
                 (labels.LAST_ANSWER, CROWD_SECONDS, "s"),
                 (labels.BYSTANDERS, BYSTANDERS_SLOWER, "x"),
             )

@@ -1,5 +1,6 @@
-"""Wrong keys do not cost one statement per request, and a new key still works in time."""
+"""Neither wrong keys nor a crowd cost one lookup per request, and a new key still works in time."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -49,6 +50,39 @@ async def test_a_rotated_key_works_at_once(door: Door) -> None:
     assert parsed is not None
     rotated = await key_flow.rotate(door.connection, parsed.credential_id, timedelta(hours=24))
     assert (await ask(door.app, "GET", "/studio", key=rotated.key)).status == 200
+
+
+async def test_a_crowd_shares_one_lookup(door: Door) -> None:
+    key = await issue_key(door.connection, await seed_studio(door.connection))
+    before = lookups()
+    answers = await asyncio.gather(*(ask(door.app, "GET", "/studio", key=key) for _ in range(50)))
+    assert {each.status for each in answers} == {200}
+    assert lookups() - before == 1
+
+
+async def test_a_secret_that_is_newer_than_the_shared_lookup_works(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = await issue_key(door.connection, await seed_studio(door.connection))
+    parsed = keys.parse(key)
+    assert parsed is not None
+    authenticator, has_read, may_end = door.app.authenticator, asyncio.Event(), asyncio.Event()
+    look_up = authenticator._look_up
+
+    async def delayed(credential_id: str) -> keys.Credential | None:
+        found = await look_up(credential_id)
+        has_read.set()
+        await may_end.wait()
+        return found
+
+    monkeypatch.setattr(authenticator, "_look_up", delayed)
+    first = asyncio.create_task(authenticator.authenticate(key.encode()))
+    await has_read.wait()
+    rotated = await key_flow.rotate(door.connection, parsed.credential_id, timedelta(hours=24))
+    authenticator._cache.clear()  # what the first lookup read, which would expire by itself
+    second = asyncio.create_task(authenticator.authenticate(rotated.key.encode()))
+    await asyncio.sleep(0)  # it joins the lookup
+    may_end.set()
+    assert isinstance(await first, keys.Credential)
+    assert isinstance(await second, keys.Credential)
 
 
 async def test_what_is_remembered_is_bounded(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -62,6 +63,22 @@ async def test_what_arrives_meanwhile_shares_the_next_batch_in_order() -> None:
     assert run.batches == [[0], [1, 2, 3, 4], [5, 6, 7]]
     await settle()
     assert is_empty(queue)
+
+
+async def test_others_are_served_while_a_large_batch_is_answered() -> None:
+    queue, run = ClassQueue(64), Counter()
+    first = send(queue, run, [0])
+    await settle()
+    others = send(queue, run, range(1, 65))
+    await settle()
+    run.end(2)
+    answered = [0]
+    while answered[-1] < 64:
+        await asyncio.sleep(0)  # what another request of this process does
+        answered.append(sum(each.done() for each in others))
+    await asyncio.gather(*first, *others)
+    assert len(run.batches) == 2
+    assert max(later - earlier for earlier, later in pairwise(answered)) <= 2 * class_queue.PORTION
 
 
 async def test_nobody_waits_for_a_batch_to_fill() -> None:

@@ -1,5 +1,6 @@
 """Authenticate callers by the X-Service-Key header."""
 
+import asyncio
 import hashlib
 from datetime import datetime
 
@@ -25,6 +26,7 @@ class Authenticator:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._cache: dict[str, tuple[float, Credential]] = {}
+        self._lookups: dict[str, asyncio.Task[Credential | None]] = {}  # in progress
         self._refused: dict[str, float] = {}
         self._parsed: dict[bytes, PresentedKey] = {}
         self._used: dict[str, datetime] = {}
@@ -39,10 +41,7 @@ class Authenticator:
         verdict = keys.check(self._cached(presented.credential_id), presented, now)
         if _is_invalid(verdict) and not self._was_refused(presented.credential_id):
             # A secret that a rotation has just created works at once, even if its credential is cached.
-            started = clock.monotonic()
-            verdict = keys.check(await self._look_up(presented.credential_id), presented, now)
-            if _is_invalid(verdict):
-                self._note_refused(presented.credential_id, started)
+            verdict = await self._verdict_of_lookup(presented, now)
         if isinstance(verdict, Credential):
             self._used[presented.credential_id] = now
         return verdict
@@ -72,6 +71,31 @@ class Authenticator:
         if len(self._refused) >= CACHE_SIZE:
             self._refused.clear()
         self._refused[credential_id] = looked_up
+
+    async def _verdict_of_lookup(self, presented: PresentedKey, now: datetime) -> Credential | Refusal:
+        """Check a key against the database. Requests share a lookup in progress: when the cached credential of a busy
+        key expires, a crowd would otherwise take all connections, one lookup per request."""
+        started, lookup = clock.monotonic(), self._lookups.get(presented.credential_id)
+        if lookup is not None:
+            verdict = keys.check(await asyncio.shield(lookup), presented, now)
+            if not _is_invalid(verdict):
+                return verdict  # else the lookup may have begun before this secret was created
+        lookup = self._lookups.get(presented.credential_id) or self._start_lookup(presented.credential_id)
+        verdict = keys.check(await asyncio.shield(lookup), presented, now)
+        if _is_invalid(verdict):
+            self._note_refused(presented.credential_id, started)
+        return verdict
+
+    def _start_lookup(self, credential_id: str) -> "asyncio.Task[Credential | None]":
+        """Look up a credential in a task of its own, which outlives the request that needed it first."""
+        lookup = self._lookups[credential_id] = asyncio.create_task(self._look_up(credential_id))
+        lookup.add_done_callback(lambda done: self._end_lookup(credential_id, done))
+        return lookup
+
+    def _end_lookup(self, credential_id: str, done: "asyncio.Task[Credential | None]") -> None:
+        del self._lookups[credential_id]
+        if not done.cancelled():
+            done.exception()  # has been seen, even if all requests that wait for it are gone
 
     async def _look_up(self, credential_id: str) -> Credential | None:
         now = clock.monotonic()

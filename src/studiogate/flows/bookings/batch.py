@@ -5,7 +5,8 @@ repeated in halves until the request at fault stands alone; the others do not no
 another transaction leaves the batch, waits for the key without holding the class, and queues again.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
@@ -128,6 +129,14 @@ def shared_access(batch: Sequence[Asked[Wanted]]) -> Access:
     restricted = [each.location_ids for each in accesses if each.location_ids is not None]
     everything = len(restricted) < len(accesses)
     return first.within(None if everything else {location for each in restricted for location in each})
+
+
+async def in_turn(batch: Sequence[Asked[Wanted]]) -> AsyncIterator[int]:
+    """Yield the numbers of the requests in order, and let others in this process be served in between."""
+    for number in range(len(batch)):
+        if number and number % class_queue.PORTION == 0:
+            await asyncio.sleep(0)
+        yield number
 
 
 def claims_of(batch: Sequence[Asked[Wanted]], row_id: Callable[[Wanted], UUID]) -> list[Claim]:

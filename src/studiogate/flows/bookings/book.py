@@ -54,7 +54,7 @@ async def book_together(connection: Connection, asked: Sequence[Asked[WantedBook
     locked = await lock.lock_to_book(connection, access, class_id, claims)
     outcomes = Outcomes(connection, asked, locked.found, _is_visible)
     decisions = _Decisions(connection, access, locked, outcomes)
-    for number in range(len(asked)):
+    async for number in batch.in_turn(asked):
         if await outcomes.to_execute(number):
             await decisions.serve(number)
     await decisions.write()

@@ -62,7 +62,7 @@ async def cancel_together(connection: Connection, asked: Sequence[Asked[WantedCa
     locked = await lock.lock_to_cancel(connection, access, class_id, claims)
     outcomes = Outcomes(connection, asked, locked.found, _is_visible)
     decisions = _Decisions(connection, access, locked, outcomes)
-    for number in range(len(asked)):
+    async for number in batch.in_turn(asked):
         if await outcomes.to_execute(number):
             await decisions.serve(number)
     await decisions.write()

@@ -9,13 +9,16 @@ This is an optimisation only: the row lock, which also covers other processes, i
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from typing import Any
 
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import Connection, OverloadedError
 
 PATIENCE_SECONDS = 5.0
+# How many requests of a batch continue at once. All 64 would block the event loop for several milliseconds, in which
+# nobody else in this process is served.
+PORTION = 8
 
 Run = Callable[[Any], Awaitable[Sequence[Any]]]
 """Executes a batch, a sequence of requests; returns a result or an exception for each of them."""
@@ -58,9 +61,7 @@ class ClassQueue:
         if queue is None:
             queue = self._queues[row] = _Queue()
             self._append(queue, waiting)
-            task = loop.create_task(self._work_off(row, queue))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._start(self._work_off(row, queue))
             return await waiting.result
         if queue.wait_estimate.would_time_out(self._batches(queue), PATIENCE_SECONDS):
             raise OverloadedError
@@ -74,13 +75,23 @@ class ClassQueue:
 
     async def settled(self) -> None:
         """Wait for the batches in progress."""
-        await asyncio.gather(*self._tasks)
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _work_off(self, row: Hashable, queue: _Queue) -> None:
         """Execute batches until nobody waits for the row."""
         try:
             while batch := self._take(queue):
-                await _execute(batch)
+                results = await _execute(batch)
+                if len(batch) <= PORTION:
+                    _distribute(batch, results)
+                else:
+                    self._start(_distribute_in_portions(batch, results))
                 queue.wait_estimate.step(others_wait=bool(queue.waiting))
         finally:
             del self._queues[row]
@@ -127,16 +138,27 @@ async def wait_briefly(connection: Connection) -> None:
     await connection.execute("set local lock_timeout = '250ms'")
 
 
-async def _execute(batch: list[_Waiting]) -> None:
-    """Run a batch and give each request its own result. Its requests may be cancelled meanwhile; the batch is not."""
+async def _execute(batch: Sequence[_Waiting]) -> Sequence[Any]:
+    """Run a batch; return a result or an exception for each request. Its requests may be cancelled meanwhile; the
+    batch is not."""
     try:
-        results = await batch[0].run([each.request for each in batch])
+        return await batch[0].run([each.request for each in batch])
     except Exception as error:
-        results = [error] * len(batch)
+        return [error] * len(batch)
     except BaseException:
         for each in batch:
             _fail(each, OverloadedError())
         raise
+
+
+async def _distribute_in_portions(batch: Sequence[_Waiting], results: Sequence[Any]) -> None:
+    for first in range(0, len(batch), PORTION):
+        _distribute(batch[first : first + PORTION], results[first : first + PORTION])
+        await asyncio.sleep(0)
+
+
+def _distribute(batch: Sequence[_Waiting], results: Sequence[Any]) -> None:
+    """Give each request its own result."""
     for each, result in zip(batch, results, strict=True):
         if isinstance(result, Exception):
             _fail(each, result)
