@@ -10,8 +10,9 @@ import pytest
 from studiogate.flows.bookings import book, cancel
 from tests.support import booking_studio
 from tests.support.batches import in_one_batch
-from tests.support.booking_studio import BookingStudio, issue_key, wire_body
+from tests.support.booking_studio import BookingStudio, wire_body
 from tests.support.direct_client import Answered
+from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -39,7 +40,7 @@ def is_replay(answer: Answered) -> bool:
 
 
 def outcomes(answers: Sequence[Answered]) -> list[str]:
-    return [answer.json()["status"] if answer.status < 300 else answer.code for answer in answers]
+    return [str(answer.json()["status"] if answer.status < 300 else answer.code) for answer in answers]
 
 
 async def test_seats_and_positions_go_in_order_of_arrival(studio: BookingStudio, batches: list[int]) -> None:

@@ -121,7 +121,7 @@ async def test_levels_override_single_members(studio: BookingStudio) -> None:
 async def test_null_is_a_setting(studio: BookingStudio) -> None:
     """A class with null ("no limit") overrides the studio's limit."""
     form = await studio.new_form()
-    limits = {"booking_opens_minutes_before": 1, "max_bookings_per_day": 0, "waiver_form_id": str(form)}
+    limits: dict[str, Any] = {"booking_opens_minutes_before": 1, "max_bookings_per_day": 0, "waiver_form_id": str(form)}
     await studio.policy("studios", **limits)
     class_id, member = await studio.new_class(), await studio.new_member()
     reasons = (await studio.refused(class_id, member))["details"]["reasons"]
@@ -246,7 +246,7 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 
 def new_york(*parts: int, fold: int = 0) -> datetime:
-    return datetime(*parts, tzinfo=NEW_YORK, fold=fold)  # type: ignore[misc]
+    return datetime(*parts, tzinfo=NEW_YORK, fold=fold)  # type: ignore[misc, arg-type]  # at most seven parts
 
 
 # Local times: the day's first and last moments, and those just outside it.

@@ -9,14 +9,15 @@ import pytest
 from studiogate.domain.instants import instant_text
 from studiogate.flows import housekeeping
 from tests.support import attendance, booking_studio
-from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall, issue_key
+from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall
+from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
 
 SECOND = 1 / 60
 WINDOW = 720
-FEE = {"late_action": "fee", "late_fee_amount": "15.00"}
+FEE: dict[str, Any] = {"late_action": "fee", "late_fee_amount": "15.00"}
 
 
 async def late_booking(studio: BookingStudio, remaining: int | None = 8, **policy: Any) -> Any:
@@ -131,7 +132,7 @@ async def test_the_fee_has_the_classs_location(studio: BookingStudio) -> None:
         ({"late_fee_amount": "1.250", "late_fee_currency": "KWD"}, "1.250", "KWD"),
     ],
 )
-async def test_the_fees_currency(studio: BookingStudio, policy: dict[str, str], amount: str, currency: str) -> None:
+async def test_the_fees_currency(studio: BookingStudio, policy: dict[str, Any], amount: str, currency: str) -> None:
     booking = await late_booking(studio, late_action="fee", **policy)
     fee = (await studio.cancelled(booking["id"]))["late_fee"]
     assert (fee["amount"], fee["currency"]) == (amount, currency)
@@ -403,7 +404,8 @@ async def test_a_frozen_policy_has_the_decimals_of_its_currency(
 ) -> None:
     """Also where the amount is set at one level and the currency comes from another."""
     studio = await hall.new_studio(currency=currency)
-    await studio.policy("studios", late_action="fee", **({} if amount is None else {"late_fee_amount": amount}))
+    level: dict[str, Any] = {} if amount is None else {"late_fee_amount": amount}
+    await studio.policy("studios", late_action="fee", **level)
     class_id = await studio.new_class(HOUR)
     receipt = await studio.cancelled((await studio.booked(class_id, await studio.new_member()))["id"])
     policy = receipt["policy"]

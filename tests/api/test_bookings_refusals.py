@@ -12,6 +12,7 @@ from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio
+from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -143,7 +144,7 @@ async def membership_paused(s: BookingStudio) -> Case:
 async def membership_paused_by_its_schedule(s: BookingStudio) -> Case:
     """The pause has begun, but housekeeping has not run yet."""
     member, now = await s.new_member(membership=False), await s.now()
-    pause = {"pause_starts_at": now - timedelta(minutes=1), "pause_ends_at": now + timedelta(days=1)}
+    pause: dict[str, Any] = {"pause_starts_at": now - timedelta(minutes=1), "pause_ends_at": now + timedelta(days=1)}
     await s.new_membership(member, **pause)
     return case(await s.new_class(), member, "membership_paused")
 
@@ -307,7 +308,7 @@ async def _everything_wrong(s: BookingStudio) -> tuple[UUID, UUID, UUID, UUID]:
     """Return a class, a member with every possible fault, the waiver's form and a taken spot."""
     form = await s.new_form()
     (spot,) = await s.new_spots("A1")
-    columns = {"capacity": 1, "spot_selection_mode": "optional"}
+    columns: dict[str, Any] = {"capacity": 1, "spot_selection_mode": "optional"}
     class_id = await s.new_class(-1, **columns)
     await s.imported_booking(class_id, await s.new_member(), class_spot_id=spot)
     member = await s.new_member(0, suspended=True)
@@ -399,7 +400,7 @@ async def test_unknown_and_foreign_are_alike(studio: BookingStudio, hall: bookin
 
 
 async def test_a_class_elsewhere_is_not_found_by_a_restricted_key(studio: BookingStudio) -> None:
-    key = await booking_studio.issue_key(studio.door.connection, studio.studio, locations=[studio.location])
+    key = await issue_key(studio.door.connection, studio.studio, locations=[studio.location])
     member = await studio.new_member()
     for location, status in ((studio.location, 201), (studio.other_location, 404), (None, 404)):
         class_id = await studio.new_class(location_id=location, room_id=None, policy={"allow_overlapping": True})

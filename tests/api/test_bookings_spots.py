@@ -21,8 +21,9 @@ async def availability(studio: BookingStudio, class_id: UUID) -> dict[str, bool]
 
 async def label(studio: BookingStudio, booking: Any) -> str | None:
     booking = await studio.get(f"/bookings/{booking['id']}")
-    spot = booking["class_spot_id"] and await studio.row("room_spots", booking["class_spot_id"])
-    return spot and spot["label"]
+    if booking["class_spot_id"] is None:
+        return None
+    return str((await studio.row("room_spots", booking["class_spot_id"]))["label"])
 
 
 async def test_a_class_without_spots(studio: BookingStudio) -> None:

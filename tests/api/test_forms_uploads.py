@@ -118,6 +118,7 @@ async def test_a_file_is_kept(world: World, field_key: str, content: bytes, kind
     assert list(upload) == ["id", "object", "filename", "size", "content_type"]
     assert (upload["object"], upload["size"], upload["content_type"]) == ("form_upload", len(content), kind)
     row = await world.partner.door.connection.fetchrow("select * from form_uploads where id = $1", upload["id"])
+    assert row is not None
     kept = UploadFolder(world.data).kept(row["studio_id"], row["stored_name"])
     assert kept.read_bytes() == content
     assert kept.stat().st_mode & 0o777 == 0o600

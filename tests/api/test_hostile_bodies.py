@@ -114,6 +114,9 @@ async def test_what_is_not_json(shared_door: Door, key: str, path: str, body: by
     assert len(told.body) < 1000
 
 
+NO_BOOLEANS: list[Any] = ["true", "false", "", 1, 0, 1.0, None, [], {}]
+NO_IDS: list[Any] = [None, 1, 1.5, True, [], [ID], {}, {"id": ID}, "", "x", ID + "0", 10**400]
+NO_SPOTS: list[Any] = [1, "", "x", [], {}, False, 10**40]
 NOT_BOOKINGS: list[tuple[Any, set[str]]] = [
     (None, {"body"}),
     (1, {"body"}),
@@ -127,16 +130,9 @@ NOT_BOOKINGS: list[tuple[Any, set[str]]] = [
     ({**GOOD, "": 1}, {""}),
     ({**GOOD, "__class__": 1, "self": 2}, {"__class__", "self"}),
     ({**GOOD, "Class_id": ID}, {"Class_id"}),
-    *(
-        ({**GOOD, "join_waitlist": value}, {"join_waitlist"})
-        for value in ("true", "false", "", 1, 0, 1.0, None, [], {})
-    ),
-    *(
-        ({**GOOD, name: value}, {name})
-        for name in ("class_id", "member_id")
-        for value in (None, 1, 1.5, True, [], [ID], {}, {"id": ID}, "", "x", ID + "0", 10**400)
-    ),
-    *(({**GOOD, "class_spot_id": value}, {"class_spot_id"}) for value in (1, "", "x", [], {}, False, 10**40)),
+    *(({**GOOD, "join_waitlist": value}, {"join_waitlist"}) for value in NO_BOOLEANS),
+    *(({**GOOD, name: value}, {name}) for name in ("class_id", "member_id") for value in NO_IDS),
+    *(({**GOOD, "class_spot_id": value}, {"class_spot_id"}) for value in NO_SPOTS),
     (
         {"class_id": 1, "member_id": 2, "join_waitlist": 3, "class_spot_id": 4, "x": 5},
         {"class_id", "member_id", "join_waitlist", "class_spot_id", "x"},
@@ -192,7 +188,10 @@ async def test_a_body_beyond_the_limit(shared_door: Door, key: str, declared: bo
 
 @pytest.mark.parametrize("length", ["9" * 20, "9" * 5000, "\u0661"])
 async def test_lengths_that_are_no_lengths(shared_door: Door, key: str, length: str) -> None:
-    headers = [("content-type", "application/json"), ("content-length", length.encode())]
+    headers: list[tuple[str, str | bytes]] = [
+        ("content-type", "application/json"),
+        ("content-length", length.encode()),
+    ]
     told = await ask(shared_door.app, "POST", "/bookings/validate", key=key, headers=headers, body=BOOKING.encode())
     assert told.status in (404, 413)
 

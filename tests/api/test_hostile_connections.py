@@ -123,7 +123,7 @@ def test_a_chunked_body(live: tuple[int, str]) -> None:
 
 def test_a_body_declared_beyond_the_limit_is_not_awaited(live: tuple[int, str]) -> None:
     port, key = live
-    lines = (JSON_LINE, "Content-Length: 999999999999", CLOSE)
+    lines: tuple[str, ...] = (JSON_LINE, "Content-Length: 999999999999", CLOSE)
     assert statuses(exchange(port, head("POST", "/bookings/validate", key, *lines))) == [413]
     lines = (JSON_LINE, "Content-Length: 999999999999", "Expect: 100-continue", CLOSE)
     assert statuses(exchange(port, head("POST", "/bookings/validate", key, *lines))) == [413]

@@ -21,9 +21,10 @@ from studiogate.storage.bookings import lock
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import Once
 from tests.support import attendance, booking_studio
-from tests.support.booking_studio import BookingStudio, Hall, issue_key, wire_body
+from tests.support.booking_studio import BookingStudio, Hall, wire_body
 from tests.support.direct_client import Answered, ask
 from tests.support.partner_api import PREFIX, open_door
+from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -104,7 +105,7 @@ async def refused(studio: BookingStudio) -> dict[str, Any]:
     return wire_body(class_id, await studio.new_member())
 
 
-STATUS = {confirmed: 201, waitlisted: 201, refused: 409}
+STATUS: dict[Callable[..., Awaitable[dict[str, Any]]], int] = {confirmed: 201, waitlisted: 201, refused: 409}
 
 
 @pytest.mark.parametrize("kind", STATUS)

@@ -120,7 +120,7 @@ async def test_a_mistyped_key_asks_no_database(house: House, monkeypatch: pytest
     async def find(_connection: object, credential_id: str) -> None:
         asked.append(credential_id)
 
-    monkeypatch.setattr(auth.kept_keys, "find_credential", find)
+    monkeypatch.setattr(storage, "find_credential", find)
     for place in range(len(key)):
         for letter in "0A_":
             if key[place] != letter:
@@ -189,7 +189,7 @@ async def test_a_credential_is_read_once_in_a_while(house: House, time_: Time, m
         asked.append(credential_id)
         return await find(connection, credential_id)
 
-    monkeypatch.setattr(auth.kept_keys, "find_credential", counted)
+    monkeypatch.setattr(storage, "find_credential", counted)
     for step in range(100):
         time_.ahead = step * 0.1
         assert (await house.studio_with(key)).status == 200

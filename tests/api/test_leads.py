@@ -37,7 +37,7 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
 async def create(partner: Partner, email: str, **more: Any) -> dict[str, Any]:
     told = await partner.post("/leads", {"email": email, **more})
     assert told.status == 201, told.body
-    result = told.json()
+    result: dict[str, Any] = told.json()
     assert list(result) == ["id", "object", "created"]
     assert result["object"] == "lead"
     return result
@@ -78,6 +78,7 @@ async def test_only_empty_fields_are_filled(partner: Partner) -> None:
     await create(partner, "fill@example.com", first_name="Ada", last_name="L", phone="(212) 555-0100", source="later")
     await create(partner, "fill@example.com", first_name="Eve", last_name="X", phone="+442079460000")
     row = await partner.door.connection.fetchrow("select * from leads where email = 'fill@example.com'")
+    assert row is not None
     assert (row["first_name"], row["last_name"], row["phone"]) == ("Ada", "L", "+12125550100")
     assert row["source"] == "partner_api"
     assert str(row["id"]) == made["id"]
@@ -164,6 +165,7 @@ async def test_an_update_changes_what_is_given(partner: Partner, way: str) -> No
     assert "first note" not in json.dumps(lead)
     await patch(partner, made["id"], {"notes": "second <b>note</b>"})
     row = await partner.door.connection.fetchrow("select * from leads where id = $1", made["id"])
+    assert row is not None
     assert row["staff_notes"] == "first note\nsecond <b>note</b>"
     assert (row["last_name"], row["phone"]) == ("C", "+12125550100")
     await patch(partner, made["id"], {"phone": None})

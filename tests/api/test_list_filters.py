@@ -81,6 +81,7 @@ async def test_spots_are_ordered_by_their_place(shared_door: Door, key: str, stu
     for y, x, label in grid:
         await insert(connection, "room_spots", **own, room_id=room, label=label, x=x, y=y)
     row = await connection.fetchrow("select * from classes where id = $1", studio.first("class"))
+    assert row is not None
     times = {name: row[name] for name in ("start_time", "end_time")}
     modes = {"room_id": room, "spot_selection_mode": "optional", "location_id": studio.first("location")}
     class_id = await insert(connection, "classes", **own, title="grid", capacity=9, **times, **modes)

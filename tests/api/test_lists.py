@@ -407,6 +407,7 @@ async def test_booking_filters_together(shelf: Shelf, path: str, status: str, ke
     booking = await shelf.door.connection.fetchrow(
         "select * from bookings where id = $1", UUID(row.get("booking_id", row["id"]))
     )
+    assert booking is not None
     filters = {
         "class_id": str(booking["class_id"]),
         "member_id": str(booking["member_id"]),
@@ -466,6 +467,7 @@ async def test_an_email_is_compared_in_normal_form(shelf: Shelf, path: str) -> N
 async def test_an_email_as_it_stands_in_an_address(shelf: Shelf) -> None:
     """Percent-encoded, with a leading space, as a careless client sends it."""
     member = await shelf.door.connection.fetchrow("select id, email from members where email = 'm7@many.example'")
+    assert member is not None
     answer = await shelf.door.get("/members?email=%20M7%40MANY.example", shelf.keys["all"])
     assert [row["id"] for row in answer.json()["data"]] == [str(member["id"])]
 

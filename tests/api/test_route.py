@@ -317,7 +317,7 @@ def test_a_route_names_exactly_one_scope() -> None:
 
 async def test_path_values_go_by_their_place_in_the_path() -> None:
     """The order of parameters in a signature is free and must not swap two ids."""
-    seen = {}
+    seen: dict[str, Any] = {}
 
     async def swapped(
         submission_id: PathId, caller: Annotated[Caller, needs(Scope.FORMS_READ)], form_id: PathId

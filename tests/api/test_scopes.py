@@ -1,6 +1,7 @@
 """Every route requires exactly its scope, and no route is served without a key."""
 
 import re
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -44,7 +45,7 @@ def concrete(route: LeanRoute) -> str:
 
 async def request(door: Door, method: str, route: LeanRoute, key: str | None) -> Answered:
     """Send a well-formed request for a row that does not exist, with a body that no write accepts."""
-    body = {} if method in ("POST", "PUT", "PATCH") else None
+    body: dict[str, Any] | None = {} if method in ("POST", "PUT", "PATCH") else None
     return await ask(
         door.app, method, concrete(route), key, body=body, headers={"Idempotency-Key": f"scopes-{uuid4()}"}
     )

@@ -1,5 +1,6 @@
 """A name that the operation does not know is a fault, and the response suggests the nearest known name."""
 
+import difflib
 import sys
 from types import CodeType
 from typing import Any
@@ -118,7 +119,7 @@ def steps(call: Any) -> int:
     def trace(frame: Any, event: str, _argument: Any) -> Any:
         nonlocal counted
         code: CodeType = frame.f_code
-        if code.co_filename not in (faults.__file__, faults.difflib.__file__):
+        if code.co_filename not in (faults.__file__, difflib.__file__):
             return None
         frame.f_trace_opcodes = True
         counted += event == "opcode"

@@ -1,7 +1,7 @@
 """Limits on uploads: 20 files per submission, a rate that counts files, quotas, and a nearly full disk (CONTRACT 6)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 MIB = 1024 * 1024
 
 
-async def worlds(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[World]:
+async def worlds(database_url: str, folder: Path, **settings: Any) -> AsyncGenerator[World, None]:
     async for door in open_door(database_url, data_dir=folder, **({"rate_limit": 0} | settings)):
         partner = await partner_of(door)
         yield World(partner, folder, await new_form(partner))

@@ -145,7 +145,7 @@ async def test_an_entry_that_is_skipped_and_moves_is_announced_with_both(studio:
 async def test_the_clock_raises_updated_at_of_a_class(studio: BookingStudio) -> None:
     """The status depends on the clock, so readers see a change that no request wrote."""
     now = await studio.now()
-    old = {"updated_at": now - timedelta(days=2)}
+    old: dict[str, Any] = {"updated_at": now - timedelta(days=2)}
     started = await studio.new_class(-HOUR / 2, **old)
     ended = await studio.new_class(-2 * HOUR, **old)
     coming = await studio.new_class(HOUR, **old)

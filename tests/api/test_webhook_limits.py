@@ -107,7 +107,7 @@ async def test_one_replay_queues_a_part_and_the_next_ones_get_through_to_the_end
     await door.connection.execute("update events set created_at = date_trunc('second', now())")
     made = await create(door, manager, event_types=["lead.*"])
     path, since = f"/webhook-endpoints/{made['id']}/replay", "2020-01-01T00:00:00Z"
-    replays = []
+    replays: list[dict[str, Any]] = []
     while since and len(replays) < 5:
         replays.append((await call(door, manager, "POST", path, {"since": since, "types": ["lead.*"]})).json())
         since = replays[-1]["next_since"]
@@ -148,6 +148,7 @@ async def test_an_endpoint_without_a_success_for_five_days_is_disabled_by_time_a
     after = (await call(door, manager, "GET", f"/webhook-endpoints/{late['id']}")).json()
     assert (after["enabled"], after["disabled_reason"]) == (False, "failing")
     row = await door.connection.fetchrow("select * from events where type = 'webhook_endpoint.disabled'")
+    assert row is not None
     assert (json.loads(row["object"]), row["actor"]) == (after, "system")
     changed = ("enabled", "disabled_reason", "disabled_at")
     assert json.loads(row["previous_attributes"]) == {name: before[name] for name in changed}

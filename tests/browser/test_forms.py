@@ -5,9 +5,10 @@ import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Dialog, expect
 
 from tests.support.form_filling import FORMS, WELCOME, data_of, draw, press
 from tests.support.hosted_forms import HOSTILE
@@ -15,7 +16,12 @@ from tests.support.site import Site
 from tests.support.watched_page import Watched, watched
 
 pytestmark = pytest.mark.timeout(700)
-PHONE = {"viewport": {"width": 375, "height": 740}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 375, "height": 740},
+    "device_scale_factor": 2,
+    "is_mobile": True,
+    "has_touch": True,
+}
 
 
 @pytest.fixture
@@ -96,8 +102,10 @@ def test_every_error_stands_beside_its_field(site: Site, browser: Browser, artef
         for number in range(errors.count()):
             field = page.locator(".field:has(.error:visible)").nth(number)
             error = field.locator(".error")
-            described = field.locator(f"[aria-describedby~='{error.get_attribute('id')}']")
-            assert described.count() or error.get_attribute("id") in (field.get_attribute("aria-describedby") or "")
+            error_id = error.get_attribute("id")
+            assert error_id is not None
+            described = field.locator(f"[aria-describedby~='{error_id}']")
+            assert described.count() or error_id in (field.get_attribute("aria-describedby") or "")
         if script:
             assert page.evaluate("document.activeElement.id") == "summary"
             page.locator("#summary a", has_text="Story").click()
@@ -212,7 +220,12 @@ def test_first_paint_is_light_and_still(site: Site, seen: Watched, form: str) ->
 def test_markup_in_every_text_stays_text(site: Site, seen: Watched, artefacts: Path) -> None:
     page = seen.page
     dialogs: list[str] = []
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
     page.goto(site.url("hostile"))
     for box in page.locator("input[type=text], textarea").all():
         box.fill(HOSTILE)

@@ -98,7 +98,7 @@ def test_what_is_unknown(keyboard: Keyboard) -> None:
 
 
 def test_promote_with_an_override(keyboard: Keyboard) -> None:
-    async def waiting(studio: BookingStudio) -> tuple[str, Any]:
+    async def waiting(studio: BookingStudio) -> tuple[UUID, Any]:
         class_id, (held,) = await studio.full_class(policy={"waitlist_mode": "manual"})
         entry = await studio.entry(await studio.waits(class_id, await studio.new_member()))
         await studio.change("members", UUID(entry["member_id"]), suspended=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,7 +21,7 @@ class Stream:
     """An open stream of server-sent events, as the server passes it to the application."""
 
     def __init__(self) -> None:
-        self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.sent: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
         self.left = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
@@ -29,7 +29,7 @@ class Stream:
         await self.left.wait()
         return {"type": "http.disconnect"}
 
-    async def send(self, message: dict[str, Any]) -> None:
+    async def send(self, message: MutableMapping[str, Any]) -> None:
         await self.sent.put(message)
 
     async def next(self, kind: str) -> dict[str, Any]:

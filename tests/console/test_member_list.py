@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -19,7 +20,7 @@ LONG_NAMES = "insert into members (studio_id, id, first_name, last_name, email, 
 )
 
 
-async def named(console: Console, first: str, last: str, **columns: object) -> UUID:
+async def named(console: Console, first: str, last: str, **columns: Any) -> UUID:
     return await console.studio.new_member(membership=False, first_name=first, last_name=last, **columns)
 
 

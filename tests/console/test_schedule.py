@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from asyncpg.connection import LoggedQuery
 
 from studiogate.console import schedule
 from studiogate.domain.staff import Role
@@ -205,13 +206,17 @@ async def test_a_week_costs_few_statements_and_bytes(console: Console) -> None:
     statements: list[str] = []
     await week(console, day(1))
     database = studio.door.app._runtime.database
+
+    def note(sent: LoggedQuery) -> None:
+        statements.append(sent.query)
+
     async with database.connection() as connection:
-        connection.add_query_logger(lambda sent: statements.append(sent.query))
+        connection.add_query_logger(note)
     try:
         page = await week(console, day(1))
         await asyncio.sleep(0)  # the driver calls its loggers after the answer
     finally:
-        connection._query_loggers.clear()
+        connection.remove_query_logger(note)
     assert "150 classes" in texts(page)
     assert len(page.content) <= 60 * 1024
     assert page.headers["content-encoding"] == "gzip"

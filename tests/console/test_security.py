@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -174,7 +175,7 @@ async def test_a_toast_of_somebody_else_is_not_shown(console: Console) -> None:
 async def test_cookies_are_for_https_where_the_service_is(console: Console) -> None:
     runtime = console.studio.door.app._runtime
     settings = runtime.settings.model_copy(update={"public_url": "https://console.test"})
-    app = type(console.app)(type(runtime)(**{**_fields(runtime), "settings": settings}))
+    app = type(console.app)(replace(runtime, settings=settings))
     person = await console.people.hire(Role.FRONT_DESK)
     async with new_client(app) as client:
         form = {"email": person.email, "password": person.password}
@@ -182,10 +183,6 @@ async def test_cookies_are_for_https_where_the_service_is(console: Console) -> N
     cookie = answer.headers["set-cookie"]
     assert cookie.startswith("__Secure-studiogate=")
     assert cookie.endswith("; HttpOnly; SameSite=Lax; Secure")
-
-
-def _fields(runtime: object) -> dict[str, object]:
-    return {name: getattr(runtime, name) for name in runtime.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
 async def test_no_log_line_has_a_secret_or_a_person(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +271,7 @@ async def test_all_assets_of_the_shell_are_small(console: Console) -> None:
 async def test_too_many_requests_are_refused(console: Console) -> None:
     runtime = console.studio.door.app._runtime
     settings = runtime.settings.model_copy(update={"rate_limit": 1000})
-    app = type(console.app)(type(runtime)(**{**_fields(runtime), "settings": settings}))
+    app = type(console.app)(replace(runtime, settings=settings))
     async with new_client(app) as client:
         statuses = [(await client.get("/console/sign-in")).status_code for _ in range(80)]
     assert statuses[:50] == [200] * 50

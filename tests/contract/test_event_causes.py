@@ -10,7 +10,7 @@ import pytest
 from studiogate.domain.events import EventType
 from tests.contract import test_event_causes_inside
 from tests.support import event_causes
-from tests.support.event_causes import Stage, caused_by, causing, in_any_order
+from tests.support.event_causes import News, Stage, caused_by, causing, in_any_order
 
 pytestmark = pytest.mark.anyio
 hall, stage = event_causes.hall, event_causes.stage
@@ -97,7 +97,7 @@ async def test_bookings(stage: Stage) -> None:
         assert await stage.news() == [("booking.created", {})], "the class's counts are announced by the booking alone"
     await stage.act("DELETE", f"/bookings/{made[0]['id']}")
     waiting = {"status": "waiting", "position": 1, "converted_to_booking": False, "promoted_at": None}
-    expected = [
+    expected: list[News] = [
         ("booking.cancelled", {"status": "confirmed"}),
         ("booking.updated", {"status": "waitlisted", "waitlist_position": 1}),
         ("waitlist.updated", waiting),

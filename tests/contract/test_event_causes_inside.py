@@ -139,7 +139,7 @@ async def renewed(stage: Stage) -> tuple[UUID, str]:
     price = {"amount": Decimal("49.00"), "currency": "USD", "price_type": "recurring", "interval": "week"}
     await studio.add("prices", product_id=studio.product, default=True, **price)
     member = await studio.new_member(membership=False)
-    columns = {"auto_renew": True, "current_period_end": end, "current_period_start": end - WEEK}
+    columns: dict[str, Any] = {"auto_renew": True, "current_period_end": end, "current_period_start": end - WEEK}
     membership = await studio.new_membership(member, **columns)
     before = await studio.get(f"/memberships/{membership}")
     await stage.sweep()

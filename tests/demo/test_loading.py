@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from studiogate.cli import demo
 from studiogate.demo.activity import STEPS
 from studiogate.demo.staff import STAFF
 from studiogate.demo.timetable import TIMETABLE
@@ -106,7 +107,7 @@ async def test_submissions_have_files_and_signatures(demo_service: DemoService) 
 
 async def test_it_is_loaded_once(demo_service: DemoService) -> None:
     before = await demo_service.value("select count(*) from events")
-    assert await loaded_demo.demo.ensure(demo_service.door.connection, demo_service.folder) == demo_service.key
+    assert await demo.ensure(demo_service.door.connection, demo_service.folder) == demo_service.key
     assert await demo_service.value("select count(*) from events") == before
 
 

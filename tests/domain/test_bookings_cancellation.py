@@ -1,13 +1,20 @@
 """The cost of a cancellation, and its receipt."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studiogate.domain.bookings.cancellation import CancellationCause, Receipt, decide_cancellation, receipt_json
+from studiogate.domain.bookings.cancellation import (
+    Cancellation,
+    CancellationCause,
+    Receipt,
+    decide_cancellation,
+    receipt_json,
+)
 from studiogate.domain.bookings.policy import LateAction, LateFee, Policy
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.refusals import Refusal
@@ -26,22 +33,22 @@ from tests.support.booking_facts import (
 
 CUTOFF = START - timedelta(hours=12)
 LATE = CUTOFF + SECOND
-FEE = {"late_fee_amount": "15.00"}
+FEE: dict[str, Any] = {"late_fee_amount": "15.00"}
 
 
-def cancelled(policy=None, booking=None, **changes):
+def cancelled(policy: Policy | None = None, booking: dict[str, Any] | None = None, **changes: Any) -> Cancellation:
     result = decide_cancellation(a_cancellation(policy, booking, **changes))
     assert not isinstance(result, Refusal), result
     return result
 
 
-def refused(policy=None, booking=None, **changes):
+def refused(policy: Policy | None = None, booking: dict[str, Any] | None = None, **changes: Any) -> Refusal:
     result = decide_cancellation(a_cancellation(policy, booking, **changes))
     assert isinstance(result, Refusal)
     return result
 
 
-def test_exactly_at_the_cutoff_is_on_time():
+def test_exactly_at_the_cutoff_is_on_time() -> None:
     on_time = cancelled(now=CUTOFF)
     assert (on_time.cancellation_type, on_time.late, on_time.cutoff_at) == ("standard", False, CUTOFF)
     assert (on_time.credits_forfeited, on_time.credits_returned, on_time.credits_remaining) == (0, 1, 5)
@@ -54,31 +61,33 @@ def test_exactly_at_the_cutoff_is_on_time():
     ("action", "fee", "forfeited"),
     [("none", False, 0), ("fee", True, 0), ("forfeit_credit", False, 1), ("fee_and_forfeit", True, 1)],
 )
-def test_the_late_actions(action, fee, forfeited):
+def test_the_late_actions(action: str, fee: bool, forfeited: int) -> None:
     result = cancelled(Policy(late_action=LateAction(action), **FEE), now=LATE)
     assert result.cancellation_type == "late"
     assert result.fee == (LateFee("15.00", "USD") if fee else None)
     assert (result.credits_forfeited, result.credits_returned) == (forfeited, 1 - forfeited)
 
 
-def test_a_fee_of_zero_is_no_fee_and_the_currency_is_the_policys_or_the_studios():
+def test_a_fee_of_zero_is_no_fee_and_the_currency_is_the_policys_or_the_studios() -> None:
     assert cancelled(Policy(late_action=LateAction.FEE), now=LATE).fee is None
     own = Policy(late_action=LateAction.FEE, late_fee_currency="EUR", **FEE)
     assert cancelled(own, now=LATE).fee == LateFee("15.00", "EUR")
-    assert cancelled(Policy(late_action=LateAction.FEE, **FEE), now=LATE, studio_currency="CHF").fee.currency == "CHF"
+    fee = cancelled(Policy(late_action=LateAction.FEE, **FEE), now=LATE, studio_currency="CHF").fee
+    assert fee is not None
+    assert fee.currency == "CHF"
 
 
 @pytest.mark.parametrize(
     ("free", "earlier", "kind"), [(0, 0, "late"), (1, 0, "graced"), (1, 1, "late"), (3, 2, "graced")]
 )
-def test_free_late_cancels(free, earlier, kind):
+def test_free_late_cancels(free: int, earlier: int, kind: str) -> None:
     policy = Policy(free_late_cancels=free, late_action=LateAction.FEE_AND_FORFEIT, **FEE)
     result = cancelled(policy, now=LATE, late_cancels=earlier)
     assert (result.cancellation_type, result.late, result.graced_for_promotion) == (kind, True, False)
     assert (result.fee is None, result.credits_returned) == ((True, 1) if kind == "graced" else (False, 0))
 
 
-def test_free_late_cancels_are_not_spent_on_time():
+def test_free_late_cancels_are_not_spent_on_time() -> None:
     assert cancelled(Policy(free_late_cancels=1)).cancellation_type == "standard"
 
 
@@ -86,19 +95,19 @@ def test_free_late_cancels_are_not_spent_on_time():
     ("grace", "ago", "graced"),
     [(15, 15 * MINUTE, True), (15, 15 * MINUTE + SECOND, False), (0, timedelta(0), False), (15, timedelta(0), True)],
 )
-def test_a_just_promoted_member_leaves_free_of_charge(grace, ago, graced):
+def test_a_just_promoted_member_leaves_free_of_charge(grace: int, ago: timedelta, graced: bool) -> None:
     result = cancelled(Policy(promotion_grace_minutes=grace), {"promoted_at": LATE - ago}, now=LATE)
     assert (result.cancellation_type, result.late) == ("graced" if graced else "late", True)
     assert result.graced_for_promotion == graced
     assert result.credits_returned == int(graced)
 
 
-def test_a_promoted_member_on_time_needs_no_grace():
+def test_a_promoted_member_on_time_needs_no_grace() -> None:
     result = cancelled(booking={"promoted_at": NOW})
     assert (result.cancellation_type, result.graced_for_promotion) == ("standard", False)
 
 
-def test_a_booking_without_a_counted_credit_returns_and_forfeits_none():
+def test_a_booking_without_a_counted_credit_returns_and_forfeits_none() -> None:
     unlimited = a_membership(credits_remaining=None)
     for now in (NOW, LATE):
         result = cancelled(booking={"credits_taken": 0}, membership=unlimited, now=now)
@@ -111,7 +120,7 @@ def test_a_booking_without_a_counted_credit_returns_and_forfeits_none():
         assert (nobodys.membership_id, nobodys.credits_remaining, nobodys.credits_returned) == (None, None, 0)
 
 
-def test_leaving_the_waitlist_costs_nothing_however_late():
+def test_leaving_the_waitlist_costs_nothing_however_late() -> None:
     waiting = {"status": BookingStatus.WAITLISTED, "credits_taken": 0, "membership_id": None}
     policy = Policy(late_action=LateAction.FEE_AND_FORFEIT, **FEE)
     result = cancelled(policy, waiting, membership=None, now=START - SECOND)
@@ -120,14 +129,14 @@ def test_leaving_the_waitlist_costs_nothing_however_late():
     assert refused(policy, waiting, now=START).code == "class_started"
 
 
-def test_from_the_start_on_a_partner_cannot_cancel():
+def test_from_the_start_on_a_partner_cannot_cancel() -> None:
     assert cancelled(now=START - SECOND).cancellation_type == "late"
     for status in ("confirmed", "checked_in", "no_show"):
         assert refused(booking={"status": BookingStatus(status)}, now=START).code == "class_started"
 
 
 @pytest.mark.parametrize("status", ["checked_in", "no_show"])
-def test_a_check_in_is_taken_back_before_a_cancellation(status):
+def test_a_check_in_is_taken_back_before_a_cancellation(status: str) -> None:
     booking = {"status": BookingStatus(status)}
     assert refused(booking=booking).code == "invalid_transition"
     assert refused(booking=booking).details == {"from": status, "to": "cancelled"}
@@ -138,35 +147,35 @@ def test_a_check_in_is_taken_back_before_a_cancellation(status):
 
 @pytest.mark.parametrize("cause", list(CancellationCause))
 @pytest.mark.parametrize("now", [NOW, START])
-def test_a_second_cancellation_points_to_the_first_receipt(cause, now):
+def test_a_second_cancellation_points_to_the_first_receipt(cause: CancellationCause, now: datetime) -> None:
     booking = {"status": BookingStatus.CANCELLED, "cancellation_id": uid(8)}
     refusal = refused(booking=booking, cause=cause, now=now)
     details = {"cancellation_id": str(uid(8)), "reasons": ["booking_already_cancelled"]}
     assert (refusal.code, refusal.details) == ("booking_already_cancelled", details)
 
 
-def test_a_partner_cannot_cancel_after_the_start():
+def test_a_partner_cannot_cancel_after_the_start() -> None:
     refusal = refused(now=START)
     assert (refusal.code, refusal.details) == ("class_started", {"reasons": ["class_started"]})
 
 
 @pytest.mark.parametrize(("cause", "kind"), [("studio", "studio"), ("class_cancelled", "class_cancelled")])
 @pytest.mark.parametrize("now", [NOW, LATE, START + MINUTE])
-def test_the_studios_own_cancellations_are_free_of_charge_at_any_time(cause, kind, now):
+def test_the_studios_own_cancellations_are_free_of_charge_at_any_time(cause: str, kind: str, now: datetime) -> None:
     policy = Policy(late_action=LateAction.FEE_AND_FORFEIT, **FEE)
     result = cancelled(policy, cause=CancellationCause(cause), now=now)
     assert (result.cancellation_type, result.late, result.fee, result.cancelled_by) == (kind, False, None, "studio")
     assert (result.credits_forfeited, result.credits_returned) == (0, 1)
 
 
-def test_a_waitlist_that_ends_at_the_start():
+def test_a_waitlist_that_ends_at_the_start() -> None:
     waiting = {"status": BookingStatus.WAITLISTED, "credits_taken": 0, "membership_id": None}
     result = cancelled(booking=waiting, membership=None, cause=CancellationCause.WAITLIST_EXPIRED, now=START)
     assert (result.cancellation_type, result.cancelled_by, result.late) == ("waitlist_left", "system", False)
     assert refused(cause=CancellationCause.WAITLIST_EXPIRED, now=START).code == "invalid_transition"
 
 
-def test_a_moved_class_moves_the_cutoff():
+def test_a_moved_class_moves_the_cutoff() -> None:
     later = a_class(start_time=START + timedelta(days=1), end_time=START + timedelta(days=1, hours=1))
     assert cancelled(class_=later, now=LATE).cutoff_at == CUTOFF + timedelta(days=1)
     assert cancelled(class_=later, now=LATE).cancellation_type == "standard"
@@ -197,7 +206,7 @@ CONTRACT_RECEIPT = [
 ]
 
 
-def test_the_receipt_is_the_contracts():
+def test_the_receipt_is_the_contracts() -> None:
     policy = Policy(late_action=LateAction.FEE_AND_FORFEIT, **FEE)
     booking = a_booking(policy, class_spot_id=uid(4))
     cancellation = cancelled(policy, {"class_spot_id": uid(4)}, now=LATE)
@@ -229,7 +238,7 @@ def test_the_receipt_is_the_contracts():
     assert list(receipt["late_fee"]) == ["amount", "currency", "status", "purchase_id"]
 
 
-def test_a_preview_has_the_same_members_and_no_effect_to_point_to():
+def test_a_preview_has_the_same_members_and_no_effect_to_point_to() -> None:
     policy = Policy(late_action=LateAction.FEE, **FEE)
     preview = receipt_json(a_booking(policy), cancelled(policy, now=LATE))
     assert list(preview) == CONTRACT_RECEIPT
@@ -252,7 +261,18 @@ def test_a_preview_has_the_same_members_and_no_effect_to_point_to():
     status=st.sampled_from([BookingStatus.CONFIRMED] * 3 + [BookingStatus.WAITLISTED, BookingStatus.CHECKED_IN]),
     credits_left=st.none() | st.integers(0, 3),
 )
-def test_cancelling_restated(left, window, action, amount, free, earlier, grace, promoted_ago, status, credits_left):
+def test_cancelling_restated(
+    left: int,
+    window: int,
+    action: LateAction,
+    amount: str,
+    free: int,
+    earlier: int,
+    grace: int,
+    promoted_ago: int | None,
+    status: BookingStatus,
+    credits_left: int | None,
+) -> None:
     """Restate the rules in minutes before the start: first what the member loses, then the cancellation type."""
     now = START - left * MINUTE
     policy = Policy(
@@ -274,6 +294,7 @@ def test_cancelling_restated(left, window, action, amount, free, earlier, grace,
         assert isinstance(result, Refusal)
         assert result.code == ("class_started" if left <= 0 else "invalid_transition")
         return
+    assert isinstance(result, Cancellation)
     seated = status == "confirmed"
     late = seated and left < window
     excused = earlier + 1 <= free or (grace != 0 and promoted_ago is not None and promoted_ago <= grace)

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.bookings.eligibility import Outcome, decide_booking, first_refusal, judge_booking
-from studiogate.domain.bookings.facts import BookingRequest, LiveBooking, SpotSelectionMode
+from studiogate.domain.bookings.facts import Attempt, BookingRequest, LiveBooking, SpotSelectionMode
 from studiogate.domain.bookings.policy import Policy, WaitlistMode
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
 from studiogate.domain.refusals import Code
@@ -53,34 +54,34 @@ JOIN = BookingRequest(join_waitlist=True)
 FORM = uid(77)
 
 
-def codes(**changes) -> list[str]:
+def codes(**changes: Any) -> list[str]:
     return [str(refusal.code) for refusal in judge_booking(an_attempt(**changes)).reasons]
 
 
-def details(**changes) -> dict:
+def details(**changes: Any) -> dict[str, Any]:
     (refusal,) = judge_booking(an_attempt(**changes)).reasons
     return dict(refusal.details)
 
 
-def test_an_ordinary_booking_is_confirmed_and_takes_one_credit():
+def test_an_ordinary_booking_is_confirmed_and_takes_one_credit() -> None:
     decision = decide_booking(an_attempt())
     assert decision.outcome == Outcome.CONFIRMED
     assert (decision.membership_id, decision.credits_required) == (uid(11), 1)
     assert (decision.refusal, decision.reasons, decision.class_spot_id) == (None, (), None)
 
 
-def test_the_state_of_the_class():
+def test_the_state_of_the_class() -> None:
     assert codes(class_=a_class(status=ClassStatus.CANCELLED)) == ["class_cancelled"]
     assert codes(class_=a_class(visible=False)) == ["class_not_bookable"]
 
 
-def test_a_started_class_is_also_closed():
+def test_a_started_class_is_also_closed() -> None:
     member = a_member(memberships=(a_membership(current_period_end=None),))
     assert codes(now=START - SECOND, member=member) == []
     assert codes(now=START, member=member) == ["class_started", "booking_window_closed"]
 
 
-def test_the_window_opens_at_its_first_moment_and_closes_before_its_last():
+def test_the_window_opens_at_its_first_moment_and_closes_before_its_last() -> None:
     policy = Policy(booking_opens_minutes_before=120, booking_closes_minutes_before=30)
     opens, closes = START - 120 * MINUTE, START - 30 * MINUTE
     assert codes(policy=policy, now=opens - SECOND) == ["booking_window_not_open"]
@@ -98,13 +99,13 @@ def test_the_window_opens_at_its_first_moment_and_closes_before_its_last():
         ("waitlisted", "already_waitlisted"),
     ],
 )
-def test_a_live_booking_in_the_class_is_named(status, code):
+def test_a_live_booking_in_the_class_is_named(status: str, code: str) -> None:
     member = a_member(live_booking=LiveBooking(uid(5), BookingStatus(status)))
     assert codes(member=member) == [code]
     assert details(member=member) == {"booking_id": str(uid(5))}
 
 
-def test_suspension_and_waiver():
+def test_suspension_and_waiver() -> None:
     policy = Policy(waiver_form_id=FORM)
     assert codes(member=a_member(suspended=True)) == ["member_suspended"]
     assert codes(policy=policy) == ["waiver_required"]
@@ -112,41 +113,42 @@ def test_suspension_and_waiver():
     assert codes(policy=policy, member=a_member(waiver_submitted=True)) == []
 
 
-def test_without_the_need_of_an_entitlement_none_is_taken():
+def test_without_the_need_of_an_entitlement_none_is_taken() -> None:
     decision = decide_booking(an_attempt(policy=Policy(require_entitlement=False)))
     assert (decision.outcome, decision.membership_id, decision.credits_required) == ("confirmed", None, 0)
     assert codes(policy=Policy(require_entitlement=False), member=a_member(memberships=())) == []
     assert codes(member=a_member(memberships=())) == ["no_active_membership"]
 
 
-def test_an_unlimited_membership_takes_no_credit():
+def test_an_unlimited_membership_takes_no_credit() -> None:
     decision = decide_booking(an_attempt(member=a_member(memberships=(a_membership(credits_remaining=None),))))
     assert (decision.membership_id, decision.credits_required) == (uid(11), 0)
 
 
 @pytest.mark.parametrize(("limit", "held", "refused"), [(None, 9, False), (2, 1, False), (2, 2, True), (0, 0, True)])
-def test_the_daily_limit(limit, held, refused):
+def test_the_daily_limit(limit: int | None, held: int, refused: bool) -> None:
     found = codes(policy=Policy(max_bookings_per_day=limit), member=a_member(bookings_that_day=held))
     assert found == (["booking_limit_reached"] if refused else [])
 
 
-def test_overlap_unless_allowed():
+def test_overlap_unless_allowed() -> None:
     assert codes(member=a_member(overlapping=True)) == ["overlapping_booking"]
     assert codes(member=a_member(overlapping=True), policy=Policy(allow_overlapping=True)) == []
 
 
-def test_a_full_class_says_whether_one_may_wait():
+def test_a_full_class_says_whether_one_may_wait() -> None:
     assert details(seats_open=0) == {"waitlist_available": True, "available_count": 0}
-    for changes in (
+    cases: tuple[dict[str, Any], ...] = (
         {"class_": a_class(allow_waitlist=False)},
         {"policy": Policy(waitlist_mode=WaitlistMode.OFF)},
         {"policy": Policy(waitlist_capacity=2), "class_": a_class(waitlist_count=2)},
-    ):
+    )
+    for changes in cases:
         assert codes(seats_open=0, **changes) == ["class_full"]
         assert details(seats_open=0, **changes)["waitlist_available"] is False
 
 
-def test_joining_a_full_class():
+def test_joining_a_full_class() -> None:
     decision = decide_booking(an_attempt(seats_open=0, request=JOIN))
     assert (decision.outcome, decision.membership_id, decision.credits_required) == ("waitlisted", uid(11), 0)
     assert codes(seats_open=0, request=JOIN, policy=Policy(waitlist_mode=WaitlistMode.MANUAL)) == []
@@ -159,13 +161,13 @@ def test_joining_a_full_class():
     assert codes(seats_open=0, request=JOIN, policy=limited, class_=unwanted) == ["waitlist_not_allowed"]
 
 
-def test_joining_needs_credits_too_and_an_open_seat_is_simply_taken():
+def test_joining_needs_credits_too_and_an_open_seat_is_simply_taken() -> None:
     spent = a_member(memberships=(a_membership(credits_remaining=0),))
     assert codes(seats_open=0, request=JOIN, member=spent) == ["insufficient_credits"]
     assert decide_booking(an_attempt(seats_open=1, request=JOIN)).outcome == Outcome.CONFIRMED
 
 
-def test_spots_concern_those_who_take_a_seat():
+def test_spots_concern_those_who_take_a_seat() -> None:
     required = a_class(spot_selection_mode=SpotSelectionMode.REQUIRED)
     spots = (a_spot(1, held=True), a_spot(2))
     asks_held = BookingRequest(class_spot_id=uid(1))
@@ -181,7 +183,7 @@ def test_spots_concern_those_who_take_a_seat():
     assert codes(request=BookingRequest(True, uid(2)), seats_open=0) == []
 
 
-def test_an_optional_spot_is_assigned():
+def test_an_optional_spot_is_assigned() -> None:
     optional = a_class(spot_selection_mode=SpotSelectionMode.OPTIONAL)
     spots = (a_spot(3, "10"), a_spot(4, "9"), a_spot(5, "1", held=True))
     assert decide_booking(an_attempt(class_=optional, spots=spots)).class_spot_id == uid(4)
@@ -191,19 +193,21 @@ def test_an_optional_spot_is_assigned():
     assert (none_left.outcome, none_left.class_spot_id) == ("confirmed", None)
 
 
-def test_the_answer_is_the_first_reason_with_the_codes_of_all():
+def test_the_answer_is_the_first_reason_with_the_codes_of_all() -> None:
     attempt = an_attempt(class_=a_class(visible=False), member=a_member(suspended=True), seats_open=0)
     decision = decide_booking(attempt)
     assert decision.outcome == Outcome.REFUSED
     assert (decision.membership, decision.credits_required, decision.class_spot_id) == (None, 0, None)
+    assert decision.refusal is not None
     assert decision.refusal.code == Code.CLASS_NOT_BOOKABLE
     assert decision.refusal.details == {"reasons": ["class_not_bookable", "member_suspended", "class_full"]}
     full = decide_booking(an_attempt(seats_open=0)).refusal
+    assert full is not None
     assert full.details == {"waitlist_available": True, "available_count": 0, "reasons": ["class_full"]}
     assert first_refusal(()) is None
 
 
-def test_the_contracts_order_is_the_order_of_the_codes():
+def test_the_contracts_order_is_the_order_of_the_codes() -> None:
     booking_codes = [str(code) for code in Code if str(code) in CONTRACT_ORDER]
     assert booking_codes == CONTRACT_ORDER
 
@@ -252,7 +256,7 @@ class World:
     waitlist_capacity: int | None
     waitlist_count: int
 
-    def attempt(self):
+    def attempt(self) -> Attempt:
         policy = Policy(
             require_entitlement=self.required,
             booking_opens_minutes_before=self.opens,
@@ -354,13 +358,14 @@ worlds = st.builds(
 
 @thorough
 @given(worlds)
-def test_all_reasons_and_only_those_in_the_contracts_order(world):
+def test_all_reasons_and_only_those_in_the_contracts_order(world: World) -> None:
     truths = world.truths()
     expected = [code for code in CONTRACT_ORDER if truths[code]]
     decision = decide_booking(world.attempt())
     assert [str(reason.code) for reason in decision.reasons] == expected
     if expected:
         assert decision.outcome == Outcome.REFUSED
+        assert decision.refusal is not None
         assert decision.refusal.code == expected[0]
         assert decision.refusal.details["reasons"] == expected
     else:

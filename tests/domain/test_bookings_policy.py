@@ -1,6 +1,7 @@
 """The booking policy: members and defaults, levels, instants and faults."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -31,6 +32,7 @@ CONTRACT_DEFAULTS = {
     "allow_overlapping": False,
     "waiver_form_id": None,
 }
+Override = dict[str, Any] | None
 
 minutes = st.integers(0, 100_000)
 count = st.integers(0, 50)
@@ -55,13 +57,13 @@ VALID_MEMBERS = {
 overrides = st.none() | st.fixed_dictionaries({}, optional=VALID_MEMBERS)
 
 
-def test_the_members_and_defaults_are_the_contracts():
+def test_the_members_and_defaults_are_the_contracts() -> None:
     assert Policy().as_json() == CONTRACT_DEFAULTS
     assert list(Policy().as_json()) == list(POLICY_MEMBERS) == list(CONTRACT_DEFAULTS)
     assert resolve_policy(None, None, None, None) == Policy()
 
 
-def test_null_is_a_setting_and_absence_is_not():
+def test_null_is_a_setting_and_absence_is_not() -> None:
     studio = {"max_bookings_per_day": 2, "waitlist_capacity": 5}
     resolved = resolve_policy(studio, {}, {"max_bookings_per_day": None}, None)
     assert (resolved.max_bookings_per_day, resolved.waitlist_capacity) == (None, 5)
@@ -69,7 +71,9 @@ def test_null_is_a_setting_and_absence_is_not():
 
 @unhurried
 @given(overrides, overrides, overrides, overrides)
-def test_each_member_comes_from_the_innermost_level_that_has_it(studio, location, class_type, class_):
+def test_each_member_comes_from_the_innermost_level_that_has_it(
+    studio: Override, location: Override, class_type: Override, class_: Override
+) -> None:
     resolved = resolve_policy(studio, location, class_type, class_).as_json()
     for member, default in CONTRACT_DEFAULTS.items():
         levels = [level for level in (class_, class_type, location, studio) if level and member in level]
@@ -78,18 +82,18 @@ def test_each_member_comes_from_the_innermost_level_that_has_it(studio, location
 
 @unhurried
 @given(overrides)
-def test_a_frozen_policy_reads_back_as_it_was(override):
+def test_a_frozen_policy_reads_back_as_it_was(override: Override) -> None:
     policy = resolve_policy(override)
     assert Policy.from_json(policy.as_json()) == policy
     assert policy_faults(override or {}) == []
 
 
-def test_a_frozen_policy_of_another_release_still_reads():
+def test_a_frozen_policy_of_another_release_still_reads() -> None:
     assert Policy.from_json({"cancellation_window_minutes": 5, "from_the_future": 1}).cancellation_window_minutes == 5
     assert Policy.from_json({"waiver_form_id": FORM}).waiver_form_id == UUID(FORM)
 
 
-def test_the_instants():
+def test_the_instants() -> None:
     policy = Policy(booking_opens_minutes_before=120, booking_closes_minutes_before=30)
     assert Policy().booking_opens_at(START) is None
     assert policy.booking_opens_at(START) == START - timedelta(hours=2)
@@ -99,15 +103,17 @@ def test_the_instants():
     assert policy.late_cancels_since(NOW) == NOW - timedelta(days=30)
 
 
-@pytest.mark.parametrize(("day", "offset_before"), [((2026, 3, 8), -5), ((2026, 11, 1), -4)])
-def test_minutes_are_real_minutes_across_a_dst_change(day, offset_before):
-    start = datetime(*day, 9, 0, tzinfo=ZoneInfo("America/New_York"))
+@pytest.mark.parametrize(
+    ("local_start", "offset_before"), [(datetime(2026, 3, 8, 9), -5), (datetime(2026, 11, 1, 9), -4)]
+)
+def test_minutes_are_real_minutes_across_a_dst_change(local_start: datetime, offset_before: int) -> None:
+    start = local_start.replace(tzinfo=ZoneInfo("America/New_York"))
     cutoff = Policy().cancellation_cutoff_at(start)
     assert start.astimezone(UTC) - cutoff == timedelta(hours=12)
     assert cutoff.astimezone(start.tzinfo).utcoffset() == timedelta(hours=offset_before)
 
 
-def test_a_start_at_the_beginning_of_the_calendar_does_not_overflow():
+def test_a_start_at_the_beginning_of_the_calendar_does_not_overflow() -> None:
     assert Policy().cancellation_cutoff_at(datetime(1, 1, 1, 1, tzinfo=UTC)) == datetime.min.replace(tzinfo=UTC)
 
 
@@ -123,7 +129,9 @@ def test_a_start_at_the_beginning_of_the_calendar_does_not_overflow():
         ("15.00", None, "KWD", LateFee("15.000", "KWD")),
     ],
 )
-def test_the_late_fee_has_its_currencys_decimals_and_zero_is_none(amount, currency, studio, fee):
+def test_the_late_fee_has_its_currencys_decimals_and_zero_is_none(
+    amount: str, currency: str | None, studio: str, fee: LateFee | None
+) -> None:
     assert Policy(late_fee_amount=amount, late_fee_currency=currency).late_fee(studio) == fee
 
 
@@ -134,7 +142,7 @@ WHOLE_OR_NULL = ["booking_opens_minutes_before", "waitlist_capacity", "max_booki
 
 @pytest.mark.parametrize("member", WHOLE + WHOLE_OR_NULL)
 @pytest.mark.parametrize("value", [-1, True, False, 1.0, "1", [], {}, 10**12])
-def test_whole_numbers_are_neither_negative_nor_booleans_nor_endless(member, value):
+def test_whole_numbers_are_neither_negative_nor_booleans_nor_endless(member: str, value: object) -> None:
     assert [fault[0] for fault in policy_faults({member: value})] == [member]
 
 
@@ -146,14 +154,14 @@ def test_whole_numbers_are_neither_negative_nor_booleans_nor_endless(member, val
         ("free_late_cancels_days", 1, 3660),
     ],
 )
-def test_the_bounds_belong_to_the_range(member, least, most):
+def test_the_bounds_belong_to_the_range(member: str, least: int, most: int) -> None:
     assert policy_faults({member: least}) == policy_faults({member: most}) == []
     assert policy_faults({member: least - 1})[0][1] == f"must be a whole number from {least} to {most}"
     assert policy_faults({member: most + 1}) != []
 
 
 @pytest.mark.parametrize("member", list(CONTRACT_DEFAULTS))
-def test_null_is_allowed_exactly_where_the_default_is_null(member):
+def test_null_is_allowed_exactly_where_the_default_is_null(member: str) -> None:
     assert (policy_faults({member: None}) == []) == (CONTRACT_DEFAULTS[member] is None)
 
 
@@ -189,13 +197,13 @@ def test_null_is_allowed_exactly_where_the_default_is_null(member):
         ),
     ],
 )
-def test_every_fault_is_named_in_the_mappings_order(override, faulty):
+def test_every_fault_is_named_in_the_mappings_order(override: dict[str, Any], faulty: list[str]) -> None:
     found = policy_faults(override)
     assert [member for member, _ in found] == faulty
     assert all(message for _, message in found)
 
 
-def test_the_studios_currency_gives_the_decimals_where_none_is_named():
+def test_the_studios_currency_gives_the_decimals_where_none_is_named() -> None:
     assert policy_faults({"late_fee_amount": "1500"}, "JPY") == []
     assert policy_faults({"late_fee_amount": "1500", "late_fee_currency": None}, "JPY") == []
     assert policy_faults({"late_fee_amount": "15.00"}, "JPY") != []
@@ -210,7 +218,7 @@ json_values = st.recursive(
 
 @unhurried
 @given(st.dictionaries(st.sampled_from(POLICY_MEMBERS) | st.text(max_size=5), json_values, max_size=5))
-def test_what_has_no_faults_resolves_and_nothing_raises(override):
+def test_what_has_no_faults_resolves_and_nothing_raises(override: dict[str, Any]) -> None:
     if not policy_faults(override):
         policy = resolve_policy(override)
         policy.cancellation_cutoff_at(START)

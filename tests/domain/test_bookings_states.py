@@ -29,7 +29,7 @@ CONTRACT_LINE = (
 )
 
 
-def test_booking_transitions_are_the_contracts_line():
+def test_booking_transitions_are_the_contracts_line() -> None:
     written = {
         None if source == "(new)" else source: set(targets.split("|"))
         for source, targets in re.findall(r"(\(new\)|\w+)→([\w|]+)", CONTRACT_LINE)
@@ -38,7 +38,7 @@ def test_booking_transitions_are_the_contracts_line():
     assert set(BOOKING_TRANSITIONS) == {None, *BookingStatus}
 
 
-def test_every_other_change_is_refused_with_both_ends():
+def test_every_other_change_is_refused_with_both_ends() -> None:
     for source in BookingStatus:
         for target in BookingStatus:
             refusal = booking_transition_refusal(source, target)
@@ -49,7 +49,7 @@ def test_every_other_change_is_refused_with_both_ends():
 
 
 @pytest.mark.parametrize("final", ["converted", "expired", "cancelled"])
-def test_an_entry_converts_expires_or_ends_once(final):
+def test_an_entry_converts_expires_or_ends_once(final: str) -> None:
     assert WAITLIST_TRANSITIONS[WaitlistStatus(final)] == frozenset()
     for target in WaitlistStatus:
         assert waitlist_transition_refusal(WaitlistStatus(final), target) is not None
@@ -58,7 +58,7 @@ def test_an_entry_converts_expires_or_ends_once(final):
     assert WAITLIST_TRANSITIONS[None] == {"waiting"}
 
 
-def test_which_bookings_are_live_hold_a_seat_and_occupy_the_member():
+def test_which_bookings_are_live_hold_a_seat_and_occupy_the_member() -> None:
     assert {"waitlisted", "confirmed", "checked_in", "no_show"} == LIVE
     assert {"confirmed", "checked_in", "no_show"} == SEAT_HOLDING
     assert {"confirmed", "checked_in"} == OCCUPYING
@@ -73,7 +73,7 @@ def test_which_bookings_are_live_hold_a_seat_and_occupy_the_member():
         (END, "completed"),
     ],
 )
-def test_a_class_follows_the_clock_unless_it_is_cancelled(now, status):
+def test_a_class_follows_the_clock_unless_it_is_cancelled(now: datetime, status: str) -> None:
     assert class_status(ClassStatus.SCHEDULED, START, END, now) == status
     assert class_status(ClassStatus.CANCELLED, START, END, now) == "cancelled"
 

@@ -32,7 +32,7 @@ def owner(name: str = "Ann", **more: Any) -> Facts:
     return facts(owner_id=STORED, owner_name=name, **more)
 
 
-KNOWN = {"known_id": STORED, "known_exists": True}
+KNOWN: dict[str, Any] = {"known_id": STORED, "known_exists": True}
 
 
 @pytest.mark.parametrize(

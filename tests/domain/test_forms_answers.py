@@ -27,7 +27,7 @@ def judged(answer: Any, kind: str, **more: Any) -> Judgement:
     return judge([field(kind, **more)], {"a": answer}, SETTING)
 
 
-OPTIONS = {"options": ["red", {"value": "blue", "label": "Blue"}]}
+OPTIONS: dict[str, Any] = {"options": ["red", {"value": "blue", "label": "Blue"}]}
 GOOD: list[tuple[str, Any, dict[str, Any]]] = [
     ("text", "x", {}),
     ("text", "", {}),

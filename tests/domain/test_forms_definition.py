@@ -10,7 +10,7 @@ from studiogate.domain.forms.definition import RuleOp
 from studiogate.domain.forms.rule_checks import definition_faults
 
 
-def field(key: str = "a", kind: str = "text", **more: Any) -> dict[str, Any]:
+def field(key: str = "a", kind: Any = "text", **more: Any) -> dict[str, Any]:
     return {"key": key, "label": "A", "type": kind, **more}
 
 

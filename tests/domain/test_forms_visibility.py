@@ -243,19 +243,22 @@ def rule_holds(kind: str | None, op: str, value: Any, answer: Any) -> bool:
         )
     if len(have) != 1 or len(want) != 1:
         return False
-    one, other = number(have[0]), number(want[0])
+    one: Any = number(have[0])
+    other: Any = number(want[0])
     if one is None or other is None:
         if kind in ("number", "rating") and (one is None) != (other is None):
             return False
         if not (is_date(have[0]) and is_date(want[0])):
             return False
         one, other = have[0], want[0]
-    return {"gt": one > other, "gte": one >= other, "lt": one < other, "lte": one <= other}[op]
+    return bool({"gt": one > other, "gte": one >= other, "lt": one < other, "lte": one <= other}[op])
 
 
 def listed(kind: str | None, value: Any) -> list[str]:
     many = value if isinstance(value, list) else [value]
-    texts = [{True: "true", False: "false", None: ""}.get(each, each) if not _counts(each) else each for each in many]
+    texts: list[Any] = [
+        {True: "true", False: "false", None: ""}.get(each, each) if not _counts(each) else each for each in many
+    ]
     texts = [str(int(each)) if _counts(each) else each for each in texts]
     unticked = {"false"} if kind in ("checkbox", "consent") else set()
     return [each for each in texts if each.strip() and each not in unticked]

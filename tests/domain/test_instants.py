@@ -1,6 +1,6 @@
 """Local days, compared with a search in steps of 15 minutes, and overlaps."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -18,11 +18,11 @@ ZONES += ["Australia/Lord_Howe", "America/St_Johns", "Asia/Kathmandu", "Pacific/
 
 def walked_day(moment: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
     """Return the bounds of the local day, found by stepping 15 minutes at a time until the local date changes."""
-    date = moment.astimezone(zone).date()
+    local_date = moment.astimezone(zone).date()
     first = last = moment
-    while (first - QUARTER).astimezone(zone).date() == date:
+    while (first - QUARTER).astimezone(zone).date() == local_date:
         first -= QUARTER
-    while last.astimezone(zone).date() == date:
+    while last.astimezone(zone).date() == local_date:
         last += QUARTER
     return first, last
 
@@ -32,7 +32,7 @@ def walked_day(moment: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
     st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)),
     st.sampled_from(ZONES),
 )
-def test_a_day_is_where_the_local_date_stays_the_same(moment, zone_name):
+def test_a_day_is_where_the_local_date_stays_the_same(moment: datetime, zone_name: str) -> None:
     moment = moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0, tzinfo=UTC)
     zone = ZoneInfo(zone_name)
     assert local_day_bounds(moment, zone) == walked_day(moment, zone)
@@ -51,15 +51,15 @@ def test_a_day_is_where_the_local_date_stays_the_same(moment, zone_name):
         ("America/New_York", (2026, 7, 1), 24),
     ],
 )
-def test_days_of_23_24_and_25_hours(zone, day, hours):
-    noon = datetime(*day, 12, tzinfo=ZoneInfo(zone))
+def test_days_of_23_24_and_25_hours(zone: str, day: tuple[int, int, int], hours: float) -> None:
+    noon = datetime.combine(date(*day), time(12), ZoneInfo(zone))
     first, following = local_day_bounds(noon, ZoneInfo(zone))
     assert following - first == timedelta(hours=hours)
     assert first <= noon.astimezone(UTC) < following
     assert walked_day(noon.astimezone(UTC), ZoneInfo(zone)) == (first, following)
 
 
-def test_the_bounds_are_half_open_and_neighbours_meet():
+def test_the_bounds_are_half_open_and_neighbours_meet() -> None:
     zone = ZoneInfo("America/New_York")
     first, following = local_day_bounds(datetime(2026, 11, 1, 17, tzinfo=UTC), zone)
     assert (first, following) == (datetime(2026, 11, 1, 4, tzinfo=UTC), datetime(2026, 11, 2, 5, tzinfo=UTC))
@@ -68,7 +68,7 @@ def test_the_bounds_are_half_open_and_neighbours_meet():
     assert first.utcoffset() == following.utcoffset() == timedelta(0)
 
 
-def test_back_to_back_is_no_overlap():
+def test_back_to_back_is_no_overlap() -> None:
     assert not overlaps(START, END, END, END + timedelta(hours=1))
     assert not overlaps(END, END + timedelta(hours=1), START, END)
     assert overlaps(START, END, END - timedelta(seconds=1), END + timedelta(hours=1))
@@ -80,7 +80,7 @@ hours = st.integers(0, 12)
 
 @unhurried
 @given(hours, st.integers(1, 5), hours, st.integers(1, 5))
-def test_overlapping_classes_share_an_hour(start, length, other_start, other_length):
+def test_overlapping_classes_share_an_hour(start: int, length: int, other_start: int, other_length: int) -> None:
     def at(hour: int) -> datetime:
         return START + timedelta(hours=hour)
 
@@ -89,5 +89,5 @@ def test_overlapping_classes_share_an_hour(start, length, other_start, other_len
     assert found == bool(shared)
 
 
-def test_an_instant_leaves_in_utc():
+def test_an_instant_leaves_in_utc() -> None:
     assert instant_text(datetime(2026, 8, 10, 12, tzinfo=ZoneInfo("America/New_York"))) == "2026-08-10T16:00:00+00:00"

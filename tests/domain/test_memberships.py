@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -26,8 +27,8 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-def state(**changes) -> MembershipState:
-    members = dict.fromkeys(MembershipState._fields) | {
+def state(**changes: Any) -> MembershipState:
+    members: dict[str, Any] = dict.fromkeys(MembershipState._fields) | {
         "status": MembershipStatus.ACTIVE,
         "state_version": 1,
         "auto_renew": True,
@@ -37,20 +38,22 @@ def state(**changes) -> MembershipState:
     return MembershipState(**{**members, **changes})
 
 
-def ends(started: datetime, interval: Interval, count: int, **changes) -> list[datetime]:
+def ends(started: datetime, interval: Interval, count: int, **changes: Any) -> list[datetime]:
     """Return the ends of the first ``count`` periods of a membership that started at ``started``."""
     now = state(started_at=started, current_period_start=started, current_period_end=started, **changes)
     found = []
     for _ in range(count):
         end = now.current_period_end
+        assert end is not None
         now, (renewal,) = advance(now, interval, NEW_YORK, end)
         assert (renewal.period_start, renewal.period_end) == (end, now.current_period_end)
+        assert now.current_period_end is not None
         found.append(now.current_period_end.astimezone(NEW_YORK))
     return found
 
 
 @pytest.mark.parametrize("known_start", [True, False])
-def test_months_are_clamped_to_their_last_day_and_recover(known_start):
+def test_months_are_clamped_to_their_last_day_and_recover(known_start: bool) -> None:
     """Also where only the current period shows on which day the membership began."""
     start = datetime(2027, 1, 31, 18, tzinfo=NEW_YORK)
     now = state(
@@ -60,7 +63,9 @@ def test_months_are_clamped_to_their_last_day_and_recover(known_start):
     )
     days = []
     for _ in range(13):
+        assert now.current_period_end is not None
         now, (_renewal,) = advance(now, Interval.MONTH, NEW_YORK, now.current_period_end)
+        assert now.current_period_end is not None
         local = now.current_period_end.astimezone(NEW_YORK)
         assert local.hour == 18, "the same time of day, whatever the clocks do"
         days.append((local.month, local.day))
@@ -79,13 +84,15 @@ def test_months_are_clamped_to_their_last_day_and_recover(known_start):
         (Interval.YEAR, datetime(2024, 2, 29, 12, tzinfo=NEW_YORK), [(2, 28), (2, 28), (2, 28), (2, 29)]),
     ],
 )
-def test_intervals_keep_the_local_time_of_day(interval, start, expected):
+def test_intervals_keep_the_local_time_of_day(
+    interval: Interval, start: datetime, expected: list[tuple[int, int]]
+) -> None:
     found = ends(start, interval, len(expected))
     assert [(each.month, each.day) for each in found] == expected
     assert {each.hour for each in found} == {12}
 
 
-def test_a_renewal_resets_credits_and_raises_the_version():
+def test_a_renewal_resets_credits_and_raises_the_version() -> None:
     start = state(credits_granted=10, credits_remaining=3, state_version=4)
     after, (renewal,) = advance(start, Interval.MONTH, NEW_YORK, NOW)
     assert (after.status, after.state_version, after.credits_remaining, renewal.credits_change) == ("active", 5, 10, 7)
@@ -96,7 +103,7 @@ def test_a_renewal_resets_credits_and_raises_the_version():
     assert uncounted.credits_remaining == 3
 
 
-def test_every_period_that_has_passed_is_made_up_for_once():
+def test_every_period_that_has_passed_is_made_up_for_once() -> None:
     long_ago = state(current_period_end=NOW - 21 * DAY)
     after, renewals = advance(long_ago, Interval.WEEK, UTC, NOW)
     assert [each.period_start for each in renewals] == [NOW - 21 * DAY, NOW - 14 * DAY, NOW - 7 * DAY, NOW]
@@ -104,10 +111,11 @@ def test_every_period_that_has_passed_is_made_up_for_once():
     assert advance(after, Interval.WEEK, UTC, NOW) == (after, ())
 
 
-def test_the_periods_made_up_for_at_once_are_bounded():
+def test_the_periods_made_up_for_at_once_are_bounded() -> None:
     ancient = state(current_period_end=NOW - 10_000 * DAY)
     after, renewals = advance(ancient, Interval.DAY, UTC, NOW)
     assert len(renewals) == RENEWALS_AT_ONCE
+    assert after.current_period_end is not None
     assert after.current_period_end < NOW
 
 
@@ -124,7 +132,7 @@ def test_the_periods_made_up_for_at_once_are_bounded():
         ({"status": MembershipStatus.PAST_DUE, "cancel_at_period_end": True}, Interval.MONTH, "cancelled"),
     ],
 )
-def test_what_ends_a_membership(changes, interval, status):
+def test_what_ends_a_membership(changes: dict[str, Any], interval: Interval | None, status: str) -> None:
     after, renewals = advance(state(**changes), interval, NEW_YORK, NOW)
     assert (after.status, after.ended_at, after.state_version, renewals) == (status, NOW, 2, ())
     assert after.cancelled_at == (NOW if status == "cancelled" else None)
@@ -142,12 +150,12 @@ def test_what_ends_a_membership(changes, interval, status):
         {"status": MembershipStatus.CANCELLED},
     ],
 )
-def test_what_is_left_alone(changes):
+def test_what_is_left_alone(changes: dict[str, Any]) -> None:
     before = state(**changes)
     assert advance(before, Interval.MONTH, NEW_YORK, NOW) == (before, ())
 
 
-def test_time_in_a_pause_is_not_billed():
+def test_time_in_a_pause_is_not_billed() -> None:
     paused = state(
         status=MembershipStatus.PAUSED,
         paused_at=NOW - 100 * DAY,
@@ -161,7 +169,7 @@ def test_time_in_a_pause_is_not_billed():
     assert after.current_period_end == datetime(2026, 12, 14, 12, tzinfo=UTC)
 
 
-def test_a_failed_payment_makes_it_past_due_until_all_are_paid():
+def test_a_failed_payment_makes_it_past_due_until_all_are_paid() -> None:
     active = state(current_period_end=NOW + DAY)
     due = after_payment(active, unpaid=True)
     assert (due.status, due.state_version) == ("past_due", 2)
@@ -175,7 +183,7 @@ def test_a_failed_payment_makes_it_past_due_until_all_are_paid():
 
 @pytest.mark.parametrize("current", [None, *PurchaseStatus])
 @pytest.mark.parametrize("target", [PurchaseStatus.COMPLETED, PurchaseStatus.FAILED])
-def test_what_a_purchase_can_be_marked_as(current, target):
+def test_what_a_purchase_can_be_marked_as(current: PurchaseStatus | None, target: PurchaseStatus) -> None:
     allowed = (current, target) in {
         (None, "completed"),
         (None, "failed"),
@@ -187,8 +195,8 @@ def test_what_a_purchase_can_be_marked_as(current, target):
     assert (purchase_refusal(current, target) is None) == allowed
 
 
-def test_the_price_to_renew_by():
-    def price(number, **changes):
+def test_the_price_to_renew_by() -> None:
+    def price(number: int, **changes: Any) -> RecurringPrice:
         return RecurringPrice(uid(number), Interval.MONTH, False, True, NOW)._replace(**changes)
 
     old, default = price(2, created_at=NOW - DAY), price(3, default=True)
@@ -217,7 +225,7 @@ moments = st.none() | st.integers(-40, 3).map(lambda days: NOW + days * DAY)
     ),
     st.sampled_from([None, *Interval]),
 )
-def test_advancing_twice_is_advancing_once(before, interval):
+def test_advancing_twice_is_advancing_once(before: MembershipState, interval: Interval | None) -> None:
     after, renewals = advance(before, interval, NEW_YORK, NOW)
     assert advance(after, interval, NEW_YORK, NOW) == (after, ())
     assert (after == before) == (after.state_version == before.state_version)

@@ -105,8 +105,11 @@ def test_attempts_are_limited_per_email_and_per_address(kind: Attempt) -> None:
     oldest = NOW - limit.window + timedelta(seconds=30)
     allowed = Tried(limit.per_email, limit.per_address, oldest, oldest, NOW)
     assert attempt_refusal(kind, allowed) is None
-    for much in ({"of_email": limit.per_email + 1}, {"of_address": limit.per_address + 1}):
-        refusal = attempt_refusal(kind, allowed._replace(**much))
+    for much in (
+        allowed._replace(of_email=limit.per_email + 1),
+        allowed._replace(of_address=limit.per_address + 1),
+    ):
+        refusal = attempt_refusal(kind, much)
         assert refusal is not None
         assert (refusal.code.value, refusal.details) == ("rate_limited", {"retry_after": 31})
 

@@ -75,5 +75,5 @@ async def test_who_may_mark_cancel_and_promote(studio: BookingStudio) -> None:
     assert denied == Refusal(Code.PERMISSION_DENIED, {"required_permission": "attendance"})
     instructor = person(studio, Role.INSTRUCTOR)
     for flow in (staff_bookings.cancel_booking, staff_bookings.promote_entry):
-        denied = await flow(connection, instructor, booking)
-        assert denied == Refusal(Code.PERMISSION_DENIED, {"required_permission": "bookings"})
+        refused = await flow(connection, instructor, booking)
+        assert refused == Refusal(Code.PERMISSION_DENIED, {"required_permission": "bookings"})

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
+from asyncpg.connection import LoggedQuery
 
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.bookings import book as booking_flow
@@ -25,7 +26,7 @@ from studiogate.storage.db.pool import (
     OverloadedError,
     TransactionConflictError,
 )
-from studiogate.storage.idempotency import Once
+from studiogate.storage.idempotency import Once, not_to_execute
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 
@@ -160,7 +161,7 @@ async def test_a_result_that_was_missed_costs_nobody_else_anything(
     """One key of the batch got its result between the claim and the end: the others are booked, this one replays."""
     asked = await some_requests(studio)
     first = (await Execution(studio.database, book_together)(asked[:1]))[0]
-    blind, claimed = ["blind"], lock.not_to_execute
+    blind, claimed = ["blind"], not_to_execute
     monkeypatch.setattr(lock, "not_to_execute", lambda row: {} if blind and blind.pop() else claimed(row))
     outcomes = await Execution(studio.database, book_together)(asked)
     assert outcomes[0] == Replay(*first)  # type: ignore[misc]
@@ -234,8 +235,12 @@ async def test_cancellations_in_batches_of_any_size_decide_alike(studio: Booking
 async def test_a_batch_takes_as_many_statements_as_a_single_request(studio: BookingStudio) -> None:
     """Two for bookings, three for cancellations, and BEGIN and COMMIT."""
     sent: list[str] = []
+
+    def note(query: LoggedQuery) -> None:
+        sent.append(query.query)
+
     async with studio.database.connection() as connection:
-        connection.add_query_logger(lambda query: sent.append(query.query))
+        connection.add_query_logger(note)
         counts = []
         for size in (1, COUNT):
             asked = (await some_requests(studio))[:size]
@@ -251,7 +256,7 @@ async def test_a_batch_takes_as_many_statements_as_a_single_request(studio: Book
                 await cancellation_flow.cancel_together(connection, [Asked(context(studio), each) for each in leaving])
             await asyncio.sleep(0)
             counts.append(len(sent))
-        connection._query_loggers.clear()
+        connection.remove_query_logger(note)
     assert counts == [counts[0], counts[1]] * 2
     assert (counts[0], counts[1]) == (4, 5)
 

@@ -10,6 +10,7 @@ import pytest
 from studiogate.storage import invariants
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.seed import insert
 
 pytestmark = pytest.mark.anyio
 hall = booking_studio.hall
@@ -66,7 +67,7 @@ async def one(studio: BookingStudio, table: str, where: str = "true") -> Any:
 async def twin(studio: BookingStudio, table: str, row: Any, **columns: Any) -> None:
     """Insert a copy of the row with another id."""
     values = {name: value for name, value in row.items() if name != "name"} | {"id": uuid4(), **columns}
-    await booking_studio.insert(studio.door.connection, table, **values)
+    await insert(studio.door.connection, table, **values)
 
 
 CONFIRMED, WAITLISTED, CANCELLED = ("status = 'confirmed'", "status = 'waitlisted'", "status = 'cancelled'")

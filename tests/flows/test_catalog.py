@@ -39,7 +39,7 @@ async def new_price(studio: BookingStudio, product: UUID, amount: str = "90.00",
 
 
 async def test_create_a_product(studio: BookingStudio) -> None:
-    limits = {"location_ids": [str(studio.location)], "class_type_ids": [str(studio.class_type)]}
+    limits: dict[str, Any] = {"location_ids": [str(studio.location)], "class_type_ids": [str(studio.class_type)]}
     product = await new_product(studio, **limits, client_visible=False)
     shown = await wire(studio, product)
     assert {name: shown[name] for name in PACKAGE} == PACKAGE
@@ -156,7 +156,7 @@ async def test_a_price_that_is_refused(studio: BookingStudio, values: dict[str, 
 
 async def test_a_replacement_retires_the_old_price(studio: BookingStudio) -> None:
     product = await new_product(studio)
-    limits = {"location_ids": [str(studio.location)]}
+    limits: dict[str, Any] = {"location_ids": [str(studio.location)]}
     old = await new_price(studio, product, interval="month", default=True, **limits)
     done = await run(studio, catalog.replace_price, old, {"amount": "99.00"})
     newest, oldest = (await wire(studio, product))["prices"]
@@ -179,7 +179,7 @@ async def test_memberships_keep_the_price_they_renew_at(studio: BookingStudio) -
     old = await new_price(studio, product, interval="month", default=True)
     other = await new_price(studio, product, "10.00", interval="year")
     member = await studio.new_member(membership=False)
-    renewing = {"product_id": product, "auto_renew": True}
+    renewing: dict[str, Any] = {"product_id": product, "auto_renew": True}
     kept = [await studio.new_membership(member, **renewing, status=each) for each in ("active", "paused", "past_due")]
     own = await studio.new_membership(member, **renewing, price_id=other)
     left = [

@@ -79,7 +79,15 @@ async def test_classes_are_created_with_all_they_have_but_bookings(studio: Booki
     assert reasons(done) == {source: None, sunday: None}
     first = await studio.row("classes", done.created[0])
     original = await studio.row("classes", source)
-    kept = ("title", "description", "class_type_id", "location_id", "room_id", "instructor_id", "capacity")
+    kept: tuple[str, ...] = (
+        "title",
+        "description",
+        "class_type_id",
+        "location_id",
+        "room_id",
+        "instructor_id",
+        "capacity",
+    )
     kept += ("allow_waitlist", "spot_selection_mode", "visible", "policy")
     assert {name: first[name] for name in kept} == {name: original[name] for name in kept}
     assert (first["start_time"], first["end_time"]) == (at(2, 0), at(2, 0) + timedelta(minutes=75))
@@ -106,7 +114,7 @@ async def test_clashes_of_rooms_and_instructors_are_skipped(studio: BookingStudi
     taught = await studio.new_class(start=at(1, 1), title="Taught", room_id=None, instructor_id=instructor)
     free = await studio.new_class(start=at(1, 2), title="Free")
     await studio.new_class(start=at(2, 0) + timedelta(minutes=59), title="Other")
-    elsewhere = {"location_id": studio.other_location, "room_id": None}
+    elsewhere: dict[str, Any] = {"location_id": studio.other_location, "room_id": None}
     await studio.new_class(start=at(2, 1) - timedelta(minutes=30), instructor_id=instructor, **elsewhere)
     await studio.new_class(start=at(2, 2) - timedelta(minutes=60), title="Before")
     assert reasons(await copied(studio)) == {in_room: "clash", taught: "clash", free: None}

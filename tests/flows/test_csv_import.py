@@ -24,6 +24,7 @@ from studiogate.domain.studio_file import json_window
 from studiogate.flows import csv_import, people
 from studiogate.flows.studio_file import announce, staged_rows, steps
 from studiogate.storage import audit
+from studiogate.storage import csv_import as storage
 from tests.support import csv_imports
 from tests.support.csv_imports import ACCESS, STUDIO, attempt, imported, mapping_of
 from tests.support.databases import run
@@ -363,7 +364,7 @@ async def _peak(connection: Connection, rows: int) -> int:
 
 
 async def test_the_rows_of_a_file_are_not_kept_in_memory(small: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (csv_import.storage, staged_rows, announce, people):
+    for module in (storage, staged_rows, announce, people):
         monkeypatch.setattr(module, "BATCH", 50)
     monkeypatch.setattr(steps, "EMAILS", 50)
     for reader in (encoding, json_window):

@@ -98,7 +98,9 @@ async def log(connection: Any) -> Log:
 
 
 async def entry_of(log: Log, booking_id: str) -> UUID:
-    return await log.connection.fetchval("select id from waitlist_entries where booking_id = $1", UUID(booking_id))
+    query = "select id from waitlist_entries where booking_id = $1"
+    found: UUID = await log.connection.fetchval(query, UUID(booking_id))
+    return found
 
 
 async def test_booking_and_cancelling(log: Log) -> None:

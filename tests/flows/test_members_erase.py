@@ -243,12 +243,13 @@ async def test_an_erased_member_stays_as_it_is(studio: BookingStudio) -> None:
         assert (await refused(studio, action, member, *more)).code is Code.INVALID_TRANSITION
     assert (await studio.refused(class_id, member))["code"] == "member_suspended"
     wanted = StaffBooking(class_id, member, override=Override(True, "Asked."))
-    for action, *more in (
-        (desk.book_for_member, wanted),
-        (sell, Order(member, studio.product)),
-        (purchases.record_line, member, None, {"product_key": "towel", "amount_total": "5.00"}),
+    line = {"product_key": "towel", "amount_total": "5.00"}
+    for refusal in (
+        await refused(studio, desk.book_for_member, wanted),
+        await refused(studio, sell, Order(member, studio.product)),
+        await refused(studio, purchases.record_line, member, None, line),
     ):
-        assert (await refused(studio, action, *more)).code is Code.NOT_FOUND
+        assert refusal.code is Code.NOT_FOUND
     await studio.change("members", member, first_name="Back", email="back@example.com", suspended=False)
     row = await studio.row("members", member)
     assert (row["first_name"], row["email"], row["suspended"]) == ("Erased", None, True)

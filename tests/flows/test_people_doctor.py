@@ -43,7 +43,7 @@ async def a_merged_member(s: BookingStudio, member: UUID) -> None:
     await s.add("merged_people", id=await s.new_member(), kind="member", member_id=member)
 
 
-PLANTS = {
+PLANTS: dict[str, list[Plant]] = {
     "erased people": [a_name, a_membership, a_booking, answers],
     "erasures": [no_audit_entry],
     "merged people": [a_merged_member],

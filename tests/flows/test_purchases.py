@@ -50,8 +50,8 @@ async def test_record_a_product(studio: BookingStudio) -> None:
     assert await studio.rows("memberships") == []
     assert faults(await run(studio, flow.record_product, order._replace(quantity=0))) == ["quantity"]
     assert faults(await run(studio, flow.record_product, order._replace(price_id=uuid4()))) == ["price_id"]
-    for name in ("member_id", "product_id"):
-        assert code(await run(studio, flow.record_product, order._replace(**{name: uuid4()}))) == "not_found"
+    for unknown in (order._replace(member_id=uuid4()), order._replace(product_id=uuid4())):
+        assert code(await run(studio, flow.record_product, unknown)) == "not_found"
     await studio.change("products", studio.product, active=False)
     assert faults(await run(studio, flow.record_product, order)) == ["product_id"]
 

@@ -1,7 +1,7 @@
 """Memberships that renew automatically, the purchases of their renewals, and the events of both."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -251,7 +251,7 @@ async def test_the_statement_finds_exactly_what_the_rules_change(studio: Booking
         for cancel in ("never", "past")
     ]
     found = await studio.rows("memberships", DUE)
-    zone = booking_studio.UTC
+    zone = UTC
     connection, access = studio.door.connection, studio.access
     states = {each: await read_state(connection, access, each) for each in made}
     due = {each for each, state in states.items() if advance(state, None, zone, now).state != state}

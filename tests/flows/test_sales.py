@@ -65,7 +65,10 @@ async def test_a_package(studio: BookingStudio) -> None:
     assert (line["delta"], line["reason"], line["membership_id"]) == (30, "granted", done.membership_id)
     (sale,) = await studio.rows("sales")
     assert (sale["membership_id"], sale["purchase_id"], sale["price_id"]) == (row["id"], bought["id"], price)
-    expected = [("membership.created", str(row["id"]), {}), ("purchase.created", str(bought["id"]), {})]
+    expected: list[tuple[str, str, dict[str, Any]]] = [
+        ("membership.created", str(row["id"]), {}),
+        ("purchase.created", str(bought["id"]), {}),
+    ]
     assert await news(studio) == expected
     entries = await audited(studio)
     assert [(action, kind) for action, kind, _, _ in entries] == [

@@ -216,8 +216,8 @@ async def test_everything_at_once(studio: BookingStudio) -> None:
             return await retry.repeated_on(connection, lambda: flow_(connection, person(studio), *arguments))
 
     actions: list[Callable[[], Awaitable[Any]]] = [
-        *[lambda each=each: studio.post(wire_body(each, member)) for each in classes[2:]],  # type: ignore[misc]
-        *[lambda each=each: studio.cancel(each["id"]) for each in bookings],  # type: ignore[misc]
+        *[lambda each=each: studio.post(wire_body(each, member)) for each in classes[2:]],
+        *[lambda each=each: studio.cancel(each["id"]) for each in bookings],
         *[lambda: repeated(flow.adjust_credits, membership, -1, "Taken.")] * 3,
         *[lambda: repeated(flow.adjust_credits, membership, 2, "A gift.")] * 2,
         lambda: repeated(flow.pause, membership, Pause()),

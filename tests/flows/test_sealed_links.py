@@ -64,7 +64,13 @@ class Installation:
         return (await self._client.get(f"{parts.path}?{parts.query}")).status_code == 200
 
     async def rotate(self, **options: bool) -> None:
-        given = {"prepare": False, "lost": False, "links": False, "data": self.settings.data_dir, **options}
+        given: dict[str, Any] = {
+            "prepare": False,
+            "lost": False,
+            "links": False,
+            "data": self.settings.data_dir,
+            **options,
+        }
         await asyncio.to_thread(lambda: command.rotate(**given))
 
 

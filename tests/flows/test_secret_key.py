@@ -62,7 +62,13 @@ class World:
         return True
 
     async def rotate(self, **options: bool) -> None:
-        given = {"prepare": False, "lost": False, "links": False, "data": self.settings.data_dir, **options}
+        given: dict[str, Any] = {
+            "prepare": False,
+            "lost": False,
+            "links": False,
+            "data": self.settings.data_dir,
+            **options,
+        }
         await asyncio.to_thread(lambda: command.rotate(**given))
 
 

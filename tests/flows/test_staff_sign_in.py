@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 
 import pytest
+from argon2 import PasswordHasher
 
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.passwords import MAXIMUM_PASSWORD
@@ -11,7 +12,7 @@ from studiogate.domain.staff.sign_in import LIMITS, Attempt, email_key
 from studiogate.domain.staff.tokens import Purpose
 from studiogate.flows.staff import hashing, operators, passwords, sign_in
 from studiogate.flows.staff.sign_in import Credentials
-from studiogate.flows.staff.visits import issue_link
+from studiogate.flows.staff.visits import Started, issue_link
 from studiogate.storage.accounts import accounts
 from studiogate.storage.db.pool import OverloadedError
 from tests.support import booking_studio, staff_people
@@ -144,7 +145,7 @@ async def test_a_flood_of_passwords_is_refused_before_it_is_hashed() -> None:
 
 async def test_a_hash_with_old_parameters_is_replaced(people: People) -> None:
     person = await people.hire(Role.OWNER)
-    old = hashing.PasswordHasher(time_cost=1, memory_cost=8_192, parallelism=1).hash(PASSWORD)
+    old = PasswordHasher(time_cost=1, memory_cost=8_192, parallelism=1).hash(PASSWORD)
     await people.sql("update staff_accounts set password_hash = $2 where id = $1", person.account_id, old)
     await people.session(person)
     stored = await people.value("select password_hash from staff_accounts where id = $1", person.account_id)
@@ -168,7 +169,7 @@ async def test_a_link_signs_in_once(people: People) -> None:
     person = await people.hire(Role.OWNER)
     token = await sign_in_link(people, person)
     outcomes = await asyncio.gather(*(sign_in.sign_in_by_link(people.visit(), token) for _ in range(2)))
-    (started,) = [each for each in outcomes if isinstance(each, sign_in.Started)]
+    (started,) = [each for each in outcomes if isinstance(each, Started)]
     signed_in = done(await people.resolve(started.token))
     assert signed_in.access.staff is not None
     assert not signed_in.access.staff.password_is_recent

@@ -168,6 +168,7 @@ async def test_a_changed_form_has_a_new_version(connection: Connection) -> None:
 async def test_credits_and_version_of_a_membership(connection: Connection) -> None:
     async def state() -> tuple[int, ...]:
         row = await connection.fetchrow("select credits_granted, credits_remaining, state_version from memberships")
+        assert row is not None
         return tuple(row)
 
     await load_well(connection, small_studio())

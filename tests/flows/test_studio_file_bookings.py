@@ -26,7 +26,9 @@ STUDIO = {"studio": small_studio()["studio"]}
 
 async def counts(connection: Connection, number: int = 0) -> tuple[int, int]:
     query = "select booked_count, waitlist_count from classes where id = $1"
-    return tuple(await connection.fetchrow(query, uid("north", "class", number)))
+    row = await connection.fetchrow(query, uid("north", "class", number))
+    assert row is not None
+    return row["booked_count"], row["waitlist_count"]
 
 
 async def waiting(connection: Connection) -> list[tuple[int, str]]:
@@ -45,6 +47,7 @@ async def test_seats_are_counted_and_waitlists_kept_in_the_order_of_joining(conn
     assert await counts(connection, 1) == (1, 0)
     assert await waiting(connection) == [(1, "M2"), (2, "M3")]
     row = await connection.fetchrow("select * from bookings where id = $1", uid("north", "booking", 0))
+    assert row is not None
     assert (row["booking_source"], row["policy"], row["credits_taken"]) == ("import", None, 0)
     assert str(row["location_id"]) == uid("north", "location", 0)
     assert await connection.fetchval("select credits_remaining from memberships") == 10
@@ -68,6 +71,7 @@ async def test_a_waiting_booking_gets_its_seat_or_leaves(connection: Connection,
     assert await waiting(connection) == [(1, "M3")]
     assert await counts(connection) == (2 if status == "cancelled" else 3, 1)
     entry = await connection.fetchrow("select status, promoted_at from waitlist_entries where position is null")
+    assert entry is not None
     assert entry["status"] == ("cancelled" if status == "cancelled" else "converted")
     promoted = await connection.fetchval("select promoted_at from bookings where id = $1", uid("north", "booking", 2))
     assert (promoted is None) == (status == "cancelled")

@@ -53,7 +53,7 @@ def without_revisions(row: Any) -> Any:
 
 
 # What every member of the file becomes where it is null, for rows of the small studio.
-CLEARED = {
+CLEARED: dict[str, dict[str, Any]] = {
     "locations": {"city": "", "state": "", "timezone": "America/New_York", "active": True, "policy": {}},
     "rooms": {"active": True},
     "class_types": {"description": None, "beginner_safe": None, "recovery": None, "active": True, "policy": {}},
@@ -231,6 +231,7 @@ async def test_seats_that_become_free_go_to_the_waitlist(connection: Connection)
     row = await connection.fetchrow(
         "select status, promoted_at from bookings where id = $1", uid("north", "booking", 2)
     )
+    assert row is not None
     assert (row["status"], row["promoted_at"] is None) == ("confirmed", False)
     larger = {"id": uid("north", "class", 0), "capacity": 3}
     assert (await load_well(connection, patch(classes=[larger]))).effects == {"promoted": 1}

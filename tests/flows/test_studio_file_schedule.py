@@ -171,7 +171,12 @@ async def test_a_series_keeps_its_location_and_its_first_date(studio: BookingStu
 
 async def test_a_new_class_that_differs_from_its_series_is_detached(studio: BookingStudio) -> None:
     series_id, found = await made_series(studio)
-    extra = {"id": uid(studio.id, "extra"), "title": "Extra", "location_id": str(studio.location), "capacity": 5}
+    extra: dict[str, Any] = {
+        "id": uid(studio.id, "extra"),
+        "title": "Extra",
+        "location_id": str(studio.location),
+        "capacity": 5,
+    }
     extra |= {"start_time": f"{day(9)}T12:00:00Z", "end_time": f"{day(9)}T13:00:00Z", "series_id": str(series_id)}
     assert places(await patch(studio, classes=[extra])) == ["classes[0].series_date"]
     taken = await patch(studio, classes=[extra | {"series_date": str(found[0]["series_date"])}])
@@ -198,7 +203,7 @@ async def test_what_a_series_uses_cannot_be_deactivated(
 ) -> None:
     row_id = getattr(studio, column)
     series_id, _ = await made_series(studio, class_type_id=str(studio.class_type))
-    off = {section: [{"id": str(row_id), "active": False}]}
+    off: dict[str, Any] = {section: [{"id": str(row_id), "active": False}]}
     assert places(await patch(studio, **off)) == [f"{section}[0].active"]
     refused = await flow.deactivate(studio.door.connection, studio.access, row_id)
     assert isinstance(refused, Refusal)

@@ -3,6 +3,7 @@
 import random
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -27,7 +28,7 @@ async def classes(studio: BookingStudio) -> AsyncIterator[list[ClassFacts]]:
     made = []
     for _ in range(CLASSES):
         capacity = chance.randint(0, 3)
-        columns = {
+        columns: dict[str, Any] = {
             "booked_count": chance.randint(0, capacity),
             "waitlist_count": chance.choice((0, 0, 1, 3)),
             "status": chance.choice(("scheduled", "scheduled", "cancelled")),

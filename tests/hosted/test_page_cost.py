@@ -229,8 +229,8 @@ async def test_few_pages_are_kept_and_the_used_ones_longest() -> None:
     cache.put("c", page)
     assert (len(cache), cache.size) == (2, 2 * page.size)
     small = PageCache(max_bytes=page.size * 2 - 1)
-    for key in range(5):
-        small.put(key, page)
+    for number in range(5):
+        small.put(number, page)
     assert (len(small), small.size) == (1, page.size)
     none = PageCache(max_bytes=1)
     none.put("a", page)

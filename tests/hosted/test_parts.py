@@ -3,6 +3,7 @@
 import json
 import random
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -87,7 +88,8 @@ BODY = (
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 64, 1000])
 def test_multipart_in_pieces_of_any_size(size: int) -> None:
-    reader, found = MultipartReader(b"B"), []
+    reader = MultipartReader(b"B")
+    found: list[list[Any]] = []
     for start in range(0, len(BODY), size):
         for event in reader.feed(BODY[start : start + size]):
             if isinstance(event, PartBegins):

@@ -37,7 +37,6 @@ from hypothesis.stateful import (
 from studiogate import settings as configuration
 from studiogate.api.app import PartnerApp
 from studiogate.cli.main import main
-from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings import eligibility, entitlement
 from studiogate.flows import doctor, housekeeping
 from studiogate.flows.bookings import cancel as cancellation_flow
@@ -439,10 +438,6 @@ class Walk(DeskSteps):
         findings = self.stage.call(doctor.examine(self.stage.connection))
         assert [each for each in findings if each.level == "fault"] == []
 
-    @property
-    def access(self) -> Access:
-        return operator_access(self.studio_id)
-
     def _ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> Answered:
         answered: Answered = self.stage.call(self._asking(method, path, body, key))
         return answered
@@ -607,6 +602,6 @@ def test_a_mistake_of_staff_is_noticed(
 ) -> None:
     """Without an event, with fields that have not changed, or without an audit entry."""
     monkeypatch.setattr(owner, name, mistaken)
-    once = {"phases": [Phase.generate], "report_multiple_bugs": False}
+    once: dict[str, Any] = {"phases": [Phase.generate], "report_multiple_bugs": False}
     with pytest.raises(AssertionError):
         walk(stage, tally, STUDIOS_AGAINST_A_MISTAKE, StaffWalk, **once)

@@ -526,7 +526,7 @@ def earlier_release(folder: Path) -> Iterator[EmbeddedPostgres]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedded, "ROLE", "studiogate")
         patch.setattr(embedded, "ACCESS", "local all all trust")
-        patch.setattr(embedded.programs, "make_role", lambda *_: None)
+        patch.setattr(programs, "make_role", lambda *_: None)
         patch.setattr(EmbeddedPostgres, "_usable", EmbeddedPostgres.running)
         server = EmbeddedPostgres(made_by_superuser(folder))
         server.start()

@@ -1,7 +1,5 @@
 """The expected waiting time in a queue, estimated from how fast it moves."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from studiogate import clock
@@ -17,7 +15,7 @@ class Time:
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Iterator[Time]:
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     stopped = Time()
     monkeypatch.setattr(clock, "monotonic", stopped)
     return stopped

@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import asyncpg
@@ -22,7 +22,7 @@ from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel
 from studiogate.storage import catalog, class_changes, keys, leads, members, purchases, studio
 from studiogate.storage.bookings import affected, history, lock, read, roster
-from studiogate.storage.db.pool import SESSION
+from studiogate.storage.db.pool import SESSION, Connection
 from studiogate.storage.forms import read as forms
 from studiogate.storage.schedule import class_details, copy_week, day, week
 from studiogate.storage.schedule import read as schedule
@@ -176,6 +176,11 @@ class Recorder:
 
     connection: Any
     plans: list[Explained] = field(default_factory=list)
+
+    @property
+    def as_connection(self) -> Connection:
+        """This recorder, typed as what it stands in for."""
+        return cast(Connection, self)
 
     async def fetchval(self, statement: str, *values: Any) -> Any:
         await self._explain(statement, values)
@@ -481,13 +486,14 @@ async def test_single_rows(large: Large) -> None:
     for restricted in (0, 3):
         access, recorder = large.access(restricted), large.recorder
         recorder.plans.clear()
-        await studio.read_studio(recorder, access, "https://studio.example")
+        connection = recorder.as_connection
+        await studio.read_studio(connection, access, "https://studio.example")
         for function, table in kept.items():
-            await function(recorder, access, str((await large.row(table))["id"]))
+            await function(connection, access, str((await large.row(table))["id"]))
         submission = await large.row("form_submissions")
-        await forms.read_submission(recorder, access, str(submission["form_id"]), str(submission["id"]))
+        await forms.read_submission(connection, access, str(submission["form_id"]), str(submission["id"]))
         cancelled = await large.row("booking_cancellations", order="cancelled_at")
-        assert await read.read_cancellation(recorder, access, str(cancelled["booking_id"])) or restricted
+        assert await read.read_cancellation(connection, access, str(cancelled["booking_id"])) or restricted
         found += [f"{each.statement} {fault}" for each in recorder.plans for fault in scans(each) + long_looks(each, 1)]
     assert found == []
 
@@ -496,16 +502,17 @@ async def test_what_a_booking_looks_at(large: Large) -> None:
     """The reads of the booking flow, and the lookup of a key: one row each, by an index."""
     recorder, access = large.recorder, large.access(0)
     recorder.plans.clear()
+    connection = recorder.as_connection
     booking = await large.row("bookings", "status = 'confirmed' and start_time > now()")
     wanted = booking_flow.WantedBooking(booking["class_id"], booking["member_id"])
-    assert isinstance(await booking_flow.validate(recorder, access, wanted), dict)
-    assert isinstance(await cancel.preview(recorder, access, str(booking["id"])), str)
+    assert isinstance(await booking_flow.validate(connection, access, wanted), dict)
+    assert isinstance(await cancel.preview(connection, access, str(booking["id"])), str)
     async with recorder.connection.transaction():
-        await lock.lock_class(recorder, access, booking["class_id"])
+        await lock.lock_class(connection, access, booking["class_id"])
         people = ([booking["member_id"]], booking["class_id"], 100)
         await recorder.fetch(lock.LOCK_MEMBERS, large.studio_id, *people)
     credential = await recorder.connection.fetchval("select id from credentials order by md5(id) limit 1")
-    assert await keys.find_credential(recorder, credential) is not None
+    assert await keys.find_credential(connection, credential) is not None
     assert len(recorder.plans) >= 10
     assert [f"{each.statement} {fault}" for each in recorder.plans for fault in scans(each) + long_looks(each, 1)] == []
 
@@ -518,20 +525,20 @@ async def test_the_week_of_the_console(large: Large) -> None:
     instructor, place = await large.row("instructors", "active"), large.locations[0]
     found = []
     for restricted in (0, 3):
-        access = large.access(restricted)
+        access, connection = large.access(restricted), recorder.as_connection
         recorder.plans.clear()
-        assert len(await week.read_classes(recorder, access, place, between)) > 50
-        await week.read_classes(recorder, access, place, between, instructor["id"])
-        await week.read_elsewhere(recorder, access, place, between, [instructor["id"]])
-        await week.read_closures(recorder, access, place, days)
-        await week.read_choices(recorder, access, place)
-        await copy_week.read_classes(recorder, access, place, between, 501)
-        await copy_week.read_existing(recorder, access, place, between)
-        await class_details.read_class(recorder, access, booking["class_id"])
-        await class_details.list_series(recorder, access, place, now.date())
-        await class_details.read_seats(recorder, access, [booking["class_id"]])
-        await affected.read_holders(recorder, access, booking["class_id"])
-        await affected.other_bookings(recorder, access, booking["class_id"], between)
+        assert len(await week.read_classes(connection, access, place, between)) > 50
+        await week.read_classes(connection, access, place, between, instructor["id"])
+        await week.read_elsewhere(connection, access, place, between, [instructor["id"]])
+        await week.read_closures(connection, access, place, days)
+        await week.read_choices(connection, access, place)
+        await copy_week.read_classes(connection, access, place, between, 501)
+        await copy_week.read_existing(connection, access, place, between)
+        await class_details.read_class(connection, access, booking["class_id"])
+        await class_details.list_series(connection, access, place, now.date())
+        await class_details.read_seats(connection, access, [booking["class_id"]])
+        await affected.read_holders(connection, access, booking["class_id"])
+        await affected.other_bookings(connection, access, booking["class_id"], between)
         found += [
             f"{each.statement} {each.mode} {fault}"
             for each in recorder.plans
@@ -550,17 +557,18 @@ async def test_what_the_front_desk_reads(large: Large) -> None:
             large.recorder,
         )
         recorder.plans.clear()
+        connection = recorder.as_connection
         for location_id in (None, chosen["location_id"]):
-            assert await day.classes_between(recorder, access, begins, begins + timedelta(days=1), location_id)
-        assert await day.find_class(recorder, access, chosen["id"]) is not None
-        assert await day.spots_of_class(recorder, access, chosen["id"])
-        await day.free_spots(recorder, access, chosen["id"])
-        await day.active_instructors(recorder, access)
-        await roster.seats_of_class(recorder, access, chosen["id"], begins)
-        await roster.waiting_for_class(recorder, access, chosen["id"], begins)
-        placed = await history.placed_bookings(recorder, access, chosen["id"])
-        await history.actions_on(recorder, access, [chosen["id"], *(each.id for each in placed)])
-        await class_changes.changed_since(recorder, access, 0)
+            assert await day.classes_between(connection, access, begins, begins + timedelta(days=1), location_id)
+        assert await day.find_class(connection, access, chosen["id"]) is not None
+        assert await day.spots_of_class(connection, access, chosen["id"])
+        await day.free_spots(connection, access, chosen["id"])
+        await day.active_instructors(connection, access)
+        await roster.seats_of_class(connection, access, chosen["id"], begins)
+        await roster.waiting_for_class(connection, access, chosen["id"], begins)
+        placed = await history.placed_bookings(connection, access, chosen["id"])
+        await history.actions_on(connection, access, [chosen["id"], *(each.id for each in placed)])
+        await class_changes.changed_since(connection, access, 0)
         assert len(recorder.plans) >= 20
         found += [f"{each.statement} {fault}" for each in recorder.plans for fault in scans(each) + long_looks(each, 1)]
     assert found == []

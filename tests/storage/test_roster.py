@@ -198,5 +198,5 @@ async def test_changes_name_the_classes_that_an_access_may_see(studio: BookingSt
     everywhere = await class_changes.changed_since(connection, studio.access, 0)
     assert everywhere.class_ids == {here, there}
     only_here = await class_changes.changed_since(connection, studio.access.within([studio.location]), 0)
-    assert (only_here.class_ids, only_here.sequence) == ({here}, everywhere.sequence)
+    assert (only_here.class_ids, only_here.sequence) == (frozenset({here}), everywhere.sequence)
     assert (await class_changes.changed_since(connection, studio.access, everywhere.sequence)).class_ids == set()

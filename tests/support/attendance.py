@@ -20,7 +20,7 @@ BACK = "update classes set start_time = $3, end_time = $4 where studio_id = $1 a
 
 async def mark(
     connection: Connection, access: Access, booking_id: UUID, status: Mark, *, undoes: Mark | None = None
-) -> Mark | Refusal:
+) -> str | Refusal:
     """Call ``attendance.mark`` as if the class had just begun, then restore its start time."""
     async with connection.transaction():
         begun = await connection.fetchrow(BEGUN, access.studio_id, booking_id)

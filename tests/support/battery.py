@@ -88,7 +88,8 @@ class Records:
         row = self.tests.setdefault(report.nodeid, {"result": "passed", "seconds": 0.0})
         row["seconds"] = round(row["seconds"] + report.duration, 1)
         row["result"] = min(row["result"], report.outcome, key=WORST.index)
-        row.update(next((value for name, value in report.user_properties if name == "battery"), {}))
+        noted: list[Any] = [value for name, value in report.user_properties if name == "battery"]
+        row.update(noted[0] if noted else {})
 
     def of_the_battery(self) -> list[tuple[str, dict[str, Any]]]:
         found = [(name, row) for name, row in self.tests.items() if row.get("part")]

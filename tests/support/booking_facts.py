@@ -1,6 +1,7 @@
 """Default facts of a class, a member and a booking; a test passes only what differs from the defaults."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from hypothesis import settings
@@ -37,8 +38,8 @@ def uid(number: int) -> UUID:
 YOGA, NORTH = uid(101), uid(102)
 
 
-def a_class(**changes) -> ClassFacts:
-    members = {
+def a_class(**changes: Any) -> ClassFacts:
+    members: dict[str, Any] = {
         "id": uid(1),
         "status": ClassStatus.SCHEDULED,
         "visible": True,
@@ -55,8 +56,8 @@ def a_class(**changes) -> ClassFacts:
     return ClassFacts(**{**members, **changes})
 
 
-def a_membership(number: int = 11, **changes) -> MembershipFacts:
-    members = {
+def a_membership(number: int = 11, **changes: Any) -> MembershipFacts:
+    members: dict[str, Any] = {
         "id": uid(number),
         "status": MembershipStatus.ACTIVE,
         "credits_remaining": 5,
@@ -66,8 +67,8 @@ def a_membership(number: int = 11, **changes) -> MembershipFacts:
     return MembershipFacts(**{**members, **changes})
 
 
-def a_member(number: int = 21, **changes) -> MemberFacts:
-    members = {
+def a_member(number: int = 21, **changes: Any) -> MemberFacts:
+    members: dict[str, Any] = {
         "id": uid(number),
         "suspended": False,
         "waiver_submitted": False,
@@ -79,8 +80,8 @@ def a_member(number: int = 21, **changes) -> MemberFacts:
     return MemberFacts(**{**members, **changes})
 
 
-def an_attempt(**changes) -> Attempt:
-    members = {
+def an_attempt(**changes: Any) -> Attempt:
+    members: dict[str, Any] = {
         "class_": a_class(),
         "policy": Policy(),
         "member": a_member(),
@@ -96,13 +97,13 @@ def a_spot(number: int, label: str | None = None, *, held: bool = False) -> Spot
     return SpotFacts(uid(number), label or f"S{number}", held)
 
 
-def an_entry(position: int, policy: Policy | None = None, **member_changes) -> WaitingEntry:
+def an_entry(position: int, policy: Policy | None = None, **member_changes: Any) -> WaitingEntry:
     member = a_member(1000 + position, **member_changes)
     return WaitingEntry(uid(2000 + position), uid(3000 + position), position, member, policy or Policy())
 
 
-def a_booking(policy: Policy | None = None, **changes) -> BookingFacts:
-    members = {
+def a_booking(policy: Policy | None = None, **changes: Any) -> BookingFacts:
+    members: dict[str, Any] = {
         "id": uid(31),
         "class_id": uid(1),
         "member_id": uid(21),
@@ -116,8 +117,10 @@ def a_booking(policy: Policy | None = None, **changes) -> BookingFacts:
     return BookingFacts(policy=policy or Policy(), **{**members, **changes})
 
 
-def a_cancellation(policy: Policy | None = None, booking: dict | None = None, **changes) -> CancellationAttempt:
-    members = {
+def a_cancellation(
+    policy: Policy | None = None, booking: dict[str, Any] | None = None, **changes: Any
+) -> CancellationAttempt:
+    members: dict[str, Any] = {
         "booking": a_booking(policy, **(booking or {})),
         "class_": a_class(),
         "membership": a_membership(credits_remaining=4),

@@ -94,7 +94,7 @@ class DeskClass:
     def _api(self, method: str, path: str, body: object) -> dict[str, object]:
         headers = {"X-Service-Key": self.key, "Idempotency-Key": uuid4().hex}
         url = f"{self.desk.origin}/partner/v1{path}"
-        answer = httpx2.request(method, url, headers=headers, **({} if body is None else {"json": body}))
+        answer = httpx2.request(method, url, headers=headers, json=body)
         assert answer.is_success, answer.text
         found: dict[str, object] = answer.json()
         return found

@@ -9,5 +9,5 @@ async def end(_runtime: Runtime) -> None:
 
 
 if __name__ == "__main__":
-    worker_process.number_forever = end
+    worker_process.number_forever = end  # type: ignore[attr-defined, assignment]  # a name that it only imports
     worker_process.main()

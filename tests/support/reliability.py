@@ -62,7 +62,9 @@ def rows_of(name: str, run: Run) -> list[Row]:
 
 def result_of(found: dict[int, list[Row]]) -> str:
     """Return the result if all runs agree, otherwise the runs per result."""
-    results = {number: min((row["result"] for row in rows), key=WORST.index) for number, rows in found.items()}
+    results: dict[int, str] = {
+        number: min((row["result"] for row in rows), key=WORST.index) for number, rows in found.items()
+    }
     if len(set(results.values())) == 1:
         return next(iter(results.values()))
     by_result = {result: [number for number in results if results[number] == result] for result in WORST}

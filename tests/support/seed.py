@@ -32,7 +32,7 @@ class Studio:
 
 async def insert(connection: Any, table: str, **columns: Any) -> UUID:
     """Insert one row, generating its ``id`` and encoding JSON columns; return the id."""
-    columns.setdefault("id", uuid4())
+    row_id: UUID = columns.setdefault("id", uuid4())
     values = [
         json.dumps(value) if isinstance(value, dict | list) and column in JSON else value
         for column, value in columns.items()
@@ -40,7 +40,7 @@ async def insert(connection: Any, table: str, **columns: Any) -> UUID:
     names = ", ".join(f'"{column}"' for column in columns)
     places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
     await connection.execute(f"insert into {table} ({names}) values ({places})", *values)
-    return columns["id"]
+    return row_id
 
 
 JSON = {"policy", "metadata", "fields", "settings", "data", "consents"}
@@ -135,7 +135,7 @@ async def _seed_schedule(connection: Any, studio: Studio) -> None:
             connection, studio, "instructor", "instructors", name=f"{c} instructor", tagline=c, tags=[c], active=active
         )
     places = [*zip(studio.ids["location"], studio.ids["room"], strict=True), (None, None)]
-    for number, (location, room) in enumerate(places):
+    for number, (place, own_room) in enumerate(places):
         await _add(
             connection,
             studio,
@@ -144,13 +144,13 @@ async def _seed_schedule(connection: Any, studio: Studio) -> None:
             title=f"{c} class {number}",
             description=c,
             class_type_id=class_type,
-            location_id=location,
-            room_id=room,
+            location_id=place,
+            room_id=own_room,
             instructor_id=studio.first("instructor"),
             start_time=NOON + timedelta(hours=number),
             end_time=NOON + timedelta(hours=number + 1),
             capacity=10,
-            spot_selection_mode="optional" if room else None,
+            spot_selection_mode="optional" if own_room else None,
         )
 
 

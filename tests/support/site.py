@@ -41,7 +41,8 @@ class Site:
         return f"{self.origin}/f/{self.studio['slug']}/{form}{tail}"
 
     def sql(self, statement: str, *values: Any) -> list[Any]:
-        return run(self._fetch(statement, *values))
+        found: list[Any] = run(self._fetch(statement, *values))
+        return found
 
     async def _fetch(self, statement: str, *values: Any) -> list[Any]:
         connection = await asyncpg.connect(self.database_url)

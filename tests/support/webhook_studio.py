@@ -16,6 +16,7 @@ from studiogate import settings
 from studiogate.domain.access import Access, Scope, operator_access
 from studiogate.domain.keys import credential_access
 from studiogate.flows import events, webhooks
+from studiogate.flows.bookings.attendance import Mark
 from studiogate.runtime import Runtime
 from studiogate.worker.webhooks import Deliverer
 from tests.support import attendance
@@ -38,7 +39,7 @@ class House:
     runtime: Runtime
     studio: Studio
     connection: Any
-    marks: dict[UUID, str] = field(default_factory=dict)
+    marks: dict[UUID, Mark] = field(default_factory=dict)
 
     @property
     def access(self) -> Access:
@@ -57,7 +58,7 @@ class House:
     async def change(self, number: int = 2) -> None:
         """Make one change of state, which is one event: check in, or undo a check-in."""
         booking = self.studio.ids["booking"][number]
-        status = "confirmed" if self.marks.get(booking) == "checked_in" else "checked_in"
+        status: Mark = "confirmed" if self.marks.get(booking) == "checked_in" else "checked_in"
         async with self.runtime.database.connection() as connection:
             assert await attendance.mark(connection, self.access, booking, status) == status
         self.marks[booking] = status

@@ -57,4 +57,4 @@ def fields_of(page: httpx2.Response, action: str) -> dict[str, str]:
 
 
 def utc(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc]
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]  # at most seven parts

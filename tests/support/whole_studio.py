@@ -79,7 +79,11 @@ def _fill_people(document: Document) -> None:
     members[1] |= {"membership_start_date": SEEN, "membership_end_date": LATER}
     for name in ("twin", "gone"):
         members.append({"id": uid("north", name), "first_name": name, "last_name": "N", "email": f"{name}@example.com"})
-    ended = {"id": uid("north", "ended"), "member_id": uid("north", "member", 2), "product_id": uid("north", "product")}
+    ended: Document = {
+        "id": uid("north", "ended"),
+        "member_id": uid("north", "member", 2),
+        "product_id": uid("north", "product"),
+    }
     ended |= {"status": "cancelled", "started_at": SEEN, "cancel_at": SEEN, "cancelled_at": SEEN, "ended_at": SEEN}
     ended |= {"cancellation_reason": "moved", "cancel_at_period_end": True, "credits_remaining": 0}
     document["memberships"].append(ended | {"paused_at": SEEN})

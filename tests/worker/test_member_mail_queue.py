@@ -13,6 +13,7 @@ from studiogate.flows import events, studio_file
 from studiogate.flows.announce import emit_event
 from studiogate.flows.bookings import mail_switches
 from studiogate.flows.bookings import mails as member_mails
+from studiogate.flows.people import members_appeared
 from studiogate.flows.studio_file import steps
 from studiogate.storage import mails as mail_queue
 from studiogate.storage import queue_metrics
@@ -92,14 +93,14 @@ async def test_an_import_is_silent(room: Mailroom, monkeypatch: pytest.MonkeyPat
     """Everything that an import's transaction announces is marked: here an event that is written while it runs."""
     member, _ = await room.member()
     booking = await room.studio.imported_booking(await room.studio.new_class(), member)
-    appeared = steps.members_appeared
 
     async def and_tell(connection: Any, *given: Any, **more: Any) -> Any:
         await emit_event(connection, room.studio.access, EventType.BOOKING_CREATED, booking)
-        return await appeared(connection, *given, **more)
+        return await members_appeared(connection, *given, **more)
 
     monkeypatch.setattr(steps, "members_appeared", and_tell)
     row = await room.studio.door.connection.fetchrow("select * from studios where studio_id = $1", room.studio.id)
+    assert row is not None
     own = {name: row[name] for name in ("name", "slug", "timezone", "currency", "country")}
     document = {
         "studio": {"id": str(room.studio.id), **own},

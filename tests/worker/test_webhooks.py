@@ -201,12 +201,13 @@ async def test_what_a_key_may_no_longer_see_is_withheld(house: House, narrowing:
 
 async def test_only_what_is_wanted_and_visible_is_queued(house: House) -> None:
     first, second = house.studio.ids["location"]
-    for wanted in (
+    wishes: list[dict[str, Any]] = [
         {"event_types": ["class.*"]},
         {"scopes": ["webhooks:manage", "leads:read"]},
         {"locations": [second]},
-    ):
-        await house.endpoint("http://127.0.0.1:1/", **wanted)  # type: ignore[arg-type]
+    ]
+    for wanted in wishes:
+        await house.endpoint("http://127.0.0.1:1/", **wanted)
     seeing = [await house.endpoint("http://127.0.0.1:1/", event_types=["booking.*"], locations=[first])]
     seeing += [await house.endpoint("http://127.0.0.1:1/", event_types=["booking.updated"])]
     await house.change(0)

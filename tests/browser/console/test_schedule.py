@@ -16,7 +16,7 @@ from tests.support.desk import Desk
 
 pytestmark = pytest.mark.timeout(700)
 BROOKLYN = ZoneInfo("America/New_York")
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
 
 
 def next_monday(weeks: int = 1) -> date:

@@ -14,7 +14,7 @@ from tests.support.watched_page import watched
 AXE = (Path(__file__).parent.parent / "vendor" / "axe-core" / "axe.min.js").read_text()
 SERIOUS = ("serious", "critical")
 PAGES = ("/account", "/welcome", "/import", "/search?q=a")
-PHONE = {"viewport": {"width": 360, "height": 740}}
+PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -11,7 +12,7 @@ from tests.support.desk import Desk
 from tests.support.desk_classes import DeskClass, new_class
 
 pytestmark = pytest.mark.timeout(700)
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
 
 
 def seat(page: Page, name: str) -> Locator:

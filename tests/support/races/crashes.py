@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from math import inf
 from uuid import UUID
@@ -63,7 +63,7 @@ async def until(condition: Callable[[], bool], seconds: float, otherwise: str) -
     await asyncio.to_thread(wait_for, condition, seconds, otherwise)
 
 
-async def _under_load(arena: Arena, blow: Callable[[], "asyncio.Future[list[str]]"]) -> list[str]:
+async def _under_load(arena: Arena, blow: Callable[[], Awaitable[list[str]]]) -> list[str]:
     load = Load(arena, await arena.add_classes(6, 8), await arena.add_members(20))
     async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
         await load.reach(ANSWERS_BEFORE + arena.random.randrange(20))
@@ -204,7 +204,9 @@ class Held:
         await self._crowd.__aenter__()
         self._since = time.monotonic()
         triples = zip(self._crowd.clients, classes, members, strict=True)
-        self._sending = [asyncio.create_task(client.send(booking(*pair))) for client, *pair in triples]
+        self._sending = [
+            asyncio.create_task(client.send(booking(class_id, member_id))) for client, class_id, member_id in triples
+        ]
         return self
 
     async def all_wait(self) -> bool:

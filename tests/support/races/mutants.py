@@ -15,6 +15,7 @@ import uvicorn
 from studiogate.api.framework import auth as access
 from studiogate.api.framework import errors
 from studiogate.domain import keys
+from studiogate.domain.bookings.waitlist import plan_promotions
 from studiogate.flows import idempotency as idempotent
 from studiogate.flows.bookings import batch, cancel, promote
 from studiogate.server import api_process
@@ -27,7 +28,7 @@ from tests.support import patient_api
 
 VARIABLE = "TEST_MUTATION"
 Function = Callable[..., Any]
-plan_promotions, release = promote.plan_promotions, database.Database.release
+release = database.Database.release
 matching_secret, look_up = keys._matching, access.Authenticator._look_up
 lock_to_book, record_bookings = lock.lock_to_book, create.record_bookings
 lock_to_cancel, record_cancellations = lock.lock_to_cancel, cancel_booking.record_cancellations

@@ -42,11 +42,12 @@ class Desk:
         """Send the requests and do the jobs, all at the same time. As commands do, staff repeat after a conflict."""
         pairs = zip(self.connections, jobs, strict=False)
         doing = [retry.repeated_on(connection, partial(job, connection)) for connection, job in pairs]
-        calls, *done = await asyncio.gather(self.crowd.at_once(requests), *doing, return_exceptions=True)
-        for each in (calls, *done):  # only once all have ended: their connections are used again
+        sending = asyncio.create_task(self.crowd.at_once(requests))
+        done = await asyncio.gather(sending, *doing, return_exceptions=True)
+        for each in done:  # only once all have ended: their connections are used again
             if isinstance(each, BaseException):
                 raise each
-        return calls, done
+        return sending.result(), done[1:]
 
     async def settle(self, request: Request) -> Call:
         return await self.crowd.clients[0].settle(request)

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from studiogate.domain.access import Access
+from studiogate.domain.access import Access, operator_access
 from studiogate.domain.bookings.overrides import Override
 from studiogate.domain.membership_changes import Pause
 from studiogate.domain.refusals import Refusal
@@ -20,7 +20,7 @@ from studiogate.flows.members import erase, merge
 from studiogate.flows.members import staff as members
 from studiogate.flows.schedule import classes
 from studiogate.flows.schedule.rows import Given
-from tests.support.races import model
+from tests.support.races import model as booking_model
 from tests.support.races.announcements import Entry, Log, Step
 
 NUMBERS = st.integers(0, 59)
@@ -41,14 +41,17 @@ def now() -> datetime:
 class DeskSteps(RuleBasedStateMachine):
     """What staff do to classes and bookings all day. A walk has a model, a stage, a studio and its log."""
 
-    model: model.Studio
-    stage: Any
+    model: booking_model.Studio
+    stage: ClassVar[Any]
     log: Log
     slug: str
     studio_id: UUID
     sold_product: UUID
-    access: Access
     sent: list[Any]
+
+    @property
+    def access(self) -> Access:
+        return operator_access(self.studio_id)
 
     def _done(
         self, allowed: bool, flow: Callable[..., Any], arguments: Sequence[Any], typed: bool = False, words: Words = ()
@@ -65,8 +68,8 @@ class DeskSteps(RuleBasedStateMachine):
         """What was done has these audit entries and its events; what was refused has neither."""
         self.log.check(Step("staff", entries if allowed else (), redacted=redacted))
 
-    def _class(self, number: int) -> model.Class:
-        chosen: model.Class = pick(list(self.model.classes.values()), number)
+    def _class(self, number: int) -> booking_model.Class:
+        chosen: booking_model.Class = pick(list(self.model.classes.values()), number)
         return chosen
 
     def _member(self, number: int) -> UUID:
@@ -153,7 +156,7 @@ class StaffSteps(DeskSteps):
     def hide_or_show(self, class_: int, typed: bool) -> None:
         chosen = self._class(class_)
         visible = not chosen.visible
-        allowed = self.model.change_class(chosen, now(), visible, model.minutes(0))
+        allowed = self.model.change_class(chosen, now(), visible, booking_model.minutes(0))
         words = ("class", "change", chosen.id, "--studio", self.slug, "--visible" if visible else "--hidden")
         self._done(allowed, classes.change, (chosen.id, Given({"visible": visible})), typed, words)
         self._left(allowed, ("class.change", "class", chosen.id))
@@ -164,8 +167,8 @@ class StaffSteps(DeskSteps):
             return
         chosen = self._class(class_)
         times = {"start_time": chosen.start, "end_time": chosen.end}
-        given = {name: (value + model.minutes(passed)).isoformat() for name, value in times.items()}
-        allowed = self.model.change_class(chosen, now(), chosen.visible, model.minutes(passed))
+        given = {name: (value + booking_model.minutes(passed)).isoformat() for name, value in times.items()}
+        allowed = self.model.change_class(chosen, now(), chosen.visible, booking_model.minutes(passed))
         self._done(allowed, classes.change, (chosen.id, Given(given)))
         self._left(allowed, ("class.change", "class", chosen.id))
 
@@ -232,7 +235,7 @@ class StaffSteps(DeskSteps):
             self._left(False)
             return
         state = sold.sale.membership
-        self.model.memberships[sold.membership_id] = model.Membership(
+        self.model.memberships[sold.membership_id] = booking_model.Membership(
             sold.membership_id, who, "active", CREDITS_SOLD, state.started_at, None, None
         )
         entries = [("purchase", sold.purchase_id), ("membership", sold.membership_id)]
