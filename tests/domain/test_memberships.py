@@ -211,20 +211,20 @@ def test_the_price_to_renew_by() -> None:
 moments = st.none() | st.integers(-40, 3).map(lambda days: NOW + days * DAY)
 
 
-@thorough
-@given(
-    st.builds(
-        state,
-        status=st.sampled_from(list(MembershipStatus)),
-        auto_renew=st.booleans(),
-        current_period_end=moments,
-        pause_starts_at=moments,
-        pause_ends_at=moments,
-        cancel_at_period_end=st.booleans(),
-        cancel_at=moments,
-    ),
-    st.sampled_from([None, *Interval]),
+states = st.builds(
+    state,
+    status=st.sampled_from(list(MembershipStatus)),
+    auto_renew=st.booleans(),
+    current_period_end=moments,
+    pause_starts_at=moments,
+    pause_ends_at=moments,
+    cancel_at_period_end=st.booleans(),
+    cancel_at=moments,
 )
+
+
+@thorough
+@given(states, st.sampled_from([None, *Interval]))
 def test_advancing_twice_is_advancing_once(before: MembershipState, interval: Interval | None) -> None:
     after, renewals = advance(before, interval, NEW_YORK, NOW)
     assert advance(after, interval, NEW_YORK, NOW) == (after, ())
@@ -232,3 +232,36 @@ def test_advancing_twice_is_advancing_once(before: MembershipState, interval: In
     for one, other in pairwise(renewals):
         assert one.period_end == other.period_start
     assert all(each.period_start <= NOW for each in renewals)
+
+
+@thorough
+@given(states, st.sampled_from([None, *Interval]), st.integers(-45, 0))
+def test_an_outage_changes_nothing_about_the_outcome(
+    before: MembershipState, interval: Interval | None, days: int
+) -> None:
+    """Whether the clock was looked at in between or only once, the state and the purchases are the same."""
+    at_once = advance(before, interval, NEW_YORK, NOW)
+    between = advance(before, interval, NEW_YORK, NOW + days * DAY)
+    later = advance(between.state, interval, NEW_YORK, NOW)
+    assert (later.state, between.renewals + later.renewals) == at_once
+
+
+def test_a_pause_that_passed_in_an_outage_is_not_billed() -> None:
+    planned = state(
+        pause_starts_at=NOW - 35 * DAY,
+        pause_ends_at=NOW - 5 * DAY,
+        current_period_end=NOW - 20 * DAY,
+    )
+    after, (renewal,) = advance(planned, Interval.MONTH, NEW_YORK, NOW)
+    assert renewal.period_start == NOW - 5 * DAY
+    assert (after.status, after.paused_at, after.pause_starts_at, after.pause_ends_at) == ("active", None, None, None)
+
+
+def test_periods_before_a_pause_and_a_cancellation_are_billed_after_an_outage() -> None:
+    planned = state(pause_starts_at=NOW - 3 * DAY, pause_ends_at=NOW - DAY, current_period_end=NOW - 20 * DAY)
+    after, renewals = advance(planned, Interval.WEEK, UTC, NOW)
+    assert [each.period_start for each in renewals] == [NOW - 20 * DAY, NOW - 13 * DAY, NOW - 6 * DAY]
+    assert after.status == "active"
+    ending = state(cancel_at=NOW - DAY, current_period_end=NOW - 10 * DAY)
+    after, renewals = advance(ending, Interval.WEEK, UTC, NOW)
+    assert (after.status, [each.period_start for each in renewals]) == ("cancelled", [NOW - 10 * DAY, NOW - 3 * DAY])

@@ -232,7 +232,7 @@ async def test_a_purchase_that_is_no_renewal_is_marked_alone(studio: BookingStud
 async def test_the_statement_finds_exactly_what_the_rules_change(studio: BookingStudio) -> None:
     now = await studio.now()
     member = await studio.new_member(membership=False)
-    moments = {"past": now - DAY, "future": now + DAY, "never": None}
+    moments = {"long ago": now - 2 * DAY, "past": now - DAY, "future": now + DAY, "never": None}
     made = [
         await studio.new_membership(
             member,
@@ -247,7 +247,13 @@ async def test_the_statement_finds_exactly_what_the_rules_change(studio: Booking
         for status in MembershipStatus
         for renews, cancels in ((True, False), (False, False), (True, True))
         for end in ("past", "future")
-        for starts, ends in (("never", "never"), ("past", "never"), ("past", "past"), ("past", "future"))
+        for starts, ends in (
+            ("never", "never"),
+            ("past", "never"),
+            ("past", "past"),
+            ("long ago", "past"),
+            ("past", "future"),
+        )
         for cancel in ("never", "past")
     ]
     found = await studio.rows("memberships", DUE)

@@ -2,7 +2,8 @@
 
 - A pause begins at ``pause_starts_at`` and ends at ``pause_ends_at``. A paused membership is neither renewed nor ended
   by the end of its period. If the period of a renewing membership ends during the pause, the next period begins when
-  the pause ends: members are not billed for time that they could not use.
+  the pause ends: members are not billed for time that they could not use. The same holds for a pause that passed
+  during an outage.
 - A membership becomes ``cancelled`` at ``cancel_at``, even while paused, and with ``cancel_at_period_end`` at
   ``current_period_end``.
 - At ``current_period_end`` a membership with ``auto_renew`` is renewed: the next period follows without a gap, credits
@@ -23,11 +24,11 @@ Every change increments ``state_version``.
 """
 
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from studiogate.domain.bookings.states import MembershipStatus
@@ -47,6 +48,7 @@ class Interval(StrEnum):
     YEAR = "year"
 
 
+_Step: TypeAlias = "Callable[[], tuple[MembershipState, Renewal | None]]"
 DAYS: Mapping[Interval, int] = MappingProxyType({Interval.DAY: 1, Interval.WEEK: 7})
 
 
@@ -137,29 +139,44 @@ def next_period_end(state: MembershipState, begins: datetime, interval: Interval
 def _next(
     state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime
 ) -> tuple[MembershipState, Renewal | None] | None:
-    """Return the first change that is due, or None. The order matters: a planned cancellation precedes everything
-    else, and a finished pause ends before the period is checked."""
-    if state.status in LIVE_STATUSES and _reached(state.cancel_at, now):
-        return _ended(state, MembershipStatus.CANCELLED, state.cancel_at), None
-    if state.status == MembershipStatus.PAUSED and _reached(state.pause_ends_at, now):
-        return _resumed(state, interval, zone)
-    if state.status == MembershipStatus.ACTIVE and _pause_begins(state, now):
-        return _changed(state, status=MembershipStatus.PAUSED, paused_at=state.pause_starts_at), None
-    if state.status in (MembershipStatus.ACTIVE, MembershipStatus.PAST_DUE):
-        return _period_over(state, interval, zone, now)
-    return None
+    """Return the earliest change that is due, or None.
+
+    Changes follow one another in the order of their times, so that a service which was down for weeks arrives at the
+    same state, and at the same purchases, as one that ran all the time. Of several changes at one time, the first of
+    ``_changes`` comes first: a cancellation precedes everything else, and a pause ends before the period does.
+    """
+    due = [(at, change) for at, change in _changes(state, interval, zone) if at is not None and at <= now]
+    return min(due, key=lambda each: each[0])[1]() if due else None
+
+
+def _changes(
+    state: MembershipState, interval: Interval | None, zone: tzinfo
+) -> Iterator[tuple[datetime | None, _Step]]:
+    """Yield the changes that a membership is heading for, each with its time."""
+    if state.status in LIVE_STATUSES:
+        yield state.cancel_at, lambda: (_ended(state, MembershipStatus.CANCELLED, state.cancel_at), None)
+    if state.status == MembershipStatus.PAUSED:
+        yield state.pause_ends_at, lambda: _resumed(state, interval, zone)
+    if state.status == MembershipStatus.ACTIVE and _is_planned(state):
+        paused = {"status": MembershipStatus.PAUSED, "paused_at": state.pause_starts_at}
+        yield state.pause_starts_at, lambda: (_changed(state, **paused), None)
+    end = state.current_period_end
+    if end is not None and _ends_with_period(state):
+        yield end, lambda: _period_over(state, end, interval, zone)
+
+
+def _ends_with_period(state: MembershipState) -> bool:
+    """Return whether the end of the period changes the membership. One that is past due is not renewed."""
+    if state.status == MembershipStatus.PAST_DUE:
+        return state.cancel_at_period_end or not state.auto_renew
+    return state.status == MembershipStatus.ACTIVE
 
 
 def _period_over(
-    state: MembershipState, interval: Interval | None, zone: tzinfo, now: datetime
-) -> tuple[MembershipState, Renewal | None] | None:
-    end = state.current_period_end
-    if end is None or end > now:
-        return None
+    state: MembershipState, end: datetime, interval: Interval | None, zone: tzinfo
+) -> tuple[MembershipState, Renewal | None]:
     if state.cancel_at_period_end:
         return _ended(state, MembershipStatus.CANCELLED, end), None
-    if state.status == MembershipStatus.PAST_DUE and state.auto_renew:
-        return None
     if not state.auto_renew or interval is None:
         return _ended(state, MembershipStatus.EXPIRED, end), None
     return _renewed(state, end, interval, zone)
@@ -211,12 +228,10 @@ def _changed(state: MembershipState, **changes: object) -> MembershipState:
     return state._replace(state_version=state.state_version + 1, **changes)  # type: ignore[arg-type]
 
 
-def _reached(moment: datetime | None, now: datetime) -> bool:
-    return moment is not None and moment <= now
-
-
-def _pause_begins(state: MembershipState, now: datetime) -> bool:
-    return _reached(state.pause_starts_at, now) and not _reached(state.pause_ends_at, now)
+def _is_planned(state: MembershipState) -> bool:
+    """Return whether the membership has a pause with a length. Without an end it lasts until somebody resumes it."""
+    starts, ends = state.pause_starts_at, state.pause_ends_at
+    return starts is not None and (ends is None or ends > starts)
 
 
 def _anchor(state: MembershipState, begins: datetime, interval: Interval, zone: tzinfo) -> datetime:

@@ -10,7 +10,7 @@ DUE = """
     ((status = 'active' and current_period_end <= clock_timestamp())
      or (status = 'past_due' and current_period_end <= clock_timestamp() and (cancel_at_period_end or not auto_renew))
      or (status = 'active' and pause_starts_at <= clock_timestamp()
-         and (pause_ends_at is null or pause_ends_at > clock_timestamp()))
+         and (pause_ends_at is null or pause_ends_at > pause_starts_at))
      or (status = 'paused' and pause_ends_at <= clock_timestamp())
      or (status in ('active', 'paused', 'past_due') and cancel_at <= clock_timestamp()))"""
 
