@@ -8,9 +8,11 @@ import pytest
 from studiogate.domain.access import operator_access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.bookings import attendance as flow
-from studiogate.flows.bookings import staff
+from studiogate.flows.bookings import staff, staff_bookings
+from studiogate.flows.members import staff as members
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio, Hall
+from tests.support.staff import faults, refused
 
 pytestmark = pytest.mark.anyio
 hall, studio = booking_studio.hall, booking_studio.studio
@@ -117,6 +119,21 @@ async def test_up_within_the_promotion_cutoff_opens_the_seat_to_all(studio: Book
     await studio.move(class_id, 30)
     assert (await studio.staff(staff.change_capacity, class_id, 2)).promoted == 0
     await studio.booked(class_id, await studio.new_member())
+
+
+async def test_a_cancelled_class_keeps_its_capacity(studio: BookingStudio) -> None:
+    class_id = await studio.new_class(capacity=5)
+    await studio.staff(staff.cancel_class, class_id)
+    assert await refused(studio, staff.change_capacity, class_id, 6) == Refusal(Code.CLASS_CANCELLED)
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "r" * 501, "two\nlines", "\u202etxt", "\x00", "\ud800"])
+async def test_a_reason_is_a_line_of_text(studio: BookingStudio, reason: str) -> None:
+    class_id, member = await studio.new_class(), await studio.new_member()
+    for action, row_id in ((staff.cancel_class, class_id), (members.suspend, member), (members.unsuspend, member)):
+        assert faults(await refused(studio, action, row_id, reason)) == ["reason"]
+    booking = await studio.booked(class_id, member)
+    assert faults(await refused(studio, staff_bookings.cancel_booking, id_of(booking), reason)) == ["reason"]
 
 
 async def test_what_is_unknown_or_anothers(studio: BookingStudio, hall: Hall) -> None:

@@ -1,6 +1,7 @@
 """Weekly series: their classes are created ahead, change with the series, and stay where they were changed alone."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -24,6 +25,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, Hall
 from tests.support.held_locks import somebody_waits
 from tests.support.staff import audit_of, events_of, noon_zone, person, refused
+from tests.support.studio_files import exported, load, places
 
 pytestmark = pytest.mark.anyio
 hall = booking_studio.hall
@@ -348,6 +350,53 @@ async def test_an_ended_series_cancels_its_later_classes(studio: BookingStudio) 
     refusal = await refused(studio, series.end, saved.id, await today(studio) - timedelta(days=2))
     assert [fault.loc for fault in refusal.faults] == [("last_date",)]
     assert await refused(studio, series.end, uuid4(), await today(studio)) == NOT_FOUND
+
+
+async def test_ending_a_series_never_extends_it(studio: BookingStudio) -> None:
+    saved = await new_series(studio)
+    found = await classes_of(studio, saved.id)
+    split = await change(studio, saved.id, found[3]["series_date"], title="Flow")
+    for later in (found[3]["series_date"], found[6]["series_date"]):
+        refusal = await refused(studio, series.end, saved.id, later)
+        assert [fault.loc for fault in refusal.faults] == [("last_date",)]
+        assert str(found[3]["series_date"] - timedelta(days=1)) in refusal.faults[0].msg
+    done = await studio.staff(series.end, saved.id, found[3]["series_date"] - timedelta(days=1))
+    assert done == (saved.id, (), 0, 0, 0, 0, 0), "it ends there already"
+    assert len(await classes_of(studio, split.id)) == 5
+    assert (await refused(studio, series.end, split.id, date(9999, 12, 31))).code is Code.VALIDATION_ERROR
+    assert (await refused(studio, series.end, split.id, found[7]["series_date"], " ")).faults[0].loc == ("reason",)
+    await studio.staff(series.end, saved.id, await today(studio) - timedelta(days=1))
+    again = await refused(studio, series.end, saved.id, await today(studio) - timedelta(days=1))
+    assert again == Refusal(Code.INVALID_TRANSITION, {"from": "ended", "to": "ended"})
+
+
+async def test_a_series_that_ended_before_it_began_can_be_exported_and_imported(studio: BookingStudio) -> None:
+    begins = await today(studio) + timedelta(days=30)
+    saved = await new_series(studio, first_date=str(begins))
+    done = await studio.staff(series.end, saved.id, await today(studio))
+    assert done.cancelled == saved.created > 0
+    row = await studio.row("class_series", saved.id)
+    assert (row["first_date"], row["last_date"]) == (begins, begins - timedelta(days=1))
+    connection = studio.door.connection
+    slug = await connection.fetchval("select slug from studios where studio_id = $1", studio.id)
+    document = json.loads(await exported(connection, slug))
+    outcome = await load(connection, document, dry_run=True)
+    assert (places(outcome), outcome.sections["series"].unchanged) == ([], 1)
+    document["series"][0]["last_date"] = str(begins - timedelta(days=2))
+    assert places(await load(connection, document, dry_run=True)) == ["series[0].last_date"]
+
+
+async def test_a_change_from_a_day_after_the_last_class_is_refused(studio: BookingStudio) -> None:
+    """Every other week: the copy would begin after the series has ended."""
+    last = await today(studio) + timedelta(days=30)
+    saved = await new_series(studio, every_weeks=2, last_date=str(last))
+    found = await classes_of(studio, saved.id)
+    monday = found[-1]["series_date"] - timedelta(days=found[-1]["series_date"].weekday())
+    await studio.staff(series.change, saved.id, SeriesChange({"last_date": str(monday + WEEK)}))
+    wanted = SeriesChange({"title": "X"}, monday + WEEK)
+    assert [fault.loc for fault in (await refused(studio, series.change, saved.id, wanted)).faults] == [("from_date",)]
+    wanted = SeriesChange({"last_date": str(await today(studio))}, found[-1]["series_date"])
+    assert [fault.loc for fault in (await refused(studio, series.change, saved.id, wanted)).faults] == [("from_date",)]
 
 
 async def test_what_a_series_uses_cannot_be_deactivated(studio: BookingStudio) -> None:

@@ -14,7 +14,6 @@ from studiogate.cli.actions import (
     StudioOption,
     act,
     act_in_studio,
-    checked_reason,
     given,
     studio_access,
 )
@@ -109,8 +108,7 @@ def suspend(
     data: DataFolder = None,
 ) -> None:
     """Suspend a member: no new bookings. Bookings that exist stay."""
-    why = checked_reason(reason)
-    act(data, studio, "member", member_id, lambda c, access: flow.suspend(c, access, member_id, why))
+    act(data, studio, "member", member_id, lambda c, access: flow.suspend(c, access, member_id, reason))
     _print_suspended(member_id, True, as_json)
 
 
@@ -123,8 +121,7 @@ def unsuspend(
     data: DataFolder = None,
 ) -> None:
     """End a member's suspension."""
-    why = checked_reason(reason)
-    act(data, studio, "member", member_id, lambda c, access: flow.unsuspend(c, access, member_id, why))
+    act(data, studio, "member", member_id, lambda c, access: flow.unsuspend(c, access, member_id, reason))
     _print_suspended(member_id, False, as_json)
 
 

@@ -15,9 +15,8 @@ from typing import NamedTuple
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.domain.catalog import MAX_CREDITS
 from studiogate.domain.memberships import LIVE_STATUSES, MembershipState
-from studiogate.domain.names import name_fault
-from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.staff_input import REASON_CHARACTERS, fault, reason_faults, refused
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff_input import fault, reason_faults, refused
 
 CHANGEABLE = (MembershipStatus.PENDING, *LIVE_STATUSES)
 
@@ -35,7 +34,7 @@ def pause(state: MembershipState, asked: Pause, now: datetime) -> MembershipStat
     if state.status != MembershipStatus.ACTIVE:
         return _impossible(state, MembershipStatus.PAUSED)
     starts = asked.starts_at or now
-    faults = _text_faults(asked.reason)
+    faults = reason_faults(asked.reason, required=False)
     if starts < now:
         faults.append(fault("starts_at", "must not be in the past"))
     if asked.ends_at is not None and asked.ends_at <= starts:
@@ -77,7 +76,7 @@ def cancel(
     """Return the membership cancelled now, or with a cancellation planned for the end of its period."""
     if state.status not in CHANGEABLE:
         return _impossible(state, MembershipStatus.CANCELLED)
-    faults = _text_faults(reason)
+    faults = reason_faults(reason, required=False)
     if at_period_end and state.current_period_end is None:
         faults.append(fault("membership_id", "has no end of a period: cancel it now"))
     if faults:
@@ -121,11 +120,6 @@ def adjust_credits(state: MembershipState, change: int, reason: str) -> Membersh
     if remaining > MAX_CREDITS:
         faults.append(fault("credits", f"cannot become more than {MAX_CREDITS}"))
     return refused(*faults) if faults else _changed(state, credits_remaining=remaining)
-
-
-def _text_faults(reason: str | None) -> list[Fault]:
-    wrong = None if reason is None else name_fault(reason, REASON_CHARACTERS)
-    return [fault("reason", f"must {wrong}")] if wrong else []
 
 
 def _impossible(state: MembershipState, target: MembershipStatus) -> Refusal:

@@ -61,9 +61,17 @@ def refused(*faults: Fault) -> Refusal:
     return Refusal(Code.VALIDATION_ERROR, faults=faults)
 
 
-def reason_faults(reason: str) -> list[Fault]:
-    """Return what is wrong with a reason that staff must give."""
-    if not reason.strip():
-        return [fault("reason", "is required")]
+def reason_faults(reason: str | None, *, required: bool = True) -> list[Fault]:
+    """Return what is wrong with a reason: it is one line, which the audit log and receipts show beside other text."""
+    if reason is None and not required:
+        return []
+    if reason is None or not reason.strip():
+        return [fault("reason", "is required" if required else "must not be empty")]
     wrong = name_fault(reason, REASON_CHARACTERS)
     return [fault("reason", f"must {wrong}")] if wrong else []
+
+
+def refused_reason(reason: str | None) -> Refusal | None:
+    """Refuse a reason that staff need not give, if something is wrong with it."""
+    faults = reason_faults(reason, required=False)
+    return refused(*faults) if faults else None

@@ -346,8 +346,8 @@ class Studio:
         return booking.receipt
 
     def change_capacity(self, class_: Class, capacity: int, now: datetime) -> bool:
-        """False: refused, since those seats are taken."""
-        if capacity < self.booked(class_):
+        """False: refused, since those seats are taken, or the class is cancelled."""
+        if class_.cancelled or capacity < self.booked(class_):
             return False
         class_.capacity = capacity
         self.promote(class_, now)

@@ -21,9 +21,10 @@ from studiogate.domain.bookings.eligibility import (
 )
 from studiogate.domain.bookings.entitlement import is_spent
 from studiogate.domain.bookings.facts import Attempt, MembershipFacts
+from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
+from studiogate.domain.staff_input import REASON_CHARACTERS
 
-REASON_CHARACTERS = 500
 # Nothing that the member has pays for the class.
 ENTITLEMENT = frozenset(
     {
@@ -64,9 +65,8 @@ class Override(NamedTuple):
         """Return what is wrong with the reason."""
         if self.reason is None:
             return (Fault(("reason",), "missing", "An override needs a reason."),) if self.wanted else ()
-        if self.reason.strip() and len(self.reason) <= REASON_CHARACTERS:
-            return ()
-        return (Fault(("reason",), "length", f"A reason has 1 to {REASON_CHARACTERS} characters."),)
+        wrong = name_fault(self.reason, REASON_CHARACTERS) if self.reason.strip() else "not be empty"
+        return (Fault(("reason",), "value_error", f"A reason must {wrong}."),) if wrong else ()
 
 
 NO_OVERRIDE = Override()

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from studiogate.domain.instants import overlaps
 from studiogate.domain.refusals import Fault
+from studiogate.domain.schedule.fields import date_faults
 from studiogate.domain.schedule.series import Days, Pattern, dates, local_instant, monday_of
 from studiogate.domain.schedule.warnings import Slot
 
@@ -109,6 +110,8 @@ class _Taken:
 
 
 def copy_faults(source: date, target: date) -> Iterator[Fault]:
+    yield from date_faults("source", source)
+    yield from date_faults("target", target)
     if monday_of(source) == monday_of(target):
         yield Fault(("target",), "value_error", "must be in another week")
 

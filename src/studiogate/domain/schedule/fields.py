@@ -7,6 +7,7 @@ absent fields alone, and null clears a field.
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from typing import Any, TypeAlias
 
 from studiogate.domain.refusals import Code, Fault, Refusal
@@ -122,6 +123,12 @@ def _texts(value: Any) -> Iterator[str]:
 def _is_storable(text: Any) -> bool:
     """Return whether PostgreSQL can store a text. Half of a surrogate pair arrives by broken command lines."""
     return not isinstance(text, str) or ("\x00" not in text and not any("\ud800" <= each <= "\udfff" for each in text))
+
+
+def date_faults(name: str, day: date) -> Iterator[Fault]:
+    """Yield the fault of a date that the calendar of a studio does not reach."""
+    if not v.EARLIEST_DATE <= day <= v.LATEST_DATE:
+        yield Fault((name,), "value_error", f"must be from {v.EARLIEST_DATE} to {v.LATEST_DATE}")
 
 
 def invalid(faults: Iterable[Fault]) -> Refusal | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import date, time
+from datetime import date, time, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -48,17 +48,21 @@ def local_time(value: Any, _setting: Setting) -> time:
 
 
 def _dates_in_order(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
-    last: date | None = values["last_date"]
-    if last is not None and last < values["first_date"]:
+    if values["last_date"] < values["first_date"]:
         yield ("last_date",), "must not be before first_date"
+
+
+def _last_day(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
+    """A series that was ended before it began has the day before its first one as its last."""
+    last: date | None = values["last_date"]
+    if last is not None and last < values["first_date"] - timedelta(days=1):
+        yield ("last_date",), "must not be before first_date, except for the day before it: the series never began"
 
 
 def _closed_days(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if (values["last_date"] - values["first_date"]).days >= MAX_CLOSED_DAYS:
         yield ("last_date",), f"must be at most {MAX_CLOSED_DAYS} days from first_date"
 
-
-IN_ORDER = Rule(("first_date", "last_date"), _dates_in_order)
 
 SERIES = Section(
     "series",
@@ -85,7 +89,7 @@ SERIES = Section(
         optional("generated_until", v.calendar_date),
         *RECORD,
     ),
-    rules=(IN_ORDER,),
+    rules=(Rule(("first_date", "last_date"), _last_day),),
 )
 
 CLOSURES = Section(
@@ -99,5 +103,5 @@ CLOSURES = Section(
         optional("reason", v.name(MAX_REASON)),
         *RECORD,
     ),
-    rules=(IN_ORDER, Rule(("first_date", "last_date"), _closed_days)),
+    rules=(Rule(("first_date", "last_date"), _dates_in_order), Rule(("first_date", "last_date"), _closed_days)),
 )

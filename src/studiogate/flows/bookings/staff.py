@@ -14,6 +14,7 @@ from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import refused_reason
 from studiogate.flows import class_clock
 from studiogate.flows.announce import changing
 from studiogate.flows.audit import audited
@@ -46,6 +47,9 @@ async def cancel_class(
     connection: Connection, access: Access, class_id: UUID, reason: str | None = None
 ) -> CancelledClass | Refusal:
     """Cancel a class and all its bookings, free of charge; credits are returned, the waitlist expires."""
+    refusal = refused_reason(reason)
+    if refusal is not None:
+        return refusal
     situation = await lock.lock_class(connection, access, class_id)
     if situation is None:
         return NOT_FOUND
@@ -96,10 +100,13 @@ def cancellation_of(situation: ClassSituation, held: BookingSituation, cause: Ca
 async def change_capacity(
     connection: Connection, access: Access, class_id: UUID, capacity: int
 ) -> ChangedCapacity | Refusal:
-    """Raise or lower the capacity, but not below the seats taken. New seats go to waiting members."""
+    """Raise or lower the capacity, also while the class runs, but not below the seats taken. New seats go to waiting
+    members."""
     situation = await lock.lock_class(connection, access, class_id)
     if situation is None:
         return NOT_FOUND
+    if situation.class_.status == ClassStatus.CANCELLED:
+        return Refusal(Code.CLASS_CANCELLED)
     if capacity < situation.class_.booked_count:
         return Refusal(Code.INVALID_TRANSITION, {"booked_count": situation.class_.booked_count})
     if capacity == situation.class_.capacity:

@@ -11,7 +11,7 @@ from studiogate.domain.members import MemberRole, Profile, note_fault, read_memb
 from studiogate.domain.people import notes_refusal
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.staff_input import refused
+from studiogate.domain.staff_input import refused, refused_reason
 from studiogate.flows.announce import changing
 from studiogate.flows.audit import audited, record_creation
 from studiogate.flows.members.create import WantedMember, member_exists
@@ -124,6 +124,9 @@ async def unsuspend(
 async def _set_suspended(
     connection: Connection, access: Access, member_id: UUID, suspended: bool, reason: str | None
 ) -> UUID | Refusal:
+    refusal = refused_reason(reason)
+    if refusal is not None:
+        return refusal
     kept = await locked_member(connection, access, member_id)
     if isinstance(kept, Refusal):
         return kept

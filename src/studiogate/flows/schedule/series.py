@@ -10,13 +10,21 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.refusals import Fault, Refusal
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.class_changes import changed_values
 from studiogate.domain.schedule.fields import invalid, read_fields
 from studiogate.domain.schedule.series import horizon, next_week_of
-from studiogate.domain.schedule.series_fields import NEW_SERIES, SERIES, series_faults
+from studiogate.domain.schedule.series_fields import (
+    NEW_SERIES,
+    SERIES,
+    end_refusal,
+    ended_on,
+    series_faults,
+    split_faults,
+)
 from studiogate.domain.schedule.warnings import strict_refusal
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import refused_reason
 from studiogate.domain.studio_file.rows import Values
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.audit import audited
@@ -92,12 +100,15 @@ async def change(
 async def end(
     connection: Connection, access: Access, series_id: UUID, last_date: date, reason: str | None = None
 ) -> SavedSeries | Refusal:
-    """End a series after a date: all its later classes, also those that were changed by themselves, are cancelled."""
+    """End a series after a date, not later than it ends: all its later classes, also those that were changed by
+    themselves, are cancelled."""
     series = await storage.lock_series(connection, access, series_id)
     if series is None:
         return NOT_FOUND
-    if last_date < _today(series) - timedelta(days=1):
-        return invalid([Fault(("last_date",), "value_error", "must not be before yesterday")]) or NOT_FOUND
+    refusal = refused_reason(reason) or end_refusal(series.pattern, last_date, _today(series))
+    if refusal is not None:
+        return refusal
+    last_date = ended_on(series.pattern, last_date)
     existing = await storage.lock_classes(connection, access, series)
     later = [each.id for each in existing if each.is_scheduled and each.day > last_date]
     await series_classes.lock_people(connection, access, later)
@@ -128,9 +139,9 @@ async def _changed(connection: Connection, access: Access, series: Series, wante
     faults += await rows.missing_references(connection, access, changed)
     if "last_date" in changed:
         faults += series_faults({**series.row, **changed}, _today(series))
-    since, last = wanted.from_date, series.pattern.last_date
-    if since is not None and (since < _today(series) or (last is not None and since > last)):
-        faults.append(Fault(("from_date",), "value_error", "must be a day of the series that is not in the past"))
+    if wanted.from_date is not None:
+        last_date = changed.get("last_date", series.pattern.last_date)
+        faults += split_faults(series.pattern, wanted.from_date, last_date, _today(series))
     return invalid(faults) or changed
 
 
