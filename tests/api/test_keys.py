@@ -12,6 +12,7 @@ import pytest
 from studiogate import clock
 from studiogate.api.framework import auth
 from studiogate.domain import keys as domain
+from studiogate.domain.access import operator_access
 from studiogate.flows import keys
 from studiogate.storage import keys as storage
 from tests.support.asgi import Told, ask, assert_refused, post
@@ -63,6 +64,28 @@ async def house(one_door: Door) -> House:
 
 def credential_id(key: str) -> str:
     return key.split("_")[2]
+
+
+# The audit log
+
+
+async def test_every_action_on_a_key_is_in_the_audit_log(house: House) -> None:
+    connection, access = house.door.connection, operator_access(house.studio.id, "ada")
+    issued = await keys.issue(connection, access, keys.KeyRequest("App", ["studio:read"]))
+    assert isinstance(issued, keys.IssuedKey)
+    await keys.rotate(connection, issued.id, timedelta(hours=1), "ada")
+    for _ in range(2):
+        await keys.revoke(connection, issued.id, "ada")
+    query = """
+        select action, changes::text as changes, actor_name, channel from audit_log
+        where studio_id = $1 and subject_id = $1 and action like 'key.%' order by occurred_at, id"""
+    found = [tuple(row) for row in await connection.fetch(query, house.studio.id)]
+    assert [(action, json.loads(changes)) for action, changes, *_ in found] == [
+        ("key.create", {"key": [None, issued.id]}),
+        ("key.rotate", {"key": [issued.id, issued.id]}),
+        ("key.revoke", {"key": [issued.id, None]}),
+    ]
+    assert {each[2:] for each in found} == {("ada", "command")}
 
 
 # What is stored
