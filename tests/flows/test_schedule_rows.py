@@ -179,6 +179,45 @@ async def test_one_location_is_primary(studio: BookingStudio) -> None:
         assert (await audit_of(studio, former))[-1] == ("location.change", {"is_primary": [True, False]})
 
 
+async def test_choosing_the_primary_location_needs_the_whole_studio(studio: BookingStudio) -> None:
+    """It changes the former primary location as well, which staff who are limited to others do not have."""
+    former = (await studio.staff(locations.create, Given({"name": "A", "is_primary": True}))).id
+    limited = person(studio, Role.MANAGER, studio.location)
+    for value in (True, False):
+        refusal = await refused(studio, locations.change, studio.location, Given({"is_primary": value}), access=limited)
+        assert refusal.code is Code.PERMISSION_DENIED
+    assert (await studio.row("locations", former))["is_primary"]
+
+
+async def test_limited_staff_do_not_change_what_other_locations_use(studio: BookingStudio) -> None:
+    """A class type's rules and an instructor's name reach the classes of every location."""
+    teacher = await studio.add("instructors", name="Ida")
+    class_id = await studio.new_class(instructor_id=teacher)
+    limited = person(studio, Role.MANAGER, studio.other_location)
+    rules = Given({"policy": {"cancellation_window_minutes": 5}})
+    for flow, *arguments in (
+        (class_types.change, studio.class_type, rules),
+        (class_types.deactivate, studio.class_type),
+        (instructors.change, teacher, Given({"name": "X"})),
+        (instructors.deactivate, teacher),
+    ):
+        assert (await refused(studio, flow, *arguments, access=limited)).code is Code.PERMISSION_DENIED
+    await studio.change("classes", class_id, location_id=studio.other_location)
+    async with studio.database.connection() as connection:
+        assert not isinstance(await class_types.change(connection, limited, studio.class_type, rules), Refusal)
+
+
+async def test_a_room_that_moves_away_from_its_classes_is_a_warning(studio: BookingStudio) -> None:
+    class_id = await studio.new_class()
+    moved = Given({"location_id": str(studio.other_location)})
+    assert (
+        await refused(studio, rooms.change, studio.room, moved._replace(strict=True))
+    ).code is Code.SCHEDULE_CONFLICT
+    saved = await studio.staff(rooms.change, studio.room, moved)
+    assert [each.details for each in saved.warnings] == [{"classes": 1}]
+    assert (await studio.row("classes", class_id))["location_id"] == studio.location
+
+
 async def test_two_become_primary_at_once(studio: BookingStudio) -> None:
     async def become(location_id: UUID) -> Any:
         async with studio.database.connection() as connection:

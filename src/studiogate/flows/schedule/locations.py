@@ -39,6 +39,9 @@ async def change(connection: Connection, access: Access, location_id: UUID, give
 
     With a new time zone, the classes of the location's series keep their local times: they are moved.
     """
+    refusal = _primary_refusal(access, given.values)
+    if refusal is not None:
+        return refusal
     moved = await series.lock_all(connection, access, location_id) if "timezone" in given.values else []
     await _make_room_for_primary(connection, access, given.values, location_id)
     saved = await rows.save(connection, access, Subject(KIND, location_id), LOCATION, given)
@@ -59,6 +62,11 @@ async def deactivate(
 ) -> Saved | Refusal:
     """Take a location out of use; classes that are scheduled there are a warning."""
     return await rows.deactivate(connection, access, Subject(KIND, location_id), LOCATION, strict=strict)
+
+
+def _primary_refusal(access: Access, values: Mapping[str, Any]) -> Refusal | None:
+    """Refuse to choose the primary location to staff who are limited to some: it changes another one as well."""
+    return rows.whole_studio_refusal(access, Permission.SCHEDULE) if "is_primary" in values else None
 
 
 async def _make_room_for_primary(

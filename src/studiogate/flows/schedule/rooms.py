@@ -57,6 +57,10 @@ async def change(connection: Connection, access: Access, room_id: UUID, given: G
     warnings = await rows.deactivation(connection, access, Subject(KIND, room_id), values, given.strict)
     if isinstance(warnings, Refusal):
         return warnings
+    if values.get("location_id", str(stored["location_id"])) != str(stored["location_id"]):
+        warnings += await _moved_warnings(connection, access, room_id)
+        if refusal := strict_refusal(warnings, given.strict):
+            return refusal
     if spots is not None:
         refusal = await _change_spots(connection, access, room_id, spots)
         warnings += tuple(_spot_warnings(values.get("capacity", stored["capacity"]), len(spots)))
@@ -92,6 +96,13 @@ async def _recorded_spots(connection: Connection, access: Access, room_id: UUID)
     if before != after:
         entry = Entry("room.spots", Subject(KIND, room_id), {"spots": [before, after]})
         await audit.add(connection, access, entry)
+
+
+async def _moved_warnings(connection: Connection, access: Access, room_id: UUID) -> tuple[ScheduleWarning, ...]:
+    """Return the warning about a room that is moved to another location while classes at the former one use it."""
+    used = await uses.count_classes(connection, access, KIND, room_id)
+    text = f"{used} scheduled {'class uses' if used == 1 else 'classes use'} it at its former location."
+    return (ScheduleWarning(WarningCode.CLASSES_SCHEDULED, text, {"classes": used}),) if used else ()
 
 
 def _spot_warnings(capacity: int, spots: int) -> Iterator[ScheduleWarning]:

@@ -125,7 +125,10 @@ async def deactivation(
 async def save(
     connection: Connection, access: Access, subject: Subject, fields: Fields, given: Given
 ) -> Saved | Refusal:
-    """Lock a row and change the given fields. Must run inside a transaction."""
+    """Lock a row and change the given fields. Must run inside a transaction.
+
+    Staff who are limited to locations do not change what classes at other locations use, such as a class type.
+    """
     return await _save(connection, access, subject, (fields, given), "change")
 
 
@@ -142,6 +145,8 @@ async def _save(
     fields, given = change
     if await rows.lock_row(connection, access, *subject) is None:
         return NOT_FOUND
+    if await uses.is_used_elsewhere(connection, access, *subject):
+        return whole_studio_refusal(access, Permission.SCHEDULE) or NOT_FOUND
     values = await read_values(connection, access, fields, given)
     if isinstance(values, Refusal):
         return values

@@ -29,6 +29,16 @@ LOCKS: Mapping[str, str] = {
     kind: f"select c.id from classes c where {TO_COME} and {uses} order by c.id for no key update"
     for kind, uses in USES.items()
 }
+# Whether classes to come, or series that have not ended, use a row of a kind outside the locations ($3).
+ELSEWHERE: Mapping[str, str] = {
+    kind: f"""
+        select exists (select from classes c
+                       where {TO_COME} and {uses} and (c.location_id is null or c.location_id <> all($3::uuid[])))
+            or exists (select from class_series c
+                       where c.studio_id = $1 and (c.last_date is null or c.last_date >= current_date) and {uses}
+                         and c.location_id <> all($3::uuid[]))"""
+    for kind, uses in USES.items()
+}
 # Changes nothing but updated_at, which a trigger sets.
 TOUCH = "update classes set visible = visible where studio_id = $1 and id = any($2::uuid[])"
 
@@ -43,6 +53,13 @@ async def count_series(connection: Connection, access: Access, kind: str, row_id
     """Return how many series that have not ended use the row."""
     found: int = await connection.fetchval(SERIES[kind], access.studio_id, row_id)
     return found
+
+
+async def is_used_elsewhere(connection: Connection, access: Access, kind: str, row_id: UUID) -> bool:
+    """Return whether classes to come or series use the row at locations that are not permitted."""
+    if access.location_ids is None:
+        return False
+    return bool(await connection.fetchval(ELSEWHERE[kind], access.studio_id, row_id, list(access.location_ids)))
 
 
 async def lock_classes(connection: Connection, access: Access, kind: str, row_id: UUID) -> list[UUID]:
