@@ -205,7 +205,7 @@ def test_what_is_unknown(keyboard: Keyboard) -> None:
         == f"error: There is no booking {unknown}: `studiogate booking list --studio SLUG` shows them.\n"
     )
     gone = keyboard.type("class", "cancel", unknown, "--studio", "gone").err
-    assert gone.startswith("error: There is no studio 'gone': `studiogate import FILE`")
+    assert gone.startswith("error: There is no studio 'gone': `studiogate studio list`")
     assert keyboard.type("booking", "no-show", "nonsense").status == 2
 
 

@@ -25,7 +25,7 @@ from studiogate.cli.explanations import explain
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule.warnings import ScheduleWarning
-from studiogate.domain.staff_input import NO_SETTING, REASON_CHARACTERS
+from studiogate.domain.staff_input import NO_SETTING
 from studiogate.domain.studio_file.values import WrongValueError, instant
 from studiogate.flows import retry
 from studiogate.flows.schedule.rows import Saved
@@ -87,12 +87,6 @@ def _object(text: str) -> Any:
         raise CommandError(f"--policy is not JSON: write an object such as '{example}'.") from None
 
 
-def checked_reason(reason: str | None) -> str | None:
-    if reason is not None and not 1 <= len(reason.strip()) <= len(reason) <= REASON_CHARACTERS:
-        raise CommandError(f"A reason has 1 to {REASON_CHARACTERS} characters.")
-    return reason
-
-
 def act(data: DataFolder, slug: str | None, kind: str, row_id: UUID, action: Action[Result]) -> Result:
     """Run a flow on one row, in the studio that has it."""
 
@@ -121,7 +115,7 @@ async def carried_out(connection: Connection, access: Access, kind: str, action:
     """Run a flow and return its result; repeat it after a conflict. A refusal ends the command."""
     outcome = await retry.repeated_on(connection, lambda: action(connection, access))
     if isinstance(outcome, Refusal):
-        raise CommandError(explain(kind, outcome))
+        raise CommandError(explain(kind, outcome), outcome)
     return outcome
 
 

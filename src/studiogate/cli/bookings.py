@@ -104,14 +104,14 @@ def _problem(refusal: Refusal, ids: dict[str, UUID]) -> CommandError:
         name = refusal.param or next(iter(ids))
         return no_such(name.removesuffix("_id"), ids[name])
     if refusal.faults:
-        return CommandError(" ".join(fault.msg for fault in refusal.faults))
+        return CommandError(" ".join(fault.msg for fault in refusal.faults), refusal)
     rules = [Code(code) for code in refusal.details.get("reasons", ())]
     text = refusal.message if rules else explain("booking", refusal)
     if len(rules) > 1:
         text += f" All reasons: {', '.join(rules)}."
     if rules and all(code in OVERRIDABLE for code in rules):
         text += " To book all the same, add --override --reason TEXT."
-    return CommandError(text)
+    return CommandError(text, refusal)
 
 
 @bookings.command("cancel")
@@ -165,7 +165,7 @@ def promote_entry(
 
 def _of_entry(refusal: Refusal) -> CommandError:
     if refusal.code is Code.INVALID_TRANSITION:
-        return CommandError(explain("waitlist entry", refusal))
+        return CommandError(explain("waitlist entry", refusal), refusal)
     return _problem(refusal, {})
 
 

@@ -28,6 +28,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.series import local_instant
+from studiogate.domain.studio_file.values import EARLIEST_DATE, LATEST_DATE
 from studiogate.flows.bookings import staff as flow
 from studiogate.flows.schedule import classes as class_flow
 from studiogate.flows.schedule.rows import Given, Saved
@@ -166,6 +167,8 @@ def instant_of(text: str, zone: ZoneInfo) -> datetime:
     """Parse a local time, or an instant with its offset."""
     try:
         moment = datetime.fromisoformat(text)
+        if not EARLIEST_DATE <= moment.date() <= LATEST_DATE:
+            raise CommandError(f"{text!r} is too far away: choose a day from {EARLIEST_DATE} to {LATEST_DATE}.")
         if moment.tzinfo is not None:
             return moment
         if LOCAL.fullmatch(text):

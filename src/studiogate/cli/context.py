@@ -12,11 +12,15 @@ from uuid import UUID
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from studiogate import settings as configuration
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.ids import parse_id
 from studiogate.domain.instants import instant_text
+from studiogate.domain.names import visible_text
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.keys import OPERATOR, no_studio_text
 from studiogate.server.postgres.embedded import running_postgres
 from studiogate.server.stop_signals import of_this_process
 from studiogate.settings import Settings
@@ -34,24 +38,34 @@ complaints = Console(stderr=True, highlight=False)
 
 
 class CommandError(Exception):
-    """What is wrong and the command that fixes it, for exit status 1."""
+    """What is wrong and the command that fixes it, for exit status 1. ``refusal``: what a flow answered, if one did."""
+
+    def __init__(self, text: str, refusal: Refusal | None = None) -> None:
+        super().__init__(text)
+        self.refusal = refusal
 
 
 def no_studio(slug: str) -> CommandError:
-    return CommandError(f"There is no studio {slug!r}: `studiogate import FILE` or `studiogate demo` loads one.")
+    return CommandError(no_studio_text(slug), Refusal(Code.NOT_FOUND, param="studio"))
+
+
+def operator_name() -> str:
+    """Return the name of whoever runs the command on this machine, for the audit log."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user id without a name, as in some containers
+        return OPERATOR
 
 
 def operator_of(studio_id: UUID) -> Access:
-    """Return the access of whoever runs the command, under their name on this machine, for the audit log."""
-    try:
-        return operator_access(studio_id, getpass.getuser())
-    except (OSError, KeyError):  # a user id without a name, as in some containers
-        return operator_access(studio_id)
+    """Return the access of whoever runs the command."""
+    return operator_access(studio_id, operator_name())
 
 
 def no_such(kind: str, row_id: UUID) -> CommandError:
     command = "member find TEXT" if kind == "member" else f"{kind.split()[0]} list"
-    return CommandError(f"There is no {kind} {row_id}: `studiogate {command} --studio SLUG` shows them.")
+    text = f"There is no {kind} {row_id}: `studiogate {command} --studio SLUG` shows them."
+    return CommandError(text, Refusal(Code.NOT_FOUND))
 
 
 @contextmanager
@@ -112,6 +126,17 @@ def counted(number: int, noun: str) -> str:
 def print_json(value: object) -> None:
     """Print a value as JSON, with instants formatted as in the API."""
     typer.echo(json.dumps(value, indent=2, default=_as_text, ensure_ascii=False))
+
+
+def print_error(error: Exception, as_json: bool) -> None:
+    """Print an error for people, and with ``as_json`` also as JSON, on standard output."""
+    lines = (escape(visible_text(line)) for line in str(error).split("\n"))
+    complaints.print("[red]error:[/] " + "\n".join(lines), soft_wrap=True)
+    if as_json:
+        refusal = error.refusal if isinstance(error, CommandError) else None
+        code, details = (refusal.code.value, refusal.details) if refusal else ("command_failed", {})
+        faults = [{"loc": list(each.loc), "message": each.msg} for each in refusal.faults] if refusal else []
+        print_json({"error": {"code": code, "message": str(error), "details": details, "faults": faults}})
 
 
 def _as_text(value: object) -> str:

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from studiogate.cli.context import (
+    AsJson,
     CommandError,
     DataFolder,
     complaints,
     no_studio,
     on_database,
     operator_of,
+    print_json,
     screen,
     write,
 )
@@ -113,12 +115,16 @@ class Forwarder:
 def trigger(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="Such as booking.created.")],
     studio: Slug,
+    as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
     """Put a sample event about the newest resource of its kind into a test studio's log, for all its endpoints."""
     if type_ not in set(EventType):
         raise typer.BadParameter(f"{type_!r} is no event type: choose from {', '.join(EventType)}.")
     row_id = on_database(data, lambda connection: _trigger(connection, studio, EventType(type_)))
+    if as_json:
+        print_json({"type": type_, "id": row_id})
+        return
     screen.print(f"Wrote {type_} about {row_id} to the log.")
 
 

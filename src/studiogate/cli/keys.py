@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from studiogate import clock
+from studiogate.cli.actions import act_in_studio
 from studiogate.cli.context import (
     DURATION_UNITS,
     AsJson,
@@ -15,6 +16,7 @@ from studiogate.cli.context import (
     duration,
     no_studio,
     on_database,
+    operator_name,
     parse_row_id,
     print_json,
     screen,
@@ -75,7 +77,7 @@ def create(
     if fault is not None:
         raise typer.BadParameter(f"--name must {fault}.")
     wanted = flow.KeyRequest(name, _scopes(all_scopes, scope), location or None, _instant(expires), rate_limit)
-    issued = on_database(data, lambda connection: flow.create(connection, studio, wanted))
+    issued = act_in_studio(data, studio, "key", lambda connection, access: flow.issue(connection, access, wanted))
     locations = None if wanted.location_ids is None else [str(each) for each in wanted.location_ids]
     if as_json:
         shown = {"id": issued.id, "key": issued.key, "name": name, "scopes": wanted.scopes, "location_ids": locations}
@@ -137,7 +139,7 @@ def rotate(
 ) -> None:
     """Give a key a new secret; the old one works for the overlap."""
     lasting = duration(overlap)
-    issued = on_database(data, lambda connection: flow.rotate(connection, credential_id, lasting))
+    issued = on_database(data, lambda connection: flow.rotate(connection, credential_id, lasting, operator_name()))
     if as_json:
         print_json({"id": issued.id, "key": issued.key, "old_key_expires_at": issued.old_key_expires_at})
         return
@@ -149,7 +151,7 @@ def rotate(
 @app.command()
 def revoke(credential_id: CredentialId, as_json: AsJson = False, data: DataFolder = None) -> None:
     """End a key. It takes effect within 5 seconds everywhere."""
-    on_database(data, lambda connection: flow.revoke(connection, credential_id))
+    on_database(data, lambda connection: flow.revoke(connection, credential_id, operator_name()))
     if as_json:
         print_json({"id": credential_id, "revoked": True})
         return

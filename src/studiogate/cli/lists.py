@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from studiogate import clock
@@ -19,6 +20,7 @@ from studiogate.cli.context import (
     print_json,
     screen,
 )
+from studiogate.domain.names import visible_text
 from studiogate.storage import operator_lists as storage
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection, Record
@@ -69,7 +71,7 @@ def cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M} UTC"
-    return "" if value is None else str(value).replace("[", "\\[")
+    return "" if value is None else escape(visible_text(str(value)))
 
 
 def day(value: datetime | None) -> date | None:

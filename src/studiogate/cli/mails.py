@@ -79,7 +79,7 @@ def _switch(data: DataFolder, studio: str, kind: MailKind, *, on: bool, as_json:
         switched = lambda: mail_switches.switch_mails(connection, access, kind, on)  # noqa: E731
         outcome = await retry.repeated_on(connection, switched)
         if isinstance(outcome, Refusal):
-            raise CommandError(outcome.message)
+            raise CommandError(outcome.message, outcome)
         return outcome
 
     state = on_database(data, work)

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from studiogate.cli.context import CommandError, complaints
+from studiogate.cli.context import CommandError, complaints, print_error
+from studiogate.domain.names import visible_text
 from studiogate.flows.keys import KeyProblemError
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.server.service_account import AccountError
@@ -111,11 +111,19 @@ def _add(app: typer.Typer, name: str) -> None:
         app.command(name)(command)
 
 
+def _check_arguments(arguments: Sequence[str]) -> None:
+    """Refuse bytes that are not text: Python turns them into characters that nothing can store or print."""
+    for number, argument in enumerate(arguments, 1):
+        if any("\ud800" <= each <= "\udfff" for each in argument):
+            raise CommandError(f"Argument {number} is not valid UTF-8: {visible_text(argument)}. Type it again.")
+
+
 def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     """Run the requested command; ``all_is_imported`` is called once that is imported."""
     app = commands(sys.argv[1:])
     all_is_imported()
     try:
+        _check_arguments(sys.argv[1:])
         app()
     except StopRequestedError as stopped:
         complaints.print(
@@ -124,5 +132,5 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
         )
         sys.exit(128 + stopped.number)  # as shells report a process killed by the signal
     except EXPECTED as error:
-        complaints.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
+        print_error(error, "--json" in sys.argv)
         sys.exit(1)

@@ -178,8 +178,13 @@ def renewal(
         data, studio, membership_id, as_json, lambda c, access: flow.set_renewal(c, access, membership_id, renews)
     )
     if state is not None:
-        what = "renews" if state.auto_renew else "ends"
-        screen.print(f"The membership {what} at {_when(state.current_period_end)}.", soft_wrap=True)
+        screen.print(_renewal(state), soft_wrap=True)
+
+
+def _renewal(state: MembershipState) -> str:
+    if state.current_period_end is None:
+        return "The membership has no end, and does not renew."
+    return f"The membership {'renews' if state.auto_renew else 'ends'} at {_when(state.current_period_end)}."
 
 
 @app.command("credits")

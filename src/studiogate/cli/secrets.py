@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from studiogate import settings as configuration
-from studiogate.cli.context import CommandError, DataFolder, on_database, screen
+from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_json, screen
 from studiogate.cli.secret_key import OTHER_KEY
 from studiogate.domain.webhooks.signing import fingerprint
 from studiogate.flows import secret_key as flow
@@ -32,6 +32,7 @@ def rotate(
     prepare: Annotated[bool, typer.Option("--prepare", help="Only write the next key beside the present one.")] = False,
     lost: Annotated[bool, typer.Option("--lost", help="The present key is lost: continue without it.")] = False,
     links: Annotated[bool, typer.Option("--links", help="New secrets for form links too; present links end.")] = False,
+    as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
     """Seal the secrets of webhooks, form links and second factors anew under a new key."""
@@ -50,9 +51,15 @@ def rotate(
 
     done = on_database(data, work)
     if prepare:
+        if as_json:
+            print_json({"prepared": True, "rotated": False})
+            return
         screen.print("The next key is ready. Copy secrets.key to every other machine, then run this without --prepare.")
         return
     _written(settings)
+    if as_json:
+        print_json({"prepared": True, "rotated": done is not None, **(done._asdict() if done else {})})
+        return
     _report(settings, done)
 
 

@@ -254,18 +254,20 @@ def _done(outcome: Result | Refusal, email: str) -> Result:
     """Return a flow's result; a refusal becomes the command's error."""
     if not isinstance(outcome, Refusal):
         return outcome
-    if outcome.faults:
-        raise CommandError("; ".join(f"{fault.loc[0]}: {fault.msg}" for fault in outcome.faults) + ".")
-    if outcome.code is Code.NOT_FOUND:
-        raise CommandError(f"{email} has no role in this studio: `studiogate staff invite` gives one.")
-    if outcome.code is Code.INVALID_TRANSITION:
-        raise CommandError(f"{email} is disabled: `studiogate staff enable {email}` changes that.")
-    if outcome.code is Code.LAST_OWNER:
-        slug = outcome.details["studio"]
-        raise CommandError(
-            f"{email} is the last owner of {slug}: `studiogate staff invite` or `staff role` makes another one."
-        )
-    raise CommandError(outcome.message)
+    raise CommandError(_why(outcome, email), outcome)
+
+
+def _why(refusal: Refusal, email: str) -> str:
+    if refusal.faults:
+        return "; ".join(f"{fault.loc[0]}: {fault.msg}" for fault in refusal.faults) + "."
+    if refusal.code is Code.NOT_FOUND:
+        return f"{email} has no role in this studio: `studiogate staff invite` gives one."
+    if refusal.code is Code.INVALID_TRANSITION:
+        return f"{email} is disabled: `studiogate staff enable {email}` changes that."
+    if refusal.code is Code.LAST_OWNER:
+        slug = refusal.details["studio"]
+        return f"{email} is the last owner of {slug}: `studiogate staff invite` or `staff role` makes another one."
+    return refusal.message
 
 
 def _link(data: DataFolder, link: IssuedLink | None, *, mail: bool) -> dict[str, Any]:

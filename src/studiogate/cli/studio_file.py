@@ -92,7 +92,7 @@ def _import(path: Path, options: Options, as_json: bool, data: DataFolder) -> Ou
             data, lambda connection: studio_file.import_studio_file(connection, access, file, options, progress)
         )
     if isinstance(outcome, Refusal):
-        raise CommandError(f"{outcome.message} Nothing was changed.")
+        raise CommandError(f"{outcome.message} Nothing was changed.", outcome)
     return outcome
 
 

@@ -68,8 +68,12 @@ def _decide(
     data: DataFolder, slug: str | None, submission_ids: list[UUID], status: SubmissionStatus, as_json: bool
 ) -> None:
     async def work(connection: Connection) -> None:
-        for submission_id in submission_ids:
-            await _decide_one(connection, slug, submission_id, status)
+        for number, submission_id in enumerate(submission_ids):
+            try:
+                await _decide_one(connection, slug, submission_id, status)
+            except CommandError as error:
+                done = f" Only those before it are {status} now: {number}." if number else ""
+                raise CommandError(f"{error}{done}", error.refusal) from None
 
     on_database(data, work)
     if as_json:

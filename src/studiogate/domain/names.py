@@ -44,6 +44,11 @@ def text_fault(text: str, maximum: int) -> str | None:
     return None
 
 
+def visible_text(text: str) -> str:
+    """Return a text for a terminal: each character that names must not contain is replaced by its escape sequence."""
+    return _REFUSED.sub(lambda each: each[0].encode("unicode_escape", "surrogatepass").decode(), text)
+
+
 def cleaned_name(text: str) -> str:
     """Return a visitor's name truncated to the maximum length, with each refused character replaced by a space."""
     return _REFUSED.sub(" ", text[:MAXIMUM_NAME]).strip()

@@ -29,6 +29,10 @@ PRODUCT = "(select p.name from products p where p.studio_id = t.studio_id and p.
 CLASS = "(select c.title from classes c where c.studio_id = t.studio_id and c.id = t.class_id)"
 CLASS_START = "(select c.start_time from classes c where c.studio_id = t.studio_id and c.id = t.class_id)"
 LOCATION = "(select l.name from locations l where l.studio_id = t.studio_id and l.id = t.location_id)"
+# Weekdays as `--on` takes them.
+DAYS_OF_WEEK = """(
+    select string_agg((array['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])[day], ',' order by day)
+    from unnest(t.weekdays) day)"""
 TIMEZONE = "(select s.timezone from studios s where s.studio_id = t.studio_id)"
 # The studio's calendar day, as bounds on the instant so that an index can be used.
 ON_DATE = (
@@ -71,7 +75,7 @@ LISTS = {
                 "id": "t.id",
                 "title": "t.title",
                 "location": LOCATION,
-                "weekdays": "array_to_string(t.weekdays, ',')",
+                "weekdays": DAYS_OF_WEEK,
                 "at": "to_char(t.local_start, 'HH24:MI')",
                 "minutes": "t.minutes",
                 "every_weeks": "t.every_weeks",
