@@ -27,6 +27,8 @@ TABLES = {
     "memberships": EventType.MEMBERSHIP_UPDATED,
     "members": EventType.MEMBER_UPDATED,
     "purchases": EventType.PURCHASE_UPDATED,
+    "leads": EventType.LEAD_UPDATED,
+    "forms": EventType.FORM_UPDATED,
 }
 # What changes without an event of its own, by the kind of the resource.
 SILENT = {
@@ -80,27 +82,14 @@ class Log:
         for table, type_ in TABLES.items():
             ids = [row["id"] for row in self.fetch(f"select id from {table} where studio_id = $1", self.studio_id)]
             for wire in self.snapshot(type_, ids).values():
-                found[wire["object"], wire["id"]] = _compared(wire)
+                found[wire["object"], wire["id"]] = compared(wire)
         return found
 
     def check(self, step: Step) -> None:
         """Compare what has changed since the last look with what was announced and recorded."""
         before, events, entries = self.resources, self._new(EVENTS, self.events), self._new(ENTRIES, self.entries)
         self.resources = self._read()
-        announced, counts = dict(before), Counter[tuple[str, str]]()
-        for event in events:
-            object_ = _compared(json.loads(event["object"]))
-            key = (object_["object"], object_["id"])
-            if not _by_the_clock(event, key[0]):
-                counts[key] += 1
-                _check_event(event, announced.get(key), object_, step)
-            announced[key] = object_
-        for key, now in self.resources.items():
-            unannounced = (
-                _difference(announced[key], now).keys() - SILENT.get(key[0], set()) if key in announced else None
-            )
-            assert unannounced == set() or (unannounced is None and key[0] == "waitlist"), (key, unannounced, step)
-        assert step.several or max(counts.values(), default=1) == 1, (counts, step)
+        check_events(before, self.resources, events, step)
         _check_entries(entries, step)
 
 
@@ -116,7 +105,23 @@ def log_of(stage: Any, studio_id: UUID) -> Log:
     return log
 
 
-def _compared(wire: dict[str, Any]) -> dict[str, Any]:
+def check_events(before: Resources, after: Resources, events: Sequence[Any], step: Step) -> None:
+    """Compare what has changed with what was announced."""
+    announced, counts = dict(before), Counter[tuple[str, str]]()
+    for event in events:
+        object_ = compared(json.loads(event["object"]))
+        key = (object_["object"], object_["id"])
+        if not _by_the_clock(event, key[0]):
+            counts[key] += 1
+            _check_event(event, announced.get(key), object_, step)
+        announced[key] = object_
+    for key, now in after.items():
+        unannounced = _difference(announced[key], now).keys() - SILENT.get(key[0], set()) if key in announced else None
+        assert unannounced == set() or (unannounced is None and key[0] == "waitlist"), (key, unannounced, step)
+    assert step.several or max(counts.values(), default=1) == 1, (counts, step)
+
+
+def compared(wire: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in wire.items() if name != "updated_at"}
 
 
@@ -136,7 +141,7 @@ def _check_event(event: Any, known: dict[str, Any] | None, object_: dict[str, An
     assert event["actor"] in actors, (event, step)
     assert event["type"] == _right_type(known, object_), (event, known)
     changed = {} if known is None else _difference(known, object_)
-    if step.redacted and kind in ("member", "membership"):
+    if step.redacted and kind in ("member", "membership", "lead"):
         previous, changed = dict.fromkeys(previous), dict.fromkeys(changed)
     if step.several:
         silent = SILENT.get(kind, set())

@@ -60,12 +60,17 @@ async def erase(connection: Connection, access: Access, member_id: UUID) -> Eras
         return Refusal(Code.INVALID_TRANSITION, {"from": "erased", "to": "erased"})
     email = kept.profile.email
     await person_rows.lock_emails(connection, access, [] if email is None else [email])
-    await _cancel_bookings(connection, access, ahead)
     rows = await person_rows.rows_of_person(connection, access, member_id, email)
-    cancelled = await _cancel_memberships(connection, access, rows.memberships, kept.now)
+    live = await _live_memberships(connection, access, rows.memberships, kept.now)
+    # One event per membership, with the credits that its cancelled bookings return.
+    async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *live):
+        await _cancel_bookings(connection, access, ahead)
+        await _cancel_memberships(connection, access, live, kept.now)
+        await storage.erase_reasons(connection, access, live)
+    await _forget_reasons(connection, access, rows.memberships)
     files = await _erase_rows(connection, access, rows, email)
     await _redact(connection, access, rows)
-    return Erased(member_id, len(ahead), cancelled, len(rows.submissions), len(rows.leads), files)
+    return Erased(member_id, len(ahead), len(live), len(rows.submissions), len(rows.leads), files)
 
 
 async def _cancel_bookings(connection: Connection, access: Access, bookings: Sequence[LiveBooking]) -> None:
@@ -76,20 +81,26 @@ async def _cancel_bookings(connection: Connection, access: Access, bookings: Seq
             raise AssertionError(f"the studio can cancel a booking that lies ahead: {outcome.code}")
 
 
+async def _live_memberships(
+    connection: Connection, access: Access, membership_ids: Sequence[UUID], now: datetime
+) -> list[UUID]:
+    """Return the memberships that have not ended."""
+    states = {each: await memberships.read_state(connection, access, each) for each in membership_ids}
+    return [each for each, state in states.items() if cancelled_now(state, now) != state]
+
+
 async def _cancel_memberships(
     connection: Connection, access: Access, membership_ids: Sequence[UUID], now: datetime
-) -> int:
-    """Cancel the memberships that have not ended, and forget the reasons that were given for their changes."""
-    cancelled = 0
+) -> None:
+    for membership_id in membership_ids:
+        state = await memberships.read_state(connection, access, membership_id)
+        await memberships.write_state(connection, access, membership_id, cancelled_now(state, now))
+
+
+async def _forget_reasons(connection: Connection, access: Access, membership_ids: Sequence[UUID]) -> None:
+    """Forget the reasons that were given for changes of memberships, also of those that ended earlier."""
     async with changing(connection, access, EventType.MEMBERSHIP_UPDATED, *membership_ids):
-        for membership_id in membership_ids:
-            state = await memberships.read_state(connection, access, membership_id)
-            after = cancelled_now(state, now)
-            if after != state:
-                await memberships.write_state(connection, access, membership_id, after)
-                cancelled += 1
         await storage.erase_reasons(connection, access, membership_ids)
-    return cancelled
 
 
 async def _erase_rows(connection: Connection, access: Access, rows: PersonRows, email: str | None) -> list[str]:

@@ -1,0 +1,201 @@
+"""What each flow of the studio's side leaves behind, as one table: its audit entries and its events.
+
+Whatever a flow changes in a resource that partners read has exactly one event, with exactly the fields that changed and
+their old values. Every entry says who did it, and from where. A new flow adds its line to ``TRACES``.
+"""
+
+import base64
+import pickle
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from studiogate.domain.refusals import Refusal
+from studiogate.flows import logos
+from studiogate.storage import event_changes
+from tests.flows.test_staff_permissions import FLOWS
+from tests.support import booking_studio
+from tests.support.booking_studio import BookingStudio
+from tests.support.pictures import png
+from tests.support.races.announcements import TABLES, Resources, Step, check_events, compared
+from tests.support.races.killed_flow import pack
+from tests.support.races.staff_flow_cases import CASES
+from tests.support.staff import ACCOUNT, entries, person
+
+pytestmark = pytest.mark.anyio
+hall, studio = booking_studio.hall, booking_studio.studio
+
+# The actions in the audit log, then the types of the events.
+TRACES: dict[str, tuple[set[str], set[str]]] = {
+    "bookings.attendance.mark": ({"booking.check_in"}, {"booking.updated"}),
+    "bookings.desk.book_for_member": ({"booking.create"}, {"booking.created"}),
+    "bookings.mail_switches.switch_mails": ({"studio.switch_mails"}, set()),
+    "bookings.move.move_booking": (
+        {"booking.create", "booking.move"},
+        {"booking.cancelled", "booking.created", "booking.updated", "waitlist.updated"},
+    ),
+    "bookings.staff.cancel_class": ({"class.cancel"}, {"booking.cancelled", "class.cancelled", "waitlist.updated"}),
+    "bookings.staff.change_capacity": ({"class.capacity"}, {"booking.updated", "class.updated", "waitlist.updated"}),
+    "bookings.staff_bookings.cancel_booking": (
+        {"booking.cancel"},
+        {"booking.cancelled", "booking.updated", "waitlist.updated"},
+    ),
+    "bookings.staff_bookings.promote_entry": ({"waitlist.promote"}, {"booking.updated", "waitlist.updated"}),
+    "catalog.change_product": ({"product.change"}, set()),
+    "catalog.create_price": ({"price.create"}, set()),
+    "catalog.create_product": ({"product.create"}, set()),
+    "catalog.make_default": ({"price.default"}, set()),
+    "catalog.replace_price": ({"price.create", "price.replace"}, set()),
+    "catalog.retire_price": ({"price.retire"}, set()),
+    "catalog.retire_product": ({"product.retire"}, set()),
+    "forms.review.decide": ({"submission.confirm"}, set()),
+    "forms.staff.change": ({"form.archive"}, {"form.updated"}),
+    "forms.staff.create": ({"form.create"}, {"form.created"}),
+    "forms.staff.files": ({"submission.files"}, set()),
+    "forms.staff.link": ({"form.link"}, set()),
+    "keys.issue": ({"key.create"}, set()),
+    "lead_staff.add_note": ({"lead.note"}, set()),
+    "lead_staff.convert": ({"lead.convert", "member.create"}, {"lead.updated", "member.created"}),
+    "lead_staff.move": ({"lead.move"}, {"lead.updated"}),
+    "logos.remove": ({"studio.logo"}, set()),
+    "logos.store": ({"studio.logo"}, set()),
+    "members.erase.erase": (
+        {"member.erase"},
+        {
+            "booking.cancelled",
+            "booking.updated",
+            "lead.updated",
+            "member.updated",
+            "membership.updated",
+            "waitlist.updated",
+        },
+    ),
+    "members.export.export": ({"member.export"}, set()),
+    "members.merge.merge": ({"member.merge"}, {"booking.updated", "membership.updated"}),
+    "members.staff.add_note": ({"member.note"}, set()),
+    "members.staff.change": ({"member.change"}, {"lead.updated", "member.updated"}),
+    "members.staff.create": ({"member.create"}, {"lead.updated", "member.created"}),
+    "members.staff.suspend": ({"member.suspend"}, set()),
+    "members.staff.unsuspend": ({"member.unsuspend"}, set()),
+    "membership_changes.adjust_credits": ({"membership.credits"}, {"membership.updated"}),
+    "membership_changes.cancel": ({"membership.cancel"}, {"membership.updated"}),
+    "membership_changes.pause": ({"membership.pause"}, {"membership.updated"}),
+    "membership_changes.resume": ({"membership.resume"}, {"membership.updated"}),
+    "membership_changes.set_renewal": ({"membership.renewal"}, {"membership.updated"}),
+    "membership_changes.uncancel": ({"membership.uncancel"}, {"membership.updated"}),
+    "purchases.mark": ({"purchase.mark"}, {"membership.updated", "purchase.updated"}),
+    "purchases.record_line": ({"purchase.record"}, {"purchase.created"}),
+    "purchases.record_product": ({"purchase.record"}, {"purchase.created"}),
+    "purchases.refund": ({"purchase.refund"}, {"purchase.updated"}),
+    "purchases.waive_fee": ({"fee.waive"}, {"purchase.updated"}),
+    "sales.sell": ({"membership.sell"}, {"membership.created", "purchase.created"}),
+    "schedule.class_types.change": ({"class_type.change"}, {"class.updated"}),
+    "schedule.class_types.create": ({"class_type.create"}, set()),
+    "schedule.class_types.deactivate": ({"class_type.deactivate"}, set()),
+    "schedule.classes.change": ({"class.change"}, {"booking.updated", "class.updated", "waitlist.updated"}),
+    "schedule.classes.create": ({"class.create"}, {"class.created"}),
+    "schedule.closures.create": ({"class.cancel", "closure.create"}, {"class.cancelled"}),
+    "schedule.closures.remove": ({"closure.remove"}, {"class.created"}),
+    "schedule.copy_week.copy_week": ({"class.create"}, {"class.created"}),
+    "schedule.instructors.change": ({"instructor.change"}, set()),
+    "schedule.instructors.create": ({"instructor.create"}, set()),
+    "schedule.instructors.deactivate": ({"instructor.deactivate"}, set()),
+    "schedule.locations.change": ({"location.change"}, {"class.updated"}),
+    "schedule.locations.create": ({"location.create"}, set()),
+    "schedule.locations.deactivate": ({"location.deactivate"}, set()),
+    "schedule.rooms.change": ({"room.change", "room.spots"}, set()),
+    "schedule.rooms.create": ({"room.create", "room.spots"}, set()),
+    "schedule.rooms.deactivate": ({"room.deactivate"}, set()),
+    "schedule.series.change": ({"class.cancel", "series.change"}, {"class.cancelled", "class.updated"}),
+    "schedule.series.create": ({"series.create"}, {"class.created"}),
+    "schedule.series.end": ({"class.cancel", "series.end"}, {"booking.cancelled", "class.cancelled"}),
+    "staff.roles.change_role": ({"staff.change_role"}, set()),
+    "staff.roles.disable": ({"staff.disable"}, set()),
+    "staff.roles.enable": ({"staff.enable"}, set()),
+    "staff.roles.invite": ({"staff.invite"}, set()),
+    "studio.change": ({"studio.change"}, {"class.updated"}),
+}
+# A form that is changed and withdrawn is announced twice, so that readers of published forms never see the change. A
+# lead that follows its member to another email is converted by it.
+TWICE = {"forms.staff.change", "members.staff.change"}
+# Imports, new studios and sessions have tests of their own.
+ELSEWHERE = {
+    "csv_import.import_csv",
+    "staff.roles.end_sessions",
+    "studio.create",
+    "studio_file.by_staff.import_own_file",
+    "studio_file.load.import_rows",
+}
+
+
+async def a_file(studio: BookingStudio) -> str:
+    return pack(await studio.submit(await studio.new_form(), await studio.new_member()))
+
+
+async def a_link(studio: BookingStudio) -> str:
+    return pack(await studio.new_form(), await studio.new_member())
+
+
+async def a_member(studio: BookingStudio) -> str:
+    return pack(await studio.new_member())
+
+
+async def a_logo(_studio: BookingStudio) -> str:
+    return pack(png(64, 64))
+
+
+async def no_logo(studio: BookingStudio) -> str:
+    await studio.staff(logos.store, png(64, 64))
+    return pack()
+
+
+SITUATIONS = {
+    **CASES,
+    "forms.staff.files": a_file,
+    "forms.staff.link": a_link,
+    "logos.remove": no_logo,
+    "logos.store": a_logo,
+    "members.export.export": a_member,
+}
+
+
+async def resources(studio: BookingStudio) -> Resources:
+    """Return every resource of the studio as partners read it."""
+    found: Resources = {}
+    for table, type_ in TABLES.items():
+        ids = [row["id"] for row in await studio.rows(table)]
+        for wire in (await event_changes.snapshot(studio.door.connection, studio.access, type_, ids)).values():
+            found[wire["object"], wire["id"]] = compared(wire)
+    return found
+
+
+async def events(studio: BookingStudio) -> list[Any]:
+    query = """
+        select id, type, actor, object::text as object, previous_attributes::text as previous from events
+        where studio_id = $1 order by created_at, id"""
+    return list(await studio.door.connection.fetch(query, studio.id))
+
+
+def test_the_table_has_every_flow() -> None:
+    assert set(TRACES) | ELSEWHERE == set(FLOWS)
+    assert set(SITUATIONS) == set(TRACES)
+
+
+@pytest.mark.parametrize("flow", SITUATIONS)
+async def test_what_a_flow_leaves_behind(studio: BookingStudio, flow: str) -> None:
+    arguments, options = pickle.loads(base64.b64decode(await SITUATIONS[flow](studio)))  # noqa: S301
+    earlier = {each["id"] for each in [*await events(studio), *await entries(studio)]}
+    before = await resources(studio)
+    module, _, name = flow.rpartition(".")
+    run = getattr(import_module(f"studiogate.flows.{module}"), name)
+    async with studio.database.connection() as connection:
+        done = await run(connection, person(studio), *arguments, **options)
+    assert not isinstance(done, Refusal), done
+    announced = [each for each in await events(studio) if each["id"] not in earlier]
+    recorded = [each for each in await entries(studio) if each["id"] not in earlier]
+    assert ({each["action"] for each in recorded}, {each["type"] for each in announced}) == TRACES[flow]
+    who = {(each["account_id"], each["channel"], each["actor_name"], each["address"]) for each in recorded}
+    assert who == {(ACCOUNT, "console", "desk@example.com", "192.0.2.1")}
+    step = Step("staff", several=flow in TWICE, redacted=flow == "members.erase.erase")
+    check_events(before, await resources(studio), announced, step)
