@@ -167,8 +167,11 @@ def test_export_and_erase(keyboard: Keyboard, tmp_path: Path, monkeypatch: pytes
     )
 
 
-def test_erase_in_json(keyboard: Keyboard, tmp_path: Path) -> None:
+def test_erase_in_json(keyboard: Keyboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, (member, _) = keyboard.studio(two_members)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    asked = keyboard.type("member", "erase", member, "--json", "--data", tmp_path)
+    assert (asked.status, asked.json["error"]["message"]) == (1, "Nothing was erased."), "the question is not JSON"
     counts = {"bookings_cancelled": 0, "memberships_cancelled": 1, "submissions": 0, "leads": 0, "files": 0}
     said = keyboard.type("member", "erase", member, "--yes", "--json", "--data", tmp_path)
     assert said.json == {"id": str(member), "member_id": str(member), **counts}

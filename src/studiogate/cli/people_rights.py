@@ -74,7 +74,7 @@ def erase(
     data: DataFolder = None,
 ) -> None:
     """Erase a person: what says who it was goes; bookings, ledger and purchases stay, anonymous."""
-    if not yes and not typer.confirm(WARNING):
+    if not yes and not typer.confirm(WARNING, err=True):
         raise CommandError("Nothing was erased.")
     folder = _folder(data)
 
