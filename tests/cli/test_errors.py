@@ -45,7 +45,8 @@ def test_an_error_is_json_as_well(keyboard: Keyboard) -> None:
         class_id, _ = await studio.full_class()
         return class_id
 
-    _, class_id = keyboard.studio(full)
+    studio_id, class_id = keyboard.studio(full)
+    slug = keyboard.look("select slug from studios where studio_id = $1", studio_id)
     plain = keyboard.type("class", "capacity", class_id, 0)
     assert (plain.status, plain.out) == (1, "")
     said = keyboard.type("class", "capacity", class_id, 0, "--json")
@@ -57,7 +58,11 @@ def test_an_error_is_json_as_well(keyboard: Keyboard) -> None:
     faulty = keyboard.type("class", "cancel", class_id, "--reason", "x" * 501, "--json").json["error"]
     assert faulty["code"] == "validation_error"
     assert faulty["faults"] == [{"loc": ["reason"], "message": "must have at most 500 characters"}]
-    assert keyboard.type("class", "cancel", uuid4(), "--json").json["error"]["code"] == "not_found"
+    for word, listed in (("class", "class list"), ("class-type", "class-type list"), ("waitlist", "waitlist list")):
+        verb = {"class": ["cancel"], "class-type": ["deactivate", "--studio", slug], "waitlist": ["promote"]}[word]
+        unknown = keyboard.type(word, *verb, uuid4(), "--json")
+        assert unknown.json["error"]["code"] == "not_found"
+        assert f"`studiogate {listed} --studio SLUG` shows them." in unknown.err
     assert keyboard.type("room", "list", "--studio", "gone", "--json").json["error"]["code"] == "not_found"
     assert keyboard.type("key", "revoke", "AAAAAAAA", "--json").json["error"]["code"] == "command_failed"
 

@@ -8,10 +8,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.domain.access import operator_access
+from studiogate.domain.mails import MailKind
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
 from studiogate.flows import logos
 from studiogate.flows import studio as studio_flow
+from studiogate.flows.bookings import mail_switches
 from studiogate.flows.schedule import class_types, instructors, locations, rooms
 from studiogate.flows.schedule.rows import Given
 from tests.support import booking_studio
@@ -123,6 +125,8 @@ async def test_staff_limited_to_a_location_cannot_change_what_concerns_all(studi
         assert (await refused(studio, flow, given, access=limited)).code is Code.PERMISSION_DENIED
     assert (await refused(studio, logos.store, png(), access=limited)).code is Code.PERMISSION_DENIED
     assert (await refused(studio, logos.remove, access=limited)).code is Code.PERMISSION_DENIED
+    switching = await refused(studio, mail_switches.switch_mails, MailKind.BOOKED, False, access=limited)
+    assert switching.code is Code.PERMISSION_DENIED
 
 
 async def test_a_logo_is_recorded(studio: BookingStudio) -> None:

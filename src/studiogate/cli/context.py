@@ -31,6 +31,8 @@ Result = TypeVar("Result")
 EXAMPLE_ID = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 DataFolder = Annotated[Path | None, typer.Option("--data", help="The data folder (STUDIOGATE_DATA_DIR).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+# The command that lists the rows of a kind, where it is not the kind's own.
+LISTED_BY = {"member": "member find TEXT", "waitlist entry": "waitlist list"}
 DURATION_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 screen = Console(highlight=False)
@@ -63,7 +65,7 @@ def operator_of(studio_id: UUID) -> Access:
 
 
 def no_such(kind: str, row_id: UUID) -> CommandError:
-    command = "member find TEXT" if kind == "member" else f"{kind.split()[0]} list"
+    command = LISTED_BY.get(kind, f"{kind.replace(' ', '-')} list")
     text = f"There is no {kind} {row_id}: `studiogate {command} --studio SLUG` shows them."
     return CommandError(text, Refusal(Code.NOT_FOUND))
 

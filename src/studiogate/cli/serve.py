@@ -223,7 +223,8 @@ def _announce(settings: Settings, url: str, shown: Shown) -> None:
     lines = [f"\nStudiogate is up: {base}", f"Documentation:    {docs}", f"Console:          {console}\n"]
     facts = {"base_url": base, "docs_url": docs, "console_url": console}
     if demo_key is None:
-        lines += ["Make a key with: studiogate key create --studio SLUG --name NAME --all-scopes"]
+        lines += ["Create a studio:  in the console, or studiogate studio create --help"]
+        lines += ["Create a key:     studiogate key create --studio SLUG --name NAME --all-scopes\n"]
     else:
         facts |= {"demo_key": demo_key, "try": f"curl -s -H 'X-Service-Key: {demo_key}' '{base}/classes?limit=2'"}
         lines += [f"Demo key:         {demo_key}\n\nTry it:\n", f"  {facts['try']}\n"]

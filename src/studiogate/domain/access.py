@@ -99,6 +99,12 @@ class Access:
             return Refusal(Code.PASSWORD_REQUIRED)
         return None
 
+    def refusal_without_all_locations(self, permission: Permission) -> Refusal | None:
+        """Refuse what concerns the whole studio to staff who are limited to some of its locations."""
+        if not self.restricted:
+            return None
+        return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value, "required_locations": "all"})
+
     def may_act_on_class_of(self, instructor_id: UUID | None) -> bool:
         """Return whether staff may act on the class of this instructor. Instructors, who have no permission for
         bookings, act on their own classes only."""

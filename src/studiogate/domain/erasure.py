@@ -8,10 +8,7 @@ from collections.abc import Callable, Mapping, Set
 from types import MappingProxyType
 from typing import Any
 
-from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
-from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff import Permission
 
 FIRST_NAME, LAST_NAME = "Erased", "member"
 FILENAME = "erased"
@@ -77,10 +74,3 @@ def redacted_event(
     """Return the resource and the previous attributes of an event; a previous value that is gone is null."""
     replaced = _REPLACED[object_["object"]](str(object_["id"]))
     return redacted(object_, ids), {n: None if n in replaced else each for n, each in previous_attributes.items()}
-
-
-def whole_studio_refusal(access: Access, permission: Permission) -> Refusal | None:
-    """Refuse staff of some locations only: a person's bookings and purchases can be at any of them."""
-    if not access.restricted:
-        return None
-    return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value, "required_locations": "all"})

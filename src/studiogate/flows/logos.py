@@ -4,7 +4,6 @@ from studiogate.domain.access import Access
 from studiogate.domain.logos import LogoFault, logo_path, read_logo
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.schedule.rows import whole_studio_refusal
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit
 from studiogate.storage import logos as storage
@@ -23,7 +22,7 @@ async def store(connection: Connection, access: Access, content: bytes) -> str |
     logo = read_logo(content)
     if isinstance(logo, LogoFault):
         return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("logo",), "value_error", logo.reason)])
-    refusal = whole_studio_refusal(access, Permission.STUDIO)
+    refusal = access.refusal_without_all_locations(Permission.STUDIO)
     if refusal is not None:
         return refusal
     await studios.lock_studio(connection, access)
@@ -36,7 +35,7 @@ async def store(connection: Connection, access: Access, content: bytes) -> str |
 @staff_flow(Permission.STUDIO)
 async def remove(connection: Connection, access: Access) -> bool | Refusal:
     """Remove the stored logo; return whether there was one."""
-    refusal = whole_studio_refusal(access, Permission.STUDIO)
+    refusal = access.refusal_without_all_locations(Permission.STUDIO)
     if refusal is not None:
         return refusal
     await studios.lock_studio(connection, access)

@@ -42,7 +42,7 @@ async def create(connection: Connection, access: Access, given: Given) -> Saved 
 @staff_flow(Permission.STUDIO)
 async def change(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
     """Change the given fields. A new policy also applies to the classes to come, which are announced."""
-    refusal = rows.whole_studio_refusal(access, Permission.STUDIO)
+    refusal = access.refusal_without_all_locations(Permission.STUDIO)
     stored = await storage.lock_studio(connection, access)
     if refusal is not None or stored is None:
         return refusal or NOT_FOUND

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import BookingStatus
-from studiogate.domain.erasure import redacted, redacted_event, whole_studio_refusal
+from studiogate.domain.erasure import redacted, redacted_event
 from studiogate.domain.events import EventType
 from studiogate.domain.json_values import json_text
 from studiogate.domain.memberships import cancelled_now
@@ -49,7 +49,7 @@ class Erased(NamedTuple):
 @staff_flow(Permission.MEMBERS_ERASE)
 async def erase(connection: Connection, access: Access, member_id: UUID) -> Erased | Refusal:
     """Erase a member with everything that names the person, and cancel what lies ahead, free of charge."""
-    refusal = whole_studio_refusal(access, Permission.MEMBERS_ERASE)
+    refusal = access.refusal_without_all_locations(Permission.MEMBERS_ERASE)
     if refusal is not None:
         return refusal
     ahead = await person_rows.lock_with_classes(connection, access, [member_id], ATTENDABLE, True)

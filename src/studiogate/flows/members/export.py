@@ -9,7 +9,6 @@ from typing import Any, BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.erasure import whole_studio_refusal
 from studiogate.domain.person_page import page
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
@@ -27,7 +26,7 @@ _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
 @staff_flow(Permission.MEMBERS)
 async def export(connection: Connection, access: Access, member_id: UUID) -> Person | Refusal:
     """Return everything that is stored about a member, and record that it was taken out."""
-    refusal = whole_studio_refusal(access, Permission.MEMBERS)
+    refusal = access.refusal_without_all_locations(Permission.MEMBERS)
     if refusal is not None:
         return refusal
     kept = await members.lock_member(connection, access, member_id)

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import BookingStatus
-from studiogate.domain.erasure import whole_studio_refusal
 from studiogate.domain.events import EventType
 from studiogate.domain.members import merged_profile
 from studiogate.domain.people import joined_notes, joined_notes_refusal
@@ -47,7 +46,7 @@ class Merged(NamedTuple):
 @staff_flow(Permission.MEMBERS)
 async def merge(connection: Connection, access: Access, kept_id: UUID, merged_id: UUID) -> Merged | Refusal:
     """Move everything of ``merged_id`` to ``kept_id`` and delete it. Refused while both are in one class."""
-    refusal = SAME if kept_id == merged_id else whole_studio_refusal(access, Permission.MEMBERS)
+    refusal = SAME if kept_id == merged_id else access.refusal_without_all_locations(Permission.MEMBERS)
     if refusal is not None:
         return refusal
     live = await person_rows.lock_with_classes(connection, access, [kept_id, merged_id], LIVE, False)

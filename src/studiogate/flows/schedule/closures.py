@@ -98,7 +98,7 @@ async def _values(connection: Connection, access: Access, given: Given) -> Value
     if isinstance(values, Refusal):
         return values
     if values["location_id"] is None:
-        refusal = rows.whole_studio_refusal(access, Permission.SCHEDULE)
+        refusal = access.refusal_without_all_locations(Permission.SCHEDULE)
         if refusal is not None:
             return refusal
     today = await storage.today(connection, access, values["location_id"])

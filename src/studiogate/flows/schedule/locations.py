@@ -23,7 +23,7 @@ KIND = "location"
 @staff_flow(Permission.SCHEDULE)
 async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
     """Create a location. Needs access to all locations: staff who are limited to some would not see the new one."""
-    refusal = rows.whole_studio_refusal(access, Permission.SCHEDULE)
+    refusal = access.refusal_without_all_locations(Permission.SCHEDULE)
     if refusal is not None:
         return refusal
     values = await rows.read_values(connection, access, LOCATION, given, new=True)
@@ -66,7 +66,7 @@ async def deactivate(
 
 def _primary_refusal(access: Access, values: Mapping[str, Any]) -> Refusal | None:
     """Refuse to choose the primary location to staff who are limited to some: it changes another one as well."""
-    return rows.whole_studio_refusal(access, Permission.SCHEDULE) if "is_primary" in values else None
+    return access.refusal_without_all_locations(Permission.SCHEDULE) if "is_primary" in values else None
 
 
 async def _make_room_for_primary(

@@ -41,13 +41,6 @@ class Given(NamedTuple):
     strict: bool = False
 
 
-def whole_studio_refusal(access: Access, permission: Permission) -> Refusal | None:
-    """Refuse what concerns all locations to staff who are limited to some."""
-    if not access.restricted:
-        return None
-    return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value})
-
-
 async def read_values(
     connection: Connection, access: Access, fields: Fields, given: Given, *, new: bool = False
 ) -> Values | Refusal:
@@ -146,7 +139,7 @@ async def _save(
     if await rows.lock_row(connection, access, *subject) is None:
         return NOT_FOUND
     if await uses.is_used_elsewhere(connection, access, *subject):
-        return whole_studio_refusal(access, Permission.SCHEDULE) or NOT_FOUND
+        return access.refusal_without_all_locations(Permission.SCHEDULE) or NOT_FOUND
     values = await read_values(connection, access, fields, given)
     if isinstance(values, Refusal):
         return values
