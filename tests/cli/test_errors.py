@@ -83,7 +83,9 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "[red]b[/]", "[/]", "[link=x]b"])
-def test_lists_and_errors_show_what_is_there(keyboard: Keyboard, text: str) -> None:
+def test_lists_and_errors_show_what_is_there(keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
     async def room(studio: BookingStudio) -> None:
         await studio.change("rooms", studio.room, name=text)
 
