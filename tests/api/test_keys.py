@@ -70,7 +70,7 @@ def credential_id(key: str) -> str:
 
 
 async def test_every_action_on_a_key_is_in_the_audit_log(house: House) -> None:
-    connection, access = house.door.connection, operator_access(house.studio.id, "ada")
+    connection, access = house.door.connection, operator_access(house.studio.studio_id, "ada")
     issued = await keys.issue(connection, access, keys.KeyRequest("App", ["studio:read"]))
     assert isinstance(issued, keys.IssuedKey)
     await keys.rotate(connection, issued.id, timedelta(hours=1), "ada")
@@ -79,7 +79,7 @@ async def test_every_action_on_a_key_is_in_the_audit_log(house: House) -> None:
     query = """
         select action, changes::text as changes, actor_name, channel from audit_log
         where studio_id = $1 and subject_id = $1 and action like 'key.%' order by occurred_at, id"""
-    found = [tuple(row) for row in await connection.fetch(query, house.studio.id)]
+    found = [tuple(row) for row in await connection.fetch(query, house.studio.studio_id)]
     assert [(action, json.loads(changes)) for action, changes, *_ in found] == [
         ("key.create", {"key": [None, issued.id]}),
         ("key.rotate", {"key": [issued.id, issued.id]}),
