@@ -7,6 +7,7 @@ control reverses the text that follows, and an invisible character makes two dif
 import re
 
 MAXIMUM_NAME = 200
+MAXIMUM_REASON = 500
 
 # Control characters, line separators, and lone surrogates, which UTF-8 cannot encode; bidirectional controls (U+061C,
 # U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069); invisible characters (soft hyphen, zero width space, word joiner,
@@ -33,6 +34,12 @@ def name_fault(text: str, maximum: int = MAXIMUM_NAME) -> str | None:
     if _REFUSED.search(text):
         return "be a line without control characters, text direction marks and invisible characters"
     return None
+
+
+def reason_fault(reason: str) -> str | None:
+    """Return what is wrong with a reason that staff give, worded to follow "must". It is one line, which the audit log
+    and receipts show beside other text."""
+    return name_fault(reason, MAXIMUM_REASON) if reason.strip() else "not be empty"
 
 
 def text_fault(text: str, maximum: int) -> str | None:

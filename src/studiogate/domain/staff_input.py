@@ -7,12 +7,11 @@ row, an absent field stays as it is and null clears it.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from studiogate.domain.names import name_fault
+from studiogate.domain.names import reason_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.studio_file.values import Reader, Setting, WrongValueError
 
 INVALID = "value_error"
-REASON_CHARACTERS = 500
 NO_SETTING = Setting()
 
 
@@ -62,12 +61,10 @@ def refused(*faults: Fault) -> Refusal:
 
 
 def reason_faults(reason: str | None, *, required: bool = True) -> list[Fault]:
-    """Return what is wrong with a reason: it is one line, which the audit log and receipts show beside other text."""
-    if reason is None and not required:
-        return []
-    if reason is None or not reason.strip():
-        return [fault("reason", "is required" if required else "must not be empty")]
-    wrong = name_fault(reason, REASON_CHARACTERS)
+    """Return what is wrong with a reason."""
+    if required and not (reason or "").strip():
+        return [fault("reason", "is required")]
+    wrong = None if reason is None else reason_fault(reason)
     return [fault("reason", f"must {wrong}")] if wrong else []
 
 

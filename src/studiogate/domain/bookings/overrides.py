@@ -21,9 +21,8 @@ from studiogate.domain.bookings.eligibility import (
 )
 from studiogate.domain.bookings.entitlement import is_spent
 from studiogate.domain.bookings.facts import Attempt, MembershipFacts
-from studiogate.domain.names import name_fault
+from studiogate.domain.names import reason_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.staff_input import REASON_CHARACTERS
 
 # Nothing that the member has pays for the class.
 ENTITLEMENT = frozenset(
@@ -65,7 +64,7 @@ class Override(NamedTuple):
         """Return what is wrong with the reason."""
         if self.reason is None:
             return (Fault(("reason",), "missing", "An override needs a reason."),) if self.wanted else ()
-        wrong = name_fault(self.reason, REASON_CHARACTERS) if self.reason.strip() else "not be empty"
+        wrong = reason_fault(self.reason)
         return (Fault(("reason",), "value_error", f"A reason must {wrong}."),) if wrong else ()
 
 
