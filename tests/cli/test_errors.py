@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -65,6 +66,23 @@ def test_an_error_is_json_as_well(keyboard: Keyboard) -> None:
         assert f"`studiogate {listed} --studio SLUG` shows them." in unknown.err
     assert keyboard.type("room", "list", "--studio", "gone", "--json").json["error"]["code"] == "not_found"
     assert keyboard.type("key", "revoke", "AAAAAAAA", "--json").json["error"]["code"] == "command_failed"
+
+
+def test_a_result_is_one_line(keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def place(studio: BookingStudio) -> UUID:
+        return await studio.new_class(7 * 24 * 60)
+
+    monkeypatch.setenv("COLUMNS", "40")
+    studio_id, class_id = keyboard.studio(place)
+    slug = keyboard.look("select slug from studios where studio_id = $1", studio_id)
+    day = keyboard.look(
+        "select (start_time at time zone 'America/New_York')::date from classes where id = $1", class_id
+    )
+    here = ("--studio", slug, "--from", day, "--until", day, "--mode")
+    closed = keyboard.type("closure", "create", *here, "cancel")
+    assert re.fullmatch(r"The closure is created: \S{36} \(1 class and 0 bookings cancelled\)\n", closed.out)
+    skipped = keyboard.type("closure", "create", *here, "skip")
+    assert re.fullmatch(r"The closure is created: \S{36}\n", skipped.out)
 
 
 def test_a_missing_studio_says_how_to_create_one(keyboard: Keyboard) -> None:

@@ -47,7 +47,8 @@ def create(
         print_json({"id": str(saved.id), **counts, "warnings": [each.as_json() for each in saved.warnings]})
         return
     bookings = counted(saved.bookings_cancelled, "booking")
-    screen.print(f"The closure is created: {saved.id} ({saved.cancelled} classes and {bookings} cancelled)")
+    cancelled = f"{counted(saved.cancelled, 'class')} and {bookings} cancelled"
+    screen.print(f"The closure is created: {saved.id}" + (f" ({cancelled})" if saved.cancelled else ""))
     print_warnings(saved.warnings)
 
 
@@ -58,4 +59,4 @@ def remove(closure_id: RowId, studio: Slug, as_json: AsJson = False, data: DataF
     if as_json:
         print_json({"id": str(saved.id), "created": saved.created})
         return
-    screen.print(f"The closure is removed; {saved.created} classes created.")
+    screen.print(f"The closure is removed; {counted(saved.created, 'class')} created.")

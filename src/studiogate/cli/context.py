@@ -35,7 +35,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LISTED_BY = {"member": "member find TEXT", "waitlist entry": "waitlist list"}
 DURATION_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
-screen = Console(highlight=False)
+
+class Screen(Console):
+    """Leaves the wrapping of texts to the terminal, so that lines can be searched and ids copied. Tables fit in."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        texts = all(isinstance(each, str) for each in objects)
+        super().print(*objects, **{"soft_wrap": texts, **options})
+
+
+screen = Screen(highlight=False)
 complaints = Console(stderr=True, highlight=False)
 
 
@@ -121,7 +130,7 @@ def write(text: str) -> None:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 booking``, ``2 bookings``, ``1,200 entries``."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("s") else "s")
     return f"{number:,} {noun if number == 1 else plural}"
 
 
