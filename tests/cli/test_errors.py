@@ -84,6 +84,19 @@ def test_a_result_is_one_line(keyboard: Keyboard) -> None:
     assert re.fullmatch(r"The closure is created: \S{36}\n", skipped.out)
 
 
+def test_a_table_shows_everything_in_80_columns(keyboard: Keyboard) -> None:
+    title = "An unusually long title for a class that takes place in the evening"
+
+    async def place(studio: BookingStudio) -> UUID:
+        return await studio.new_class(title=title)
+
+    studio_id, class_id = keyboard.studio(place)
+    slug = keyboard.look("select slug from studios where studio_id = $1", studio_id)
+    head, row = keyboard.type("class", "list", "--studio", slug).out.splitlines()
+    assert (str(class_id) in row, title in row, "…" in row) == (True, True, False)
+    assert head.index("status") == row.index("scheduled"), "aligned"
+
+
 def test_a_missing_studio_says_how_to_create_one(keyboard: Keyboard) -> None:
     for words in (("room", "list"), ("key", "create", "--name", "n", "--all-scopes"), ("mail", "list")):
         said = keyboard.type(*words, "--studio", "gone")

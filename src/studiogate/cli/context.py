@@ -13,6 +13,8 @@ from uuid import UUID
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
 
 from studiogate import settings as configuration
 from studiogate.domain.access import Access, operator_access
@@ -33,15 +35,18 @@ DataFolder = Annotated[Path | None, typer.Option("--data", help="The data folder
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 # The command that lists the rows of a kind, where it is not the kind's own.
 LISTED_BY = {"member": "member find TEXT", "waitlist entry": "waitlist list"}
+WIDEST_TABLE = 100_000
 DURATION_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 class Screen(Console):
-    """Leaves the wrapping of texts to the terminal, so that lines can be searched and ids copied. Tables fit in."""
+    """Leaves the wrapping of texts and tables to the terminal, so that nothing is cut off, lines can be searched and ids
+    copied."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        texts = all(isinstance(each, str) for each in objects)
-        super().print(*objects, **{"soft_wrap": texts, **options})
+        for table in (each for each in objects if isinstance(each, Table)):
+            table.width = Measurement.get(self, self.options.update(max_width=WIDEST_TABLE), table).maximum
+        super().print(*objects, **{"soft_wrap": True, **options})
 
 
 screen = Screen(highlight=False)
