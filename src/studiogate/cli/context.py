@@ -40,8 +40,7 @@ DURATION_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 class Screen(Console):
-    """Leaves the wrapping of texts and tables to the terminal, so that nothing is cut off, lines can be searched and ids
-    copied."""
+    """Leaves the wrapping of texts and tables to the terminal: nothing is cut off, and ids can be copied."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         for table in (each for each in objects if isinstance(each, Table)):
