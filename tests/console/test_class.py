@@ -7,7 +7,7 @@ import pytest
 
 from studiogate.domain.staff import Role
 from tests.support.booking_studio import HOUR, BookingStudio
-from tests.support.console import Console, texts
+from tests.support.console import ORIGIN, Console, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ async def test_the_history_says_who_and_by_whom(console: Console, studio: Bookin
     key = (await studio.rows("credentials"))[0]["name"]
     noor = await studio.waits(class_id, await studio.new_member(first_name="Noor", last_name="Haddad"))
     await studio.cancelled(booking["id"])
-    await console.post(f"/console/classes/{class_id}/capacity", {"capacity": "4"})
+    await console.post(f"/console/schedule/classes/{class_id}", {"capacity": "4"})
     lines = re.findall(r"<li>(<time.*?)</li>", (await console.get(f"/console/classes/{class_id}")).text, re.DOTALL)
     told = [re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", line)).strip() for line in lines]
     assert [re.sub(r"^\S+ \d+ \S+, \d\d:\d\d ", "", line) for line in told] == [
@@ -43,51 +43,53 @@ async def test_the_history_says_who_and_by_whom(console: Console, studio: Bookin
     assert await studio.status(noor) == "confirmed"
 
 
-async def test_cancel_after_a_preview(console: Console, studio: BookingStudio) -> None:
-    class_id = await studio.new_class(5 * HOUR, capacity=2, title="Ride")
-    bookings = [
-        await studio.booked(class_id, await studio.new_member(left, first_name=name, last_name="X"))
-        for left, name in ((5, "Counts"), (None, "Unlimited"))
-    ]
-    waits = await studio.waits(class_id, await studio.new_member(first_name="Waits", last_name="X"))
-    preview = texts(await console.get(f"/console/classes/{class_id}/cancel"))
-    assert "This cancels 2 bookings and 1 place on the waitlist . 1 credit goes back" in preview
-    for text in ("Counts X credit returned", "Unlimited X no credit taken", "Waits X waiting"):
-        assert text in preview
-    assert await studio.status(bookings[0]) == "confirmed"
-    done = await console.post(f"/console/classes/{class_id}/cancel", {"reason": "The room is flooded"})
-    assert done.status_code == 303
-    assert [await studio.status(each) for each in (*bookings, waits)] == ["cancelled"] * 3
-    page = texts(await console.get(done.headers["location"]))
-    assert "Class cancelled with 3 bookings. Credits returned: 1." in page
-    again = await console.post(f"/console/classes/{class_id}/cancel")
-    assert again.status_code == 409
-    (entry,) = await studio.rows("audit_log", "action = 'class.cancel'")
-    assert entry["reason"] == "The room is flooded"
-
-
-async def test_change_the_capacity(console: Console, studio: BookingStudio) -> None:
+async def test_a_manager_changes_a_class_and_stays_on_its_page(console: Console, studio: BookingStudio) -> None:
+    """The forms are those of the schedule. They lead back to where they were opened, the message has an undo."""
     class_id, _ = await studio.full_class(5 * HOUR)
     waits = await studio.waits(class_id, await studio.new_member())
-    done = await console.post(f"/console/classes/{class_id}/capacity", {"capacity": "2"})
-    assert "The capacity is 2. 1 promoted from the waitlist." in texts(await console.get(done.headers["location"]))
+    own, path = f"/console/classes/{class_id}", f"/console/schedule/classes/{class_id}"
+    sent_from = {"Referer": f"{ORIGIN}{own}"}
+    assert (await console.get(own)).text.count(f'<form method="post" action="{path}"') == 2
+    done = await console.post(path, {"capacity": "2"}, **sent_from)
+    assert (done.status_code, done.headers["location"]) == (303, own)
+    assert "1 member got a seat from the waitlist." in texts(await console.get(own))
     assert await studio.status(waits) == "confirmed"
-    for given, code in (("1", 409), ("many", 422), ("", 422), ("-3", 422)):
-        refused = await console.post(f"/console/classes/{class_id}/capacity", {"capacity": given})
-        assert refused.status_code == code, given
-        if given:
-            assert f'value="{given}"' in refused.text, "what was typed stays"
-
-
-async def test_substitute_the_instructor(console: Console, studio: BookingStudio) -> None:
-    class_id = await studio.new_class(5 * HOUR)
     teacher = await studio.add("instructors", name="Ana Reyes")
-    done = await console.post(f"/console/classes/{class_id}/instructor", {"instructor_id": str(teacher)})
-    assert done.status_code == 303
-    assert "Ana Reyes" in texts(await console.get(f"/console/classes/{class_id}"))
-    assert (await studio.row("classes", class_id))["instructor_id"] == teacher
-    await console.post(f"/console/classes/{class_id}/instructor", {"instructor_id": ""})
+    in_drawer = await console.post(path, {"instructor_id": str(teacher)}, htmx=True, **{"HX-Current-URL": ORIGIN + own})
+    assert in_drawer.headers["hx-redirect"] == own
+    page = await console.get(own)
+    assert "Ana Reyes" in texts(page)
+    undo = {"instructor_id": "", "confirmed": "on"}
+    for name, value in undo.items():
+        assert f'<input type="hidden" name="{name}" value="{value}">' in page.text
+    assert (await console.post(path, undo, **sent_from)).headers["location"] == own
     assert (await studio.row("classes", class_id))["instructor_id"] is None
+    for given, code in (("1", 409), ("many", 422), ("", 422), ("-3", 422)):
+        refused = await console.post(path, {"capacity": given}, **sent_from)
+        assert refused.status_code == code, given
+        assert ("Seats that are booked: 2. Cancel or move bookings first." in texts(refused)) == (code == 409)
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["https://evil.example/console/classes/1", "//x/console/classes/..//evil.example", ""]
+)
+async def test_a_changed_class_leads_to_pages_of_the_console_only(
+    console: Console, studio: BookingStudio, elsewhere: str
+) -> None:
+    class_id = await studio.new_class(5 * HOUR)
+    path = f"/console/schedule/classes/{class_id}"
+    done = await console.post(path, {"title": "Tour"}, Referer=elsewhere)
+    assert done.status_code == 303
+    assert done.headers["location"].startswith(("/console/schedule?", "/console/classes/1"))
+
+
+async def test_rules_are_explained(console: Console, studio: BookingStudio) -> None:
+    policy = {"cancellation_window_minutes": 720, "late_action": "fee_and_forfeit", "late_fee_amount": "15.00"}
+    class_id = await studio.new_class(5 * HOUR)
+    await studio.policy("classes", class_id, **policy)
+    shown = texts(await console.get(f"/console/classes/{class_id}"))
+    assert "Cancelling later than 12 h before the start costs the credit and a fee of $15.00." in shown
+    assert "A free seat goes to the first waiting member who may book, until 1 h before the start." in shown
 
 
 async def test_only_managers_change_a_class(console: Console, studio: BookingStudio) -> None:
@@ -96,7 +98,7 @@ async def test_only_managers_change_a_class(console: Console, studio: BookingStu
     page = texts(await desk.get(f"/console/classes/{class_id}"))
     assert "Cancel class" not in page
     assert "Substitute" not in page
-    assert (await desk.post(f"/console/classes/{class_id}/cancel")).status_code == 403
+    assert (await desk.post(f"/console/schedule/classes/{class_id}/cancel")).status_code == 403
 
 
 async def test_cancel_one_booking(console: Console, studio: BookingStudio) -> None:

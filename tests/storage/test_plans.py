@@ -563,7 +563,6 @@ async def test_what_the_front_desk_reads(large: Large) -> None:
         assert await day.find_class(connection, access, chosen["id"]) is not None
         assert await day.spots_of_class(connection, access, chosen["id"])
         await day.free_spots(connection, access, chosen["id"])
-        await day.active_instructors(connection, access)
         await roster.seats_of_class(connection, access, chosen["id"], begins)
         await roster.waiting_for_class(connection, access, chosen["id"], begins)
         placed = await history.placed_bookings(connection, access, chosen["id"])

@@ -36,14 +36,14 @@ def hex_digits(colour: str | None) -> str:
 
 def light(digits: str) -> Shades:
     accent = _rgb(digits)
-    soft = mixed(accent, WHITE, 0.07)
-    return Shades(accent, readable_on(accent), toward(accent, INK, against=soft), soft, soft)
+    soft = mixed(accent, WHITE, 0.11)
+    return Shades(accent, readable_on(accent), toward(accent, INK, against=soft), soft, mixed(accent, WHITE, 0.07))
 
 
 def dark(digits: str) -> Shades:
     """Return the shades for dark screens; an accent too dark to stand out is lightened first, for surfaces too."""
     accent = toward(_rgb(digits), WHITE, against=NIGHT, contrast=3.1)
-    soft = mixed(accent, NIGHT, 0.14)
+    soft = mixed(accent, NIGHT, 0.2)
     return Shades(accent, readable_on(accent), toward(accent, WHITE, against=soft), soft, mixed(accent, DEEP, 0.05))
 
 

@@ -186,6 +186,7 @@ def test_erase_after_the_typed_word_and_the_password(page: Page, desk_site: Desk
     last = unique("Erased")
     member = new_member(desk_site, "Ena", last)
     desk_site.sql("update staff_accounts set password_hash = $1", run(hash_password(PASSWORD)))
+    desk_site.sql("update staff_sessions set password_at = now() - interval '1 hour'")
     page.goto(desk_site.url(f"/members/{member}"))
     page.get_by_text("More", exact=True).click()
     page.get_by_role("link", name="Erase").click()

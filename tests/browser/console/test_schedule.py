@@ -63,6 +63,22 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
     page.mouse.up()
 
 
+@pytest.fixture(params=["desktop", "phone"])
+def page(browser: Browser, desk_site: Desk, request: pytest.FixtureRequest) -> Iterator[Page]:
+    with desk_site.open(browser, **(PHONE if request.param == "phone" else {})) as opened:
+        yield opened
+
+
+def open_class(page: Page, desk: Desk, wanted: Any) -> Locator:
+    """Open the week of a class and the class in it: in the calendar, or on a phone in the list of days."""
+    day = wanted["start_time"].astimezone(BROOKLYN).date()
+    page.goto(desk.url(f"/schedule?location={brooklyn(desk)}&week={day}"))
+    if page.viewport_size != PHONE["viewport"]:
+        calendar(page)
+    page.locator(f'a[href$="{wanted["id"]}"]:visible').click()
+    return page.locator("#drawer")
+
+
 @pytest.fixture
 def phone(browser: Browser, desk_site: Desk) -> Iterator[Page]:
     with desk_site.open(browser, **PHONE) as page:
@@ -130,34 +146,47 @@ def test_a_question_that_is_closed_changes_nothing(desk_page: Page, desk_site: D
     assert row(desk_site, wanted["id"])["start_time"] == wanted["start_time"]
 
 
-def test_an_instructor_is_substituted(desk_page: Page, desk_site: Desk) -> None:
+def test_an_instructor_is_substituted(page: Page, desk_site: Desk) -> None:
     wanted = class_of(desk_site, "Commuter Ride")
-    open_week(desk_page, desk_site)
-    calendar(desk_page).locator(f'a[href$="{wanted["id"]}"]').click()
-    drawer = desk_page.locator("#drawer")
+    drawer = open_class(page, desk_site, wanted)
     drawer.get_by_label("Substitute").select_option(label="No instructor")
     drawer.get_by_role("button", name="Substitute").click()
-    expect(desk_page.get_by_text("Commuter Ride is changed.")).to_be_visible()
+    expect(page.get_by_text("Commuter Ride is changed.")).to_be_visible()
     assert row(desk_site, wanted["id"])["instructor_id"] is None
-    with desk_page.expect_navigation():
-        desk_page.get_by_role("button", name="Undo").click()
-    expect(desk_page.get_by_text("Commuter Ride is changed.")).to_be_visible()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Commuter Ride is changed.")).to_be_visible()
     assert row(desk_site, wanted["id"])["instructor_id"] == wanted["instructor_id"]
 
 
-def test_a_class_is_cancelled_after_its_preview(desk_page: Page, desk_site: Desk) -> None:
+def test_a_class_is_cancelled_after_its_preview(page: Page, desk_site: Desk) -> None:
     wanted = class_of(desk_site, "Candlelight Restore")
-    open_week(desk_page, desk_site)
-    calendar(desk_page).locator(f'a[href$="{wanted["id"]}"]').click()
-    drawer = desk_page.locator("#drawer")
+    drawer = open_class(page, desk_site, wanted)
     drawer.get_by_role("link", name="Cancel the class").click()
     expect(drawer.get_by_role("heading", name="Cancel Candlelight Restore?")).to_be_visible()
     expect(drawer.get_by_text("A cancelled class cannot be restored.")).to_be_visible()
     assert row(desk_site, wanted["id"])["status"] == "scheduled"
     drawer.get_by_label("Reason").fill("Instructor is ill")
     drawer.get_by_role("button", name="Cancel the class").click()
-    expect(desk_page.get_by_text("Candlelight Restore is cancelled:")).to_be_visible()
+    expect(page.get_by_text("Candlelight Restore is cancelled:")).to_be_visible()
     assert row(desk_site, wanted["id"])["status"] == "cancelled"
+
+
+def test_a_class_with_bookings_is_moved_by_its_form(page: Page, desk_site: Desk) -> None:
+    wanted = class_of(desk_site, "Sunrise Reformer")
+    assert wanted["booked_count"]
+    drawer = open_class(page, desk_site, wanted)
+    drawer.get_by_role("link", name="Change or move").click()
+    drawer.get_by_label("Start").fill("19:45")
+    drawer.get_by_role("button", name="Save").click()
+    expect(drawer.get_by_text("with the class.")).to_be_visible()
+    drawer.get_by_role("button", name="Move the class").click()
+    expect(page.get_by_text("Sunrise Reformer is moved.")).to_be_visible()
+    assert f"{row(desk_site, wanted['id'])['start_time'].astimezone(BROOKLYN):%H:%M}" == "19:45"
+    with page.expect_navigation():
+        page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Sunrise Reformer is moved.")).to_be_visible()
+    assert row(desk_site, wanted["id"])["start_time"] == wanted["start_time"]
 
 
 def test_clashes_appear_while_a_class_is_typed(desk_page: Page, desk_site: Desk) -> None:
@@ -204,7 +233,7 @@ def test_a_series_is_created_and_changed_from_a_date_on(desk_page: Page, desk_si
     assert (seats[0], seats[-1]) == (6, 9)
 
 
-def test_days_are_closed_and_opened_again(phone: Page, desk_site: Desk) -> None:
+def test_days_are_closed_and_opened_again(phone: Page, browser: Browser, desk_site: Desk) -> None:
     phone.goto(desk_site.url(f"/schedule/closures?location={brooklyn(desk_site)}"))
     closed = next_monday(3) + timedelta(days=2)
     phone.get_by_label("First day").fill(str(closed))
@@ -216,28 +245,15 @@ def test_days_are_closed_and_opened_again(phone: Page, desk_site: Desk) -> None:
     phone.get_by_role("button", name="Close", exact=True).click()
     expect(phone.get_by_text("The days are closed.")).to_be_visible()
     open_week(phone, desk_site, 3)
+    expect(phone.locator("#calendar")).to_be_hidden()
     expect(phone.get_by_text("Closed: Stocktaking")).to_be_visible()
+    with desk_site.open(browser) as wide:
+        for view in ("time", "rooms"):
+            open_week(wide, desk_site, 3, view)
+            expect(calendar(wide).get_by_text("Closed: Stocktaking")).to_be_visible()
     phone.goto(desk_site.url(f"/schedule/closures?location={brooklyn(desk_site)}"))
     phone.get_by_role("button", name=f"Remove the closure of {closed.day} {closed:%b %Y}").click()
     expect(phone.get_by_text("The closure is removed.")).to_be_visible()
-
-
-def test_a_phone_shows_days_and_moves_a_class_by_its_form(phone: Page, desk_site: Desk) -> None:
-    wanted = class_of(desk_site, "Friday Aerial", 2)
-    open_week(phone, desk_site, 2)
-    expect(phone.locator("#calendar")).to_be_hidden()
-    phone.locator(f'a[href$="{wanted["id"]}"]').click()
-    drawer = phone.locator("#drawer")
-    drawer.get_by_role("link", name="Change or move").click()
-    drawer.get_by_label("Start").fill("19:45")
-    drawer.get_by_role("button", name="Save").click()
-    question = drawer.get_by_role("button", name="Move the class")
-    moved = phone.get_by_text("Friday Aerial is moved.")
-    expect(question.or_(moved)).to_be_visible()
-    if question.is_visible():
-        question.click()
-    expect(moved).to_be_visible()
-    assert f"{row(desk_site, wanted['id'])['start_time'].astimezone(BROOKLYN):%H:%M}" == "19:45"
 
 
 @pytest.mark.parametrize("view", ["rooms", "instructors"])
@@ -271,15 +287,32 @@ def test_back_returns_to_the_week_before(desk_page: Page, desk_site: Desk) -> No
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1440, 900), (360, 740)], ids=["desktop", "phone"])
 def test_axe_finds_nothing(browser: Browser, desk_site: Desk, scheme: str, size: tuple[int, int]) -> None:
-    place = brooklyn(desk_site)
     options: dict[str, Any] = {"viewport": {"width": size[0], "height": size[1]}, "color_scheme": scheme}
     with desk_site.open(browser, reduced_motion="reduce", **options) as page:
-        for path in (
-            f"/schedule?location={place}&week={next_monday()}",
-            f"/schedule?location={place}&week={next_monday()}&by=rooms",
-        ):
+        for path in paths(desk_site):
             page.goto(desk_site.url(path))
             if "/schedule?" in path and size[0] > 1000:
                 calendar(page)
             assert complaints(page) == [], path
             assert page.evaluate("document.documentElement.scrollWidth") <= size[0], path
+        page.goto(desk_site.url(f"/schedule/classes/{class_of(desk_site, 'Sunrise Reformer')['id']}"))
+        page.get_by_role("link", name="Change or move").click()
+        expect(page.get_by_role("dialog").get_by_role("heading", name="Change Sunrise Reformer")).to_be_visible()
+        assert complaints(page) == []
+
+
+def paths(desk: Desk) -> list[str]:
+    """The weeks, and every page that opens in a drawer."""
+    query, class_id = f"location={brooklyn(desk)}", class_of(desk, "Sunrise Reformer")["id"]
+    (series,) = desk.sql("select id from class_series where studio_id = $1 order by id limit 1", desk.studio_id)
+    week, one = f"{query}&week={next_monday()}", f"/schedule/classes/{class_id}"
+    return [
+        *(f"/schedule?{week}&by={view}" for view in ("time", "rooms", "instructors")),
+        f"/schedule/classes/new?{query}",
+        *(one + each for each in ("", "/edit", "/cancel", f"/move?date={next_monday(2)}&start=09:00&minutes=60")),
+        f"/schedule/copy?{week}",
+        f"/schedule/series?{query}",
+        f"/schedule/series/new?{query}",
+        *(f"/schedule/series/{series['id']}{each}" for each in ("", "/end")),
+        f"/schedule/closures?{query}",
+    ]

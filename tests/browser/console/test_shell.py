@@ -5,14 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
+from studiogate.domain.staff import Role
+from studiogate.flows.staff.hashing import hash_password
+from tests.support.databases import run
 from tests.support.desk import Desk
+from tests.support.desk_classes import DeskClass, new_class
 from tests.support.staff_people import PASSWORD
 from tests.support.watched_page import watched
 
 AXE = (Path(__file__).parent.parent / "vendor" / "axe-core" / "axe.min.js").read_text()
 SERIOUS = ("serious", "critical")
+pytestmark = pytest.mark.timeout(700)
 PAGES = ("/account", "/welcome", "/import", "/search?q=a")
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
 
@@ -59,6 +64,25 @@ def test_the_sign_in_page_has_no_serious_fault(browser: Browser, desk_site: Desk
         assert not is_too_wide(watch.page)
 
 
+@pytest.mark.parametrize("size", [PHONE, {}], ids=["phone", "desktop"])
+def test_sign_in_with_a_password(browser: Browser, desk_site: Desk, size: dict[str, Any]) -> None:
+    with desk_site.open(browser):
+        desk_site.sql("update staff_accounts set password_hash = $1", run(hash_password(PASSWORD)))
+    (person,) = desk_site.sql("select email from staff_accounts where email like 'owner-%' limit 1")
+    with watched(browser, desk_site.origin, **size) as watch:
+        page = watch.page
+        page.goto(desk_site.url("/members?status=paused"))
+        page.get_by_label("Email").fill(person["email"])
+        page.get_by_label("Password").fill("not the password")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_be_visible()
+        expect(page.get_by_label("Email")).to_have_value(person["email"])
+        assert serious(page) == []
+        page.get_by_label("Password").fill(PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url(desk_site.url("/members?status=paused"))
+
+
 def test_signing_in_and_out_without_scripts(browser: Browser, desk_site: Desk) -> None:
     with desk_site.open(browser, script=False) as page:
         page.goto(desk_site.url("/account"))
@@ -99,7 +123,7 @@ def test_dark_colours_stay(desk_page: Page, desk_site: Desk) -> None:
     assert serious(desk_page) == []
 
 
-def test_a_session_that_ends_meanwhile_loses_no_typed_text(invited: Page, desk_site: Desk) -> None:
+def test_a_page_whose_session_has_ended_keeps_its_form(invited: Page, desk_site: Desk) -> None:
     invited.goto(desk_site.url("/welcome"))
     invited.get_by_label("Email").fill("colleague@browser.example")
     invited.get_by_label("Role").select_option("manager")
@@ -133,3 +157,65 @@ def test_the_skip_link_comes_first(desk_page: Page, desk_site: Desk) -> None:
     expect(desk_page.get_by_role("link", name="Skip to the content")).to_be_focused()
     desk_page.keyboard.press("Enter")
     expect(desk_page.locator("#content")).to_be_focused()
+
+
+# Interruptions of somebody who types in a drawer
+
+
+@pytest.fixture(params=["desktop", "phone"])
+def front_desk(browser: Browser, desk_site: Desk, request: pytest.FixtureRequest) -> Iterator[Page]:
+    options: dict[str, Any] = PHONE if request.param == "phone" else {}
+    with desk_site.open(browser, Role.FRONT_DESK, **options) as page:
+        yield page
+
+
+@pytest.fixture
+def ride(desk_site: Desk) -> DeskClass:
+    return new_class(desk_site, people=1)
+
+
+def test_a_drawer_keeps_what_is_typed_without_a_network(front_desk: Page, ride: DeskClass) -> None:
+    drawer = typed_walk_in(front_desk, ride)
+    front_desk.context.set_offline(True)
+    drawer.get_by_role("button", name="Create and continue").click()
+    expect(drawer.get_by_role("alert")).to_contain_text("The network is gone.")
+    front_desk.context.set_offline(False)
+    expect(drawer.get_by_label("Last name")).to_have_value("Quist")
+    drawer.get_by_role("button", name="Create and continue").click()
+    expect(drawer.get_by_role("button", name="Sell and book")).to_be_visible()
+
+
+def test_a_session_that_ends_meanwhile_loses_no_typed_text(front_desk: Page, ride: DeskClass, desk_site: Desk) -> None:
+    """Something happens in the class, which the page cannot read any more: it stays as it is. The form asks to sign in,
+    refuses a wrong password, and is sent after the right one."""
+    desk_site.sql("update staff_accounts set password_hash = $1", run(hash_password(PASSWORD)))
+    drawer = typed_walk_in(front_desk, ride)
+    (person,) = desk_site.sql(
+        "with ended as (update staff_sessions set ended_at = now() where ended_at is null returning account_id)"
+        " select a.email from ended e join staff_accounts a on a.id = e.account_id"
+        " where a.email like 'front_desk%' limit 1"
+    )
+    ride.book("Uma Patel")
+    drawer.get_by_role("button", name="Create and continue").click()
+    dialog = front_desk.get_by_role("dialog", name="Your session has ended")
+    dialog.get_by_label("Email").fill(person["email"])
+    dialog.get_by_label("Password").fill("not the password")
+    dialog.get_by_role("button", name="Sign in and go on").click()
+    expect(dialog.get_by_role("alert")).to_be_visible()
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Sign in and go on").click()
+    expect(drawer).to_contain_text("Zelda Quist")
+    expect(drawer.get_by_role("button", name="Sell and book")).to_be_visible()
+    expect(front_desk.locator("#roster .seat", has_text="Uma Patel")).to_be_attached()
+
+
+def typed_walk_in(page: Page, ride: DeskClass) -> Locator:
+    """Open the walk-in of a class and type a new member."""
+    page.goto(ride.url)
+    expect(page.locator("[data-live]")).to_have_text("Live")
+    page.get_by_role("link", name="Add walk-in").click()
+    drawer = page.locator("#drawer")
+    drawer.get_by_text("New member", exact=True).click()
+    drawer.get_by_label("First name").fill("Zelda")
+    drawer.get_by_label("Last name").fill("Quist")
+    return drawer

@@ -13,6 +13,8 @@ from tests.support.desk_classes import DeskClass, new_class
 
 pytestmark = pytest.mark.timeout(700)
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+SIZES: dict[str, Any] = {"desktop": {}, "phone": PHONE}
+at_both_sizes = pytest.mark.parametrize("at_the_desk", list(SIZES), indirect=True)
 
 
 def seat(page: Page, name: str) -> Locator:
@@ -29,8 +31,8 @@ def ride(desk_site: Desk) -> DeskClass:
 
 
 @pytest.fixture
-def at_the_desk(browser: Browser, desk_site: Desk) -> Iterator[Page]:
-    with desk_site.open(browser, Role.FRONT_DESK) as page:
+def at_the_desk(browser: Browser, desk_site: Desk, request: pytest.FixtureRequest) -> Iterator[Page]:
+    with desk_site.open(browser, Role.FRONT_DESK, **SIZES[getattr(request, "param", "desktop")]) as page:
         yield page
 
 
@@ -46,6 +48,7 @@ class CountedKeys:
         self.pressed += 1
 
 
+@at_both_sizes
 def test_twenty_people_are_checked_in_by_keyboard(at_the_desk: Page, desk_site: Desk) -> None:
     """After the first search at most two key presses per person: Enter checks in and goes on to the next."""
     full = new_class(desk_site, "Packed Ride", people=20)
@@ -77,6 +80,7 @@ def test_arrows_move_and_u_undoes(at_the_desk: Page, ride: DeskClass) -> None:
     assert ride.statuses() == {"confirmed": 4}
 
 
+@at_both_sizes
 def test_n_marks_a_no_show_once_the_class_has_begun(at_the_desk: Page, desk_site: Desk) -> None:
     begun = new_class(desk_site, people=2)
     shift = "start_time - interval '20 minutes'"
@@ -90,6 +94,7 @@ def test_n_marks_a_no_show_once_the_class_has_begun(at_the_desk: Page, desk_site
     expect(seat(at_the_desk, "Ada Moss")).to_have_attribute("data-status", "checked_in")
 
 
+@at_both_sizes
 def test_a_partners_booking_appears_without_reload(at_the_desk: Page, ride: DeskClass) -> None:
     at_the_desk.goto(ride.url)
     expect(at_the_desk.locator("[data-live]")).to_have_text("Live")
@@ -114,8 +119,10 @@ def test_without_a_stream_the_page_polls(at_the_desk: Page, ride: DeskClass) -> 
     expect(seat(at_the_desk, "Oskar Nilsson")).to_be_visible()
 
 
-def test_two_people_at_once_see_each_other(browser: Browser, desk_site: Desk, ride: DeskClass) -> None:
-    with desk_site.open(browser, Role.FRONT_DESK) as one, desk_site.open(browser, Role.MANAGER) as two:
+@pytest.mark.parametrize("size", list(SIZES))
+def test_two_people_at_once_see_each_other(browser: Browser, desk_site: Desk, ride: DeskClass, size: str) -> None:
+    """One at the desk, on Today; the other on the page of the class, also with a phone."""
+    with desk_site.open(browser, Role.FRONT_DESK) as one, desk_site.open(browser, Role.MANAGER, **SIZES[size]) as two:
         one.goto(ride.url)
         two.goto(ride.page_url)
         for page in (one, two):
@@ -126,9 +133,13 @@ def test_two_people_at_once_see_each_other(browser: Browser, desk_site: Desk, ri
         expect(seat(one, "Ben Fischer")).to_have_attribute("data-status", "checked_in")
         expect(one.locator("#counts")).to_contain_text("2 of 4 checked in")
         expect(two.locator("#counts")).to_contain_text("2 of 4 checked in")
-    assert ride.statuses() == {"checked_in": 2, "confirmed": 2}
+        ride.book("Marta Dvořák")
+        for page in (one, two):
+            expect(seat(page, "Marta Dvořák")).to_be_visible()
+    assert ride.statuses() == {"checked_in": 2, "confirmed": 3}
 
 
+@at_both_sizes
 def test_somebody_who_was_faster_is_shown_as_a_refusal(at_the_desk: Page, ride: DeskClass, desk_site: Desk) -> None:
     at_the_desk.route("**/console/live**", lambda route: route.fulfill(status=204, body=""))
     at_the_desk.goto(ride.url)
@@ -140,6 +151,7 @@ def test_somebody_who_was_faster_is_shown_as_a_refusal(at_the_desk: Page, ride: 
     expect(row.get_by_role("alert")).to_contain_text("This change of state is not possible.")
 
 
+@at_both_sizes
 def test_walk_in_with_a_new_member_a_sale_and_a_booking(at_the_desk: Page, ride: DeskClass) -> None:
     at_the_desk.goto(ride.url)
     at_the_desk.keyboard.press("w")
@@ -158,6 +170,7 @@ def test_walk_in_with_a_new_member_a_sale_and_a_booking(at_the_desk: Page, ride:
     expect(seat(at_the_desk, "Zelda Quist")).to_contain_text("Desk 10-pack, 9 left")
 
 
+@at_both_sizes
 def test_walk_in_of_a_member_who_is_found(at_the_desk: Page, ride: DeskClass) -> None:
     ride.new_member("Wanda Wiseman")
     at_the_desk.goto(ride.url)
@@ -169,6 +182,7 @@ def test_walk_in_of_a_member_who_is_found(at_the_desk: Page, ride: DeskClass) ->
     expect(seat(at_the_desk, "Wanda Wiseman")).to_have_attribute("data-status", "checked_in")
 
 
+@at_both_sizes
 def test_promote_by_hand(at_the_desk: Page, desk_site: Desk) -> None:
     packed = new_class(desk_site, capacity=1, minutes=600, waitlist_mode="manual")
     booking = packed.book("Ada Moss")
@@ -196,18 +210,31 @@ def test_a_class_opens_beside_the_list_and_back_works(at_the_desk: Page, ride: D
     expect(at_the_desk.locator(f'.class-card[aria-current="true"][href$="{ride.id}"]')).to_be_visible()
 
 
+@at_both_sizes
 def test_the_network_is_gone_and_comes_back(at_the_desk: Page, ride: DeskClass) -> None:
+    """What is typed in a drawer stays; a press is refused, and counts when the network is back; then the page shows
+    what happened meanwhile."""
     at_the_desk.goto(ride.url)
-    expect(seat(at_the_desk, "Ada Moss")).to_be_visible()
+    expect(at_the_desk.locator("[data-live]")).to_have_text("Live")
     at_the_desk.context.set_offline(True)
     row = seat(at_the_desk, "Ada Moss")
     row.get_by_role("button", name="Check in").click()
     expect(row.get_by_role("alert")).to_contain_text("The network is gone.")
+    expect(at_the_desk.locator("#network")).to_be_visible()
+    ride.book("Uma Patel")
     at_the_desk.context.set_offline(False)
+    expect(seat(at_the_desk, "Uma Patel")).to_be_visible()
+    expect(at_the_desk.locator("#network")).to_be_hidden()
     row.get_by_role("button", name="Check in").click()
     expect(row).to_have_attribute("data-status", "checked_in")
-    ride.book("Uma Patel")
-    expect(seat(at_the_desk, "Uma Patel")).to_be_visible()
+
+
+def test_all_locations_are_listed_one_after_the_other(at_the_desk: Page, desk_site: Desk) -> None:
+    at_the_desk.goto(desk_site.url("/today?location=all"))
+    names = [
+        each["name"] for each in desk_site.sql("select name from locations where studio_id = $1", desk_site.studio_id)
+    ]
+    expect(at_the_desk.locator(".part")).to_have_text(sorted(names))
 
 
 def test_on_a_phone_the_list_and_the_class_are_two_pages(browser: Browser, desk_site: Desk, ride: DeskClass) -> None:

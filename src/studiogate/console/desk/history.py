@@ -103,12 +103,13 @@ def _cancellation_text(booking: PlacedBooking, currency: str) -> str:
 
 def _class_text(action: Action) -> str:
     changes = json.loads(action.changes)
-    if action.action == "class.capacity" and "capacity" in changes:
+    shown = _SHOWN & set(changes)
+    if shown == {"capacity"}:
         before, after = changes["capacity"]
         return f"Capacity changed from {before} to {after}"
     if action.action in _CLASS_ACTIONS:
         return _CLASS_ACTIONS[action.action]
-    fields = ", ".join(sorted(name.removesuffix("_id").replace("_", " ") for name in changes if name in _SHOWN))
+    fields = ", ".join(sorted(name.removesuffix("_id").replace("_", " ") for name in shown))
     return f"Class changed: {fields}" if fields else "Class changed"
 
 

@@ -91,7 +91,7 @@ async def today(request: ConsoleRequest) -> Answer:
         wanted=wanted,
         place=wanted.place,
         days=_days(wanted),
-        parts=views.by_part_of_day(cards),
+        groups=views.by_part_of_day(cards) if wanted.location_id else views.by_location(cards),
         cards=cards,
         panel=panel,
         is_open=named is not None,

@@ -105,6 +105,15 @@ def by_part_of_day(cards: Sequence[ClassCard]) -> list[tuple[str, list[ClassCard
     return [(part, list(group)) for part, group in groupby(cards, key=_part_of_day)]
 
 
+def by_location(cards: Sequence[ClassCard]) -> list[tuple[str, list[ClassCard]]]:
+    """Return the cards in groups by location, for a list of all locations; classes without one come last."""
+    ordered = sorted(cards, key=lambda card: (card.class_.location is None, card.class_.location or ""))
+    return [
+        (place or "No location", list(group))
+        for place, group in groupby(ordered, key=lambda card: card.class_.location)
+    ]
+
+
 def _part_of_day(card: ClassCard) -> str:
     hour = local(card.class_.start_time, card.class_.timezone).hour
     return next(name for before, name in PARTS_OF_DAY if hour < before)

@@ -31,6 +31,10 @@ STATUS: Mapping[Code, int] = MappingProxyType(
     }
 )
 FAULTS = "Some fields need a change."
+# What a detail of a refusal means for the person who was refused.
+DETAILS: Mapping[str, str] = MappingProxyType(
+    {"booked_count": "Seats that are booked: {}. Cancel or move bookings first."}
+)
 
 
 class Resolution(NamedTuple):
@@ -64,5 +68,6 @@ def shown(refusal: Refusal, fields: Mapping[str, object], resolution: Resolution
             faults.setdefault(name, fault.msg)
         else:
             others.append(f"{'.'.join(map(str, fault.loc))}: {fault.msg}" if fault.loc else fault.msg)
+    others += [sentence.format(refusal.details[name]) for name, sentence in DETAILS.items() if name in refusal.details]
     text = FAULTS if refusal.code is Code.VALIDATION_ERROR else refusal.message
     return ShownRefusal(refusal.code.value, text, faults, tuple(others), resolution)

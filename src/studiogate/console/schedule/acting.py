@@ -7,7 +7,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate.console.framework.formats import day_and_time
-from studiogate.console.framework.request import ConsoleRequest, UndoAction
+from studiogate.console.framework.request import ConsoleRequest, UndoAction, is_own_path
 from studiogate.domain.access import Access
 from studiogate.domain.ids import parse_id
 from studiogate.domain.refusals import Code, Refusal
@@ -65,9 +65,20 @@ def _in_local_time(warning: Mapping[str, Any], zone: ZoneInfo) -> str:
 
 
 def done(request: ConsoleRequest, href: str, toast: str, undo: UndoAction | None = None) -> Answer:
-    """Lead to a page after a form took effect; a form in the drawer leads the whole page there."""
-    answer = request.redirect(href, toast=toast, undo=undo)
+    """Lead to a page after a form took effect; a form in the drawer leads the whole page there. Whoever changed a class
+    from Today or from its own page stays there."""
+    answer = request.redirect(_desk_page(request) or href, toast=toast, undo=undo)
     if not request.is_fragment:
         return answer
     headers = [(b"hx-redirect" if name == b"location" else name, value) for name, value in answer.headers]
     return Answer(200, b"", headers)
+
+
+def _desk_page(request: ConsoleRequest) -> str | None:
+    """Return the page that sent the form, or over which the drawer was open, if it shows a class of the desk."""
+    headers = request.http.headers
+    address = (headers.get(b"hx-current-url") or headers.get(b"referer") or b"").decode("latin-1")
+    shown = "/" + address.partition("://")[2].partition("/")[2]
+    path = shown.partition("?")[0]
+    is_of_desk = path == "/console/today" or path.startswith("/console/classes/")
+    return shown if is_of_desk and is_own_path(shown) else None

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from studiogate.console.framework.formats import full_date
 from studiogate.console.schedule.class_form import CHOICES, SWITCHES, TEXTS, number
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.studio_file.series import DAY_NAMES
@@ -59,6 +60,6 @@ def pattern_text(row: Mapping[str, Any]) -> str:
 
 def dates_text(row: Mapping[str, Any], today: date) -> str:
     """Return from when to when a series lasts, as far as it matters today."""
-    begins = f"from {row['first_date']}" if row["first_date"] > today else ""
-    ends = f"until {row['last_date']}" if row["last_date"] else ""
+    begins = f"from {full_date(row['first_date'])}" if row["first_date"] > today else ""
+    ends = f"until {full_date(row['last_date'])}" if row["last_date"] else ""
     return " ".join(part for part in (begins, ends) if part)

@@ -213,4 +213,5 @@ def _clocks(day: date, zone: ZoneInfo) -> str | None:
 
 
 def _closed(day: date, closures: Iterable[Closure]) -> str | None:
-    return next((each.reason or "Closed" for each in closures if day in each.days), None)
+    reasons = (each.reason for each in closures if day in each.days)
+    return next((f"Closed: {reason}" if reason else "Closed" for reason in reasons), None)

@@ -8,6 +8,7 @@ const REFRESH_MILLISECONDS = 150;
 const desk = document.querySelector("[data-desk]");
 const isPhone = window.matchMedia("(max-width: 48rem)");
 const asPart = { "HX-Request": "true" };
+const GONE = '<div class="notice danger" role="alert">The network is gone. Press again when it is back.</div>';
 // The parts of a page that are replaced when something changed; whatever is typed beside them stays.
 const PARTS = ["classes", "roster", "counts", "waitlist", "just-now", "spots", "history"];
 
@@ -80,7 +81,7 @@ async function mark(form, button) {
     if (answer.ok) replaceRow(row, parsed(html));
     else refuse(form, html);
   } catch {
-    refuse(form, '<div class="notice danger" role="alert">The network is gone. Press again when it is back.</div>');
+    refuse(form, GONE);
   } finally {
     delete row.dataset.busy;
   }
@@ -111,6 +112,8 @@ async function promote(form, button) {
     const answer = await sent(form, button);
     if (answer.ok) await refresh();
     else refuse(form, await answer.text());
+  } catch {
+    refuse(form, GONE);
   } finally {
     delete form.dataset.busy;
   }
@@ -217,7 +220,8 @@ async function load(url) {
   loading?.abort();
   const own = (loading = new AbortController());
   const answer = await fetch(url, { headers: asPart, signal: own.signal });
-  if (answer.status === 401 || answer.redirected) { location.reload(); return null; }
+  // The session has ended: the page stays, with what is being typed. The next form asks to sign in.
+  if (answer.status === 401 || answer.redirected) return null;
   return answer.ok ? parsed(await answer.text()) : null;
 }
 

@@ -4,14 +4,21 @@ const drawer = document.getElementById("drawer");
 
 export function openDrawer(href) {
   if (!drawer) return location.assign(href);
-  return htmx.ajax("GET", href, { target: "#drawer-content", swap: "innerHTML" }).then(() => {
-    if (!drawer.open) drawer.showModal();
-    const heading = drawer.querySelector("#drawer-title");
-    if (heading) drawer.setAttribute("aria-label", heading.textContent);
-    const first = drawer.querySelector("[autofocus], input:not([type=hidden]), select, textarea");
-    first?.focus();
-  });
+  return htmx.ajax("GET", href, { target: "#drawer-content", swap: "innerHTML" });
 }
+
+// Whatever is put into the drawer is shown: a page that a link opened, or a question that a form of the page asks.
+function show() {
+  if (!drawer.open) drawer.showModal();
+  const heading = drawer.querySelector("#drawer-title");
+  if (heading) drawer.setAttribute("aria-label", heading.textContent);
+  const first = drawer.querySelector("[autofocus], input:not([type=hidden]), select, textarea");
+  first?.focus();
+}
+document.addEventListener("htmx:afterSwap", (event) => {
+  const { target } = event.detail;
+  if (target?.id === "drawer-content" && target.childElementCount) show();
+});
 
 export function closeDrawer() {
   drawer?.close();

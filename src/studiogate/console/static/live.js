@@ -4,12 +4,14 @@
 const POLL_SECONDS = 5;
 const HELLO_SECONDS = 8;
 const FAILURES_BEFORE_POLLING = 3;
+const POLLS_BEFORE_STREAM = 12;
 
 export function follow(sequence, changed, show) {
   let last = sequence;
   let source = null;
   let failures = 0;
   let timer = 0;
+  let polls = 0;
 
   function took(classes, number) {
     last = number;
@@ -38,6 +40,8 @@ export function follow(sequence, changed, show) {
 
   async function poll() {
     stop();
+    polls += 1;
+    failures = 0;
     try {
       const answer = await fetch(`/console/live/changes?since=${last}`, { headers: { "HX-Request": "true" } });
       if (answer.status === 401) return show("ended");
@@ -47,17 +51,22 @@ export function follow(sequence, changed, show) {
     } catch {
       show("waiting");
     }
-    timer = setTimeout(poll, POLL_SECONDS * 1000);
+    // What kept the stream away, such as a restart, may be over.
+    timer = setTimeout(polls % POLLS_BEFORE_STREAM ? poll : openStream, POLL_SECONDS * 1000);
     return undefined;
   }
 
-  // A hidden page needs no stream: browsers open only a few connections to one site.
-  document.addEventListener("visibilitychange", () => {
+  function again() {
     stop();
     if (!document.hidden) openStream();
-  });
+  }
+
+  // A hidden page needs no stream: browsers open only a few connections to one site.
+  document.addEventListener("visibilitychange", again);
   window.addEventListener("pagehide", stop);
   window.addEventListener("pageshow", (event) => { if (event.persisted) openStream(); });
-  window.addEventListener("online", () => { stop(); openStream(); });
+  window.addEventListener("online", again);
+  // Somebody whose session had ended has signed in again.
+  document.addEventListener("resumeForm", again);
   if (!document.hidden) openStream();
 }

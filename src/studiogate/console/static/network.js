@@ -6,15 +6,31 @@ import { say } from "./toasts.js";
 const notice = document.getElementById("network");
 const show = (gone) => { if (notice) notice.hidden = !gone; };
 const BUSY = "The service is busy. Wait a moment, then try again: what you typed is still there.";
+const GONE = "The network is gone. What you typed is still there: press again when it is back.";
 const FAILED = "Something went wrong on our side. Try again: what you typed is still there.";
 
 window.addEventListener("offline", () => show(true));
 window.addEventListener("online", () => show(false));
-document.addEventListener("htmx:sendError", () => show(true));
+
+const slotOf = (event) => event.target.closest("form")?.querySelector("[data-refusal]");
+
+// Beside the form that was sent, where refusals are: a message at the edge of the page is behind an open drawer.
+function tell(event, text) {
+  const slot = slotOf(event);
+  if (!slot) { say(text); return; }
+  const notice = document.createElement("div");
+  notice.className = "notice danger";
+  notice.setAttribute("role", "alert");
+  notice.textContent = text;
+  slot.replaceChildren(notice);
+}
+
+document.addEventListener("htmx:beforeRequest", (event) => slotOf(event)?.replaceChildren());
+document.addEventListener("htmx:sendError", (event) => { show(true); if (slotOf(event)) tell(event, GONE); });
 document.addEventListener("htmx:afterOnLoad", () => show(false));
 document.addEventListener("htmx:responseError", (event) => {
   const status = event.detail.xhr.status;
-  if (status === 429 || status === 503) say(BUSY);
-  else if (status >= 500) say(FAILED);
+  if (status === 429 || status === 503) tell(event, BUSY);
+  else if (status >= 500) tell(event, FAILED);
 });
 show(!navigator.onLine);

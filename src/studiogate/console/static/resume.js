@@ -14,6 +14,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 document.addEventListener("askAgain", () => {
   if (!dialog) return;
   if (!dialog.open) dialog.showModal();
+  dialog.setAttribute("aria-label", dialog.querySelector("h2")?.textContent ?? "");
   dialog.querySelector("input:not([type=hidden])")?.focus();
 });
 document.addEventListener("resumeForm", (event) => {

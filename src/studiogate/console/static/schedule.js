@@ -89,10 +89,21 @@ function selected(info, view, made) {
   ask("/console/schedule/classes/new", fields, () => made.unselect());
 }
 
-// The card of the list; its link must not be dragged by itself.
-function contentOf(card) {
+// The head of a day says whether it is closed, or its clocks are changed, as the list does.
+function headOf(date) {
+  const iso = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  const day = week.querySelector(`[data-date="${iso}"]`);
+  const name = document.createElement("span");
+  name.textContent = day?.getAttribute("aria-label") ?? iso;
+  return { domNodes: [name, ...[...(day?.querySelectorAll(".closed, .clocks") ?? [])].map((each) => each.cloneNode(true))] };
+}
+
+// The card of the list; its link must not be dragged by itself. What the row is named after is not repeated.
+function contentOf(card, view) {
   if (!card) return undefined;
   const box = document.createElement("div"), link = card.firstElementChild.cloneNode(true);
+  const small = link.querySelector("small"), [room, ...instructor] = small.textContent.split(" · ");
+  if (view !== "time") small.textContent = view === "rooms" ? instructor.join(" · ") : room;
   box.className = card.className;
   link.draggable = false;
   box.append(link);
@@ -122,15 +133,15 @@ function create() {
     allDaySlot: false,
     slotMinTime: view === "time" ? slotMinTime : "00:00",
     slotMaxTime: view === "time" ? slotMaxTime : "24:00",
-    slotHeight: 32,
+    slotHeight: 40,
     slotEventOverlap: false,
-    dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
+    dayHeaderFormat: headOf,
     highlightedDates: today ? [today] : [],
     nowIndicator: false,
     events: cards.map((card) => eventOf(card, view, rows)),
     resources: rows,
     selectable: editable,
-    eventContent: (info) => contentOf(info.event.extendedProps.card),
+    eventContent: (info) => contentOf(info.event.extendedProps.card, view),
     eventDrop: (info) => moved(info, view),
     eventResize: (info) => moved(info, view),
     select: (info) => selected(info, view, made),

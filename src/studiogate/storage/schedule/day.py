@@ -55,10 +55,6 @@ FREE_SPOTS = """
         and b.status <> 'cancelled')
     order by p.y, p.x, p.label, p.id"""
 
-INSTRUCTORS = (
-    "select i.id, i.name from instructors i where i.studio_id = $1 and i.active order by i.name, i.id limit 500"
-)
-
 
 class DayClass(NamedTuple):
     """A class with the names that belong to it. ``status`` is the stored one; ``now`` is the database's time."""
@@ -91,11 +87,6 @@ class Spot(NamedTuple):
     label: str
     x: float | None
     y: float | None
-
-
-class Named(NamedTuple):
-    id: UUID
-    name: str
 
 
 async def classes_between(
@@ -132,7 +123,3 @@ async def spots_of_class(connection: Connection, access: Access, class_id: UUID)
 async def free_spots(connection: Connection, access: Access, class_id: UUID) -> list[Spot]:
     """Return the spots of a class's room that nobody has."""
     return [Spot(*row) for row in await connection.fetch(FREE_SPOTS, access.studio_id, class_id)]
-
-
-async def active_instructors(connection: Connection, access: Access) -> list[Named]:
-    return [Named(*row) for row in await connection.fetch(INSTRUCTORS, access.studio_id)]
