@@ -29,6 +29,7 @@ class Watched:
         "the server responded with a status of 4",
         "Response Status Error Code 4",
         "net::ERR_INTERNET_DISCONNECTED",
+        "htmx:sendError",
     )
 
     def outside(self) -> list[str]:

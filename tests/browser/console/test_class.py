@@ -99,7 +99,7 @@ def test_rules_explain_themselves(page: Page, desk_site: Desk) -> None:
     help_.focus()
     page.keyboard.press("Enter")
     expect(sentence).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
     page.keyboard.press("Escape")
     expect(sentence).to_be_hidden()
 

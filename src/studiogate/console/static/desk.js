@@ -282,6 +282,8 @@ document.addEventListener("click", (event) => {
 });
 window.addEventListener("popstate", () => { if (document.querySelector(".desk")) open(location.href); });
 document.addEventListener("deskChanged", refresh);
+// Somebody whose session had ended has signed in again: show what happened meanwhile.
+document.addEventListener("resumeForm", refresh);
 
 // Live: refresh when a class that this page shows has changed.
 
