@@ -9,6 +9,7 @@ from studiogate.domain.bookings.facts import BookingFacts, WaitingEntry
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import Promote
 from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
+from studiogate.storage.bookings.cancel import NewCancellation
 from studiogate.storage.bookings.facts import LiveEntry
 from studiogate.storage.bookings.promote import Renumbered
 from studiogate.storage.db.pool import Connection
@@ -27,16 +28,17 @@ def before_cancelling(booking: BookingFacts, entry: LiveEntry | None) -> dict[st
     return previous
 
 
-async def cancelled(
-    connection: Connection, access: Access, entry: LiveEntry | None, purchase_ids: Sequence[UUID]
-) -> None:
-    """Announce what else cancellations change: the booking's waitlist entry ends, fees are charged."""
-    if entry is not None:
-        before: dict[str, object] = {"status": entry.status}
-        if entry.position is not None:
-            before["position"] = entry.position
-        await emit(connection, access, EventType.WAITLIST_UPDATED, Change(entry.id, before))
-    await emit(connection, access, EventType.PURCHASE_CREATED, *map(Change, purchase_ids))
+async def cancelled(connection: Connection, access: Access, new: Sequence[NewCancellation]) -> None:
+    """Announce what else cancellations change: the bookings' waitlist entries end, fees are charged."""
+    ended = [Change(each.entry.id, _live(each.entry)) for each in new if each.entry is not None]
+    await emit(connection, access, EventType.WAITLIST_UPDATED, *ended)
+    charged = [Change(each.purchase_id) for each in new if each.purchase_id is not None]
+    await emit(connection, access, EventType.PURCHASE_CREATED, *charged)
+
+
+def _live(entry: LiveEntry) -> dict[str, object]:
+    previous: dict[str, object] = {"status": entry.status}
+    return previous if entry.position is None else {**previous, "position": entry.position}
 
 
 async def promoted(connection: Connection, access: Access, promotions: Sequence[tuple[Entry, Promote]]) -> None:

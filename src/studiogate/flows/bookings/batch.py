@@ -6,7 +6,8 @@ another transaction leaves the batch, waits for the key without holding the clas
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
@@ -24,16 +25,16 @@ from studiogate.flows.idempotency import (
     replay,
 )
 from studiogate.storage import idempotency
+from studiogate.storage.bookings.facts import ClassSituation
+from studiogate.storage.bookings.lock import LockedClass
 from studiogate.storage.db import class_queue
 from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError, OverloadedError
-from studiogate.storage.idempotency import Answer, Claim, Found
+from studiogate.storage.idempotency import Answer, Claim
 
 Wanted = TypeVar("Wanted")
-
-
-Visible = Callable[[Connection, Access, Wanted], Awaitable[bool]]
-"""Whether a caller may (still) see what a request was about."""
+New = TypeVar("New")
+NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 class Asked(NamedTuple, Generic[Wanted]):
@@ -122,99 +123,122 @@ async def execute(queue: ClassQueue, class_id: UUID, execution: Execution[Wanted
 def shared_access(batch: Sequence[Asked[Wanted]]) -> Access:
     """Return the access with which a batch reads its class: whatever at least one of its requests may see. Each request
     is then judged by its own access."""
-    accesses = [each.context.access for each in batch]
-    first = accesses[0]
-    if all(each.location_ids == first.location_ids for each in accesses):
+    first = batch[0].context.access
+    restrictions = {each.context.access.location_ids for each in batch}
+    if len(restrictions) == 1:
         return first
-    restricted = [each.location_ids for each in accesses if each.location_ids is not None]
-    everything = len(restricted) < len(accesses)
-    return first.within(None if everything else {location for each in restricted for location in each})
+    return first.within(
+        None if None in restrictions else {location for each in restrictions for location in each or ()}
+    )
 
 
-async def in_turn(batch: Sequence[Asked[Wanted]]) -> AsyncIterator[int]:
-    """Yield the numbers of the requests in order, and let others in this process be served in between."""
-    for number in range(len(batch)):
-        if number and number % class_queue.PORTION == 0:
-            await asyncio.sleep(0)
-        yield number
-
-
-def claims_of(batch: Sequence[Asked[Wanted]], row_id: Callable[[Wanted], UUID]) -> list[Claim]:
-    keys = [None if each.context.once is None else each.context.once.key for each in batch]
+def claims_of(batch: Sequence[Asked[Wanted]], row_ids: Sequence[UUID]) -> list[Claim]:
+    contexts = [each.context for each in batch]
     return [
-        Claim(each.context.access.credential_id, key, row_id(each.wanted))
-        for each, key in zip(batch, keys, strict=True)
+        Claim(access.credential_id, once and once.key, row_id)
+        for (access, once, _), row_id in zip(contexts, row_ids, strict=True)
     ]
 
 
-class Outcomes(Generic[Wanted]):
-    """What becomes of each request of a batch, and the answers that are still to be stored."""
+class Batch(ABC, Generic[Wanted, New]):
+    """The requests of one transaction: each is decided on the state that those before it left, and then everything is
+    written at once."""
 
     def __init__(
-        self, connection: Connection, asked: Sequence[Asked[Wanted]], found: Found, visible: Visible[Wanted]
+        self, connection: Connection, access: Access, asked: Sequence[Asked[Wanted]], locked: LockedClass
     ) -> None:
-        self._connection, self._found, self._visible = connection, found, visible
-        self.asked = asked
+        self.connection, self.access, self.asked, self.locked = connection, access, asked, locked
+        self.situation = locked.situation
         self.success = asked[0].context.answers.success
+        self.new: dict[int, New] = {}  # decided and not yet written, by the number of the request
         self._outcomes: dict[int, BatchOutcome] = {}
-        self._decided: dict[tuple[str, str], int] = {}  # the first request of this batch with each key
-        self._twins: dict[int, int] = {}
+        self._first: dict[tuple[str, str], int] = {}  # the first request with each key that is stored
         self._answers: list[Answer] = []
 
-    async def to_execute(self, number: int) -> bool:
-        """Return whether a request has to be executed: its key is held by nobody else, has no result, and was not used
-        by an earlier request of this batch."""
-        context, wanted = self.asked[number]
-        if number in self._found:
-            first = self._found[number]
-            self._outcomes[number] = (
-                KeyBusy()
-                if first is None
-                else await replay(
-                    self._connection,
-                    context,
-                    first,
-                    lambda connection: self._visible(connection, context.access, wanted),
-                )
-            )
-        elif (twin := self._decided.get(_identity(context))) is not None:
-            self._twins[number] = twin
-        return number not in self._outcomes and number not in self._twins
+    @abstractmethod
+    async def decide(self, number: int, situation: ClassSituation) -> Refusal | None:
+        """Decide one request for a class that it may see; note what is to be written, or return a refusal."""
 
-    def decide(self, number: int) -> None:
-        """Note that a request has an effect or a stored refusal, which later requests with its key get as well."""
-        self._decided[_identity(self.asked[number].context)] = number
+    @abstractmethod
+    async def record(self, new: Sequence[New], answers: Sequence[Answer]) -> list[str]:
+        """Write what was decided, and the answers to other requests; return the results in wire form."""
+
+    @abstractmethod
+    async def is_visible(self, access: Access, wanted: Wanted) -> bool:
+        """Return whether a caller may (still) see what a request was about."""
+
+    async def execute(self) -> list[BatchOutcome]:
+        """Execute the requests in order of arrival; return their outcomes."""
+        for number in range(len(self.asked)):
+            if number and number % class_queue.PORTION == 0:
+                await asyncio.sleep(0)  # others in this process are served in between
+            if await self._is_to_execute(number):
+                await self._execute(number)
+        await self.write()
+        return [self._outcome(number) for number in range(len(self.asked))]
+
+    async def _is_to_execute(self, number: int) -> bool:
+        """Return whether nobody else holds the request's key, it has no result, and no earlier request has it."""
+        context, wanted = self.asked[number]
+        if number not in self.locked.found:
+            return _identity(context) not in self._first
+        first = self.locked.found[number]
+        self._outcomes[number] = (
+            KeyBusy()
+            if first is None
+            else await replay(self.connection, context, first, lambda _: self.is_visible(context.access, wanted))
+        )
+        return False
+
+    async def _execute(self, number: int) -> None:
+        access, situation = self.asked[number].context.access, self.situation
+        if situation is None or not access.permits(situation.class_.location_id):
+            return await self.refuse(number, NOT_FOUND)
+        refusal = await self.decide(number, situation)
+        return None if refusal is None else await self.refuse(number, refusal)
 
     async def refuse(self, number: int, refusal: Refusal) -> None:
         """Refuse a request; a refusal that is not stored must not hide a first result that the claim missed."""
         context = self.asked[number].context
         response = context.answers.refusal(refusal)
         if response is None:
-            await check_not_stored(self._connection, context)
+            await check_not_stored(self.connection, context)
             self._outcomes[number] = refusal
-            return
-        self.decide(number)
+        else:
+            self._answer(number, response)
+
+    def note(self, number: int, new: New) -> None:
+        """Note what a request is to write; later requests with its key get its response."""
+        self.new[number] = new
+        self._first[_identity(self.asked[number].context)] = number
+
+    def succeed(self, number: int, wire: str) -> None:
+        """Note a result that was written without its answer."""
+        self._answer(number, Stored(self.success, wire.encode()))
+
+    def _answer(self, number: int, response: Stored) -> None:
+        context = self.asked[number].context
+        self._first[_identity(context)] = number
         self._outcomes[number] = response
         self._answers += context.answer(response)
 
-    def succeed(self, number: int, wire: str, *, is_stored: bool = True) -> None:
-        """Note the result of a request, and store it unless the statement that made it has done so."""
-        response = self._outcomes[number] = Stored(self.success, wire.encode())
-        if not is_stored:
-            self._answers += self.asked[number].context.answer(response)
+    async def write(self) -> None:
+        """Write what was decided since the last time."""
+        (answers, self._answers), (new, self.new) = (self._answers, []), (self.new, {})
+        if new:
+            results = await self.record(list(new.values()), answers)
+            for number, wire in zip(new, results, strict=True):
+                self._outcomes[number] = Stored(self.success, wire.encode())
+        elif answers:
+            await idempotency.remember_all(self.connection, self.access, answers)
 
-    def take_answers(self) -> list[Answer]:
-        """Return the answers to store, once."""
-        taken, self._answers = self._answers, []
-        return taken
-
-    def all(self) -> list[BatchOutcome]:
-        """Return the outcomes in order. A request with the key of an earlier one gets that one's response."""
-        for number, first in self._twins.items():
-            self._outcomes[number] = _repeated(
-                self.asked[number].context, self.asked[first].context, self._outcomes[first]
-            )
-        return [self._outcomes[number] for number in range(len(self.asked))]
+    def _outcome(self, number: int) -> BatchOutcome:
+        """Return the outcome of a request: with the key of an earlier one, that one's response."""
+        if number in self._outcomes:
+            return self._outcomes[number]
+        context = self.asked[number].context
+        first = self._first[_identity(context)]
+        return _repeated(context, self.asked[first].context, self._outcomes[first])
 
 
 def _identity(context: WriteContext) -> tuple[str, str]:

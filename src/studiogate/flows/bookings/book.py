@@ -1,7 +1,6 @@
 """Book a class (POST /bookings), and validate a booking beforehand."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,16 +10,15 @@ from studiogate.domain.bookings.facts import Attempt, BookingRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import idempotency
 from studiogate.flows.bookings import batch, promote
-from studiogate.flows.bookings.batch import Asked, BatchOutcome, Execution, Outcomes
+from studiogate.flows.bookings.batch import Asked, Batch, BatchOutcome, Execution
 from studiogate.flows.bookings.promote import PeopleConcerned
-from studiogate.storage import idempotency as stored_results
 from studiogate.storage.bookings import create, lock, read
 from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
-from studiogate.storage.bookings.lock import LockedClass
 from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.idempotency import Answer
 
 NO_CLASS = Refusal(Code.NOT_FOUND, param="class_id")
 NO_MEMBER = Refusal(Code.NOT_FOUND, param="member_id")
@@ -40,7 +38,7 @@ class WantedBooking(NamedTuple):
 async def book(queue: ClassQueue, database: Database, asked: Asked[WantedBooking]) -> idempotency.Outcome:
     """Take a seat, join the waitlist, or refuse with every reason, in the next batch of the class."""
     outcome = await batch.execute(queue, asked.wanted.class_id, Execution(database, book_together), asked)
-    return NO_CLASS if outcome == Refusal(Code.NOT_FOUND) else outcome
+    return NO_CLASS if outcome == batch.NOT_FOUND else outcome
 
 
 async def book_together(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
@@ -49,89 +47,54 @@ async def book_together(connection: Connection, asked: Sequence[Asked[WantedBook
     One statement locks keys, class and members and reads their facts. Each decision is then made on the state that the
     decisions before it left. One statement writes all effects, events and answers.
     """
-    access, class_id = batch.shared_access(asked), asked[0].wanted.class_id
-    claims = batch.claims_of(asked, lambda wanted: wanted.member_id)
-    locked = await lock.lock_to_book(connection, access, class_id, claims)
-    outcomes = Outcomes(connection, asked, locked.found, _is_visible)
-    decisions = _Decisions(connection, access, locked, outcomes)
-    async for number in batch.in_turn(asked):
-        if await outcomes.to_execute(number):
-            await decisions.serve(number)
-    await decisions.write()
-    return outcomes.all()
+    access, claims = batch.shared_access(asked), batch.claims_of(asked, [each.wanted.member_id for each in asked])
+    locked = await lock.lock_to_book(connection, access, asked[0].wanted.class_id, claims)
+    return await _Bookings(connection, access, asked, locked).execute()
 
 
-async def _is_visible(connection: Connection, access: Access, wanted: WantedBooking) -> bool:
-    return await read.class_is_visible(connection, access, wanted.class_id)
+class _Bookings(Batch[WantedBooking, NewBooking]):
+    _people: PeopleSituation | None = None  # as the last decision left them
+    _promoted = False
 
+    async def is_visible(self, access: Access, wanted: WantedBooking) -> bool:
+        return await read.class_is_visible(self.connection, access, wanted.class_id)
 
-class _Decisions:
-    """Decides the requests of a batch one after the other, and writes what was decided."""
-
-    def __init__(
-        self, connection: Connection, access: Access, locked: LockedClass, outcomes: Outcomes[WantedBooking]
-    ) -> None:
-        self._connection, self._access, self._locked, self._outcomes = connection, access, locked, outcomes
-        self._situation, self._people = locked.situation, locked.people
-        self._promoted = False
-        self._new: dict[int, NewBooking] = {}  # decided and not yet written, by the number of the request
-
-    async def serve(self, number: int) -> None:
-        """Decide one request; the next one finds what it leaves."""
-        decided = await self._decide(number)
-        if isinstance(decided, Refusal):
-            return await self._outcomes.refuse(number, decided)
-        situation, people = self._situation, self._people
-        if situation is None or people is None:
-            raise AssertionError("a booking is decided on a class and its people")
-        new = _new_booking(self._outcomes.asked[number], decided, situation.class_.waitlist_count + 1)
-        self._situation, self._people = promote.after_booking(situation, people, new)
-        self._outcomes.decide(number)
-        if decided.converts is not None:
-            return await self._convert(number, situation, decided, people.now)
-        self._new[number] = new
-        return None
-
-    async def _decide(self, number: int) -> BookingDecision | Refusal:
-        context, wanted = self._outcomes.asked[number]
-        situation = self._situation
-        if situation is None or not context.access.permits(situation.class_.location_id):
-            return NO_CLASS
-        people = self._people or await self._look_at_people(situation)
+    async def decide(self, number: int, situation: ClassSituation) -> Refusal | None:
+        wanted = self.asked[number].wanted
+        people = self._people or self.locked.people or await self._look_at_people(situation)
         if wanted.member_id not in people.members:
             return NO_MEMBER
         if people.waiting and not self._promoted:
             # Waiting members come first, even if a seat happens to be free when a new request arrives.
-            situation, people = await promote.promote(self._connection, self._access, situation, people)
-            self._situation, self._promoted = situation, True
-        self._people = people
+            situation, people = await promote.promote(self.connection, self.access, situation, people)
+            self._promoted = True
         decision = decide_booking(_attempt(situation, people, wanted))
-        return decision.refusal or decision
+        self.situation, self._people = situation, people
+        if decision.refusal is not None:
+            return decision.refusal
+        new = _new_booking(self.asked[number], decision, situation.class_.waitlist_count + 1)
+        self.situation, self._people = promote.after_booking(situation, people, new)
+        if decision.converts is None:
+            self.note(number, new)
+            return None
+        # Positions move up, so what was decided before is written first.
+        await self.write()
+        self.succeed(number, await promote.convert(self.connection, self.access, situation, decision, people.now))
+        return None
 
     async def _look_at_people(self, situation: ClassSituation) -> PeopleSituation:
-        members = [each.wanted.member_id for each in self._outcomes.asked]
+        members = [each.wanted.member_id for each in self.asked]
         seats = situation.class_.available_count
-        concerned = PeopleConcerned(members, seats, lock=not self._locked.members_are_locked)
-        self._people = await promote.look_at_people(self._connection, self._access, situation, concerned)
+        concerned = PeopleConcerned(members, seats, lock=not self.locked.members_are_locked)
+        self._people = await promote.look_at_people(self.connection, self.access, situation, concerned)
         return self._people
 
-    async def _convert(self, number: int, situation: ClassSituation, decision: BookingDecision, now: datetime) -> None:
-        """Confirm the member's waitlisted booking at once: positions move up, so what was decided before is written."""
-        await self.write()
-        wire = await promote.convert(self._connection, self._access, situation, decision, now)
-        self._outcomes.succeed(number, wire, is_stored=False)
-
-    async def write(self) -> None:
-        """Write what was decided since the last time: bookings with all their effects, and the answers."""
-        answers, new = self._outcomes.take_answers(), self._new
-        if new and self._people is not None and self._situation is not None:
-            bookings = NewBookings(list(new.values()), self._people.now, self._outcomes.success)
-            made = await create.record_bookings(self._connection, self._access, self._situation, bookings, answers)
-            for number, booking in new.items():
-                self._outcomes.succeed(number, made[booking.id])
-            self._new = {}
-        elif answers:
-            await stored_results.remember_all(self._connection, self._access, answers)
+    async def record(self, new: Sequence[NewBooking], answers: Sequence[Answer]) -> list[str]:
+        if self.situation is None or self._people is None:
+            raise AssertionError("a booking is decided on a class and its people")
+        bookings = NewBookings(new, self._people.now, self.success)
+        made = await create.record_bookings(self.connection, self.access, self.situation, bookings, answers)
+        return [made[each.id] for each in new]
 
 
 def _new_booking(asked: Asked[WantedBooking], decision: BookingDecision, position: int) -> NewBooking:

@@ -17,24 +17,20 @@ from studiogate.domain.bookings.cancellation import (
 from studiogate.domain.bookings.facts import BookingFacts, SpotFacts
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Refusal
 from studiogate.flows.bookings import announce, batch, promote
-from studiogate.flows.bookings.batch import Asked, BatchOutcome, Execution, Outcomes
+from studiogate.flows.bookings.batch import NOT_FOUND, Asked, Batch, BatchOutcome, Execution
 from studiogate.flows.bookings.promote import PeopleConcerned
 from studiogate.flows.idempotency import Outcome, WriteContext
-from studiogate.storage import idempotency as stored_results
 from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import facts, lock, read
 from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.bookings.cancel import NewCancellation
-from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, LiveEntry, PeopleSituation
-from studiogate.storage.bookings.lock import LockedClass
+from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation
 from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.idempotency import Answer
-
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 class WantedCancellation(NamedTuple):
@@ -57,104 +53,64 @@ async def cancel_together(connection: Connection, asked: Sequence[Asked[WantedCa
     If nobody waits for a seat, one statement locks keys, class and members, one reads the bookings, and one writes all
     effects, events and answers. Otherwise each cancellation may promote somebody, and is written before the next one.
     """
-    access, class_id = batch.shared_access(asked), asked[0].wanted.class_id
-    claims = batch.claims_of(asked, lambda wanted: wanted.booking_id)
-    locked = await lock.lock_to_cancel(connection, access, class_id, claims)
-    outcomes = Outcomes(connection, asked, locked.found, _is_visible)
-    decisions = _Decisions(connection, access, locked, outcomes)
-    async for number in batch.in_turn(asked):
-        if await outcomes.to_execute(number):
-            await decisions.serve(number)
-    await decisions.write()
-    return outcomes.all()
+    access, claims = batch.shared_access(asked), batch.claims_of(asked, [each.wanted.booking_id for each in asked])
+    locked = await lock.lock_to_cancel(connection, access, asked[0].wanted.class_id, claims)
+    return await _Cancellations(connection, access, asked, locked).execute()
 
 
-async def _is_visible(connection: Connection, access: Access, wanted: WantedCancellation) -> bool:
-    return await read.booking_is_visible(connection, access, wanted.booking_id)
+class _Cancellations(Batch[WantedCancellation, NewCancellation]):
+    _held: dict[UUID, BookingSituation] | None = None  # as the last decision left them
 
+    async def is_visible(self, access: Access, wanted: WantedCancellation) -> bool:
+        return await read.class_of_booking(self.connection, access, wanted.booking_id) is not None
 
-class _Decisions:
-    """Decides the requests of a batch one after the other, and writes what was decided."""
-
-    def __init__(
-        self, connection: Connection, access: Access, locked: LockedClass, outcomes: Outcomes[WantedCancellation]
-    ) -> None:
-        self._connection, self._access, self._outcomes = connection, access, outcomes
-        self._situation, self._holders = locked.situation, list(locked.holders)
-        self._held: dict[UUID, BookingSituation] | None = None
-        self._new: dict[int, NewCancellation] = {}  # decided and not yet written, by the number of the request
-
-    async def serve(self, number: int) -> None:
-        """Decide one request; the next one finds what it leaves."""
-        context, wanted = self._outcomes.asked[number]
-        situation = self._situation
-        if situation is None or not context.access.permits(situation.class_.location_id):
-            return await self._outcomes.refuse(number, NOT_FOUND)
+    async def decide(self, number: int, situation: ClassSituation) -> Refusal | None:
+        context, wanted = self.asked[number]
         people = await self._look_at_waiting(situation)
         if self._held is None:
-            ids = [each.wanted.booking_id for each in self._outcomes.asked]
-            self._held = await facts.look_at_bookings(self._connection, self._access, ids, situation.policy)
+            ids = [each.wanted.booking_id for each in self.asked]
+            self._held = await facts.look_at_bookings(self.connection, self.access, ids, situation.policy)
         held = self._held.get(wanted.booking_id)
         if held is None:
-            return await self._outcomes.refuse(number, NOT_FOUND)
-        lock.check_owner(held.booking.member_id, self._holders)
-        decided = await _decide(self._connection, self._access, situation, held, wanted.cause)
+            return NOT_FOUND
+        lock.check_owner(held.booking.member_id, self.locked.holders)
+        decided = await _decide(self.connection, self.access, situation, held, wanted.cause)
         if isinstance(decided, Refusal):
-            return await self._outcomes.refuse(number, decided)
+            return decided
         steps = [] if people is None else _plan(situation, people, held.booking, decided)
-        self._outcomes.decide(number)
-        self._new[number] = _new_cancellation(context, held, decided, wanted.reason, promoted=_promotes(steps))
+        new = _new_cancellation(context, held, decided, wanted.reason, promoted=_promotes(steps))
+        self.note(number, new)
         if people is not None or held.entry is not None:
-            return await self._finish(number, situation, held.entry, steps)
-        self._situation, self._held[wanted.booking_id] = _after(situation, held, self._new[number])
+            await self._finish(number, situation, decided, steps)
+        else:
+            self.situation, self._held[wanted.booking_id] = _after(situation, held, new)
         return None
 
     async def _look_at_waiting(self, situation: ClassSituation) -> PeopleSituation | None:
         """Lock and read the members who may be promoted into the seat, if there are any."""
         if not situation.class_.waitlist_count:
             return None
-        seats = situation.class_.available_count + 1
-        concerned = PeopleConcerned(self._holders, seats)
-        return await promote.look_at_people(self._connection, self._access, situation, concerned)
+        concerned = PeopleConcerned(list(self.locked.holders), situation.class_.available_count + 1)
+        return await promote.look_at_people(self.connection, self.access, situation, concerned)
 
     async def _finish(
-        self, number: int, situation: ClassSituation, entry: LiveEntry | None, steps: list[PromotionStep]
+        self, number: int, situation: ClassSituation, cancellation: Cancellation, steps: list[PromotionStep]
     ) -> None:
         """Write a cancellation that changes the waitlist; the next request reads everything again."""
-        cancellation = self._new[number].cancellation
-        await self.write(entry)
-        promoted = await promote.record_steps(
-            self._connection, self._access, situation.class_, steps, cancellation.cancelled_at
-        )
+        connection, access, class_ = self.connection, self.access, situation.class_
+        await self.write()
+        promoted = await promote.record_steps(connection, access, class_, steps, cancellation.cancelled_at)
         if not cancellation.seat_freed and not promoted:
-            renumbered = await promote_entry.renumber(self._connection, self._access, situation.class_.id)
-            await announce.moved_up(self._connection, self._access, renumbered)
-        if number + 1 < len(self._outcomes.asked):
-            self._situation = await lock.lock_class(self._connection, self._access, situation.class_.id)
-            self._held = None
+            renumbered = await promote_entry.renumber(connection, access, class_.id)
+            await announce.moved_up(connection, access, renumbered)
+        if number + 1 < len(self.asked):
+            self.situation, self._held = await lock.lock_class(connection, access, class_.id), None
 
-    async def write(self, entry: LiveEntry | None = None) -> None:
-        """Write what was decided since the last time: cancellations with all their effects, and the answers. ``entry``
-        is the waitlist entry that ends with them."""
-        answers, new = self._outcomes.take_answers(), self._new
-        if new and self._situation is not None:
-            ending = Ending(list(new.values()), entry, self._outcomes.success, answers)
-            await _record(self._connection, self._access, self._situation, ending)
-            for number, each in new.items():
-                self._outcomes.succeed(number, each.receipt)
-            self._new = {}
-        elif answers:
-            await stored_results.remember_all(self._connection, self._access, answers)
-
-
-class Ending(NamedTuple):
-    """The cancellations that one statement writes, the waitlist entry that ends with them, and the other answers."""
-
-    new: Sequence[NewCancellation]
-    entry: LiveEntry | None
-    success: int = 0
-    answers: Sequence[Answer] = ()
-    entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED
+    async def record(self, new: Sequence[NewCancellation], answers: Sequence[Answer]) -> list[str]:
+        if self.situation is None:
+            raise AssertionError("a cancellation is decided on a class")
+        await _record(self.connection, self.access, self.situation, new, (self.success, answers))
+        return [each.receipt for each in new]
 
 
 def _new_cancellation(
@@ -164,8 +120,8 @@ def _new_cancellation(
     purchase_id = None if cancellation.fee is None else new_id()
     receipt = receipt_json(booking, cancellation, Receipt(receipt_id, reason, purchase_id), promoted=promoted)
     before = announce.before_cancelling(booking, held.entry)
-    identity = (context.access.credential_id, context.once)
-    return NewCancellation(booking, cancellation, receipt_id, _text(receipt), purchase_id, before, *identity)
+    made = (booking, held.entry, cancellation, receipt_id, _text(receipt), purchase_id, before)
+    return NewCancellation(*made, context.access.credential_id, context.once)
 
 
 def _after(
@@ -238,17 +194,22 @@ async def record_with_class(
     """Write one cancellation that the class caused and no request asked for: booking, seat, credit, receipt, events.
     The member's place on the waitlist, if there is one, has expired."""
     new = _new_cancellation(WriteContext(access), held, cancellation, None, promoted=False)
-    await _record(connection, access, situation, Ending([new], held.entry, entry_becomes=WaitlistStatus.EXPIRED))
+    await _record(connection, access, situation, [new._replace(entry_becomes=WaitlistStatus.EXPIRED)])
 
 
-async def _record(connection: Connection, access: Access, situation: ClassSituation, ending: Ending) -> None:
-    new, entry = ending.new, ending.entry
-    if entry is not None:
-        await cancel_booking.end_entry(connection, access, situation.class_.id, entry, ending.entry_becomes)
+async def _record(
+    connection: Connection,
+    access: Access,
+    situation: ClassSituation,
+    new: Sequence[NewCancellation],
+    stored: tuple[int, Sequence[Answer]] = (0, ()),
+) -> None:
+    for each in new:
+        if each.entry is not None:
+            await cancel_booking.end_entry(connection, access, situation.class_.id, each.entry, each.entry_becomes)
     await cancel_booking.record_fees(connection, access, situation, new)
-    await cancel_booking.record_cancellations(connection, access, situation, new, (ending.success, ending.answers))
-    purchases = [each.purchase_id for each in new if each.purchase_id is not None]
-    await announce.cancelled(connection, access, entry, purchases)
+    await cancel_booking.record_cancellations(connection, access, situation, new, stored)
+    await announce.cancelled(connection, access, new)
 
 
 _text = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode

@@ -12,6 +12,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.cancellation import Cancellation
 from studiogate.domain.bookings.facts import BookingFacts
+from studiogate.domain.bookings.states import WaitlistStatus
 from studiogate.domain.events import EventType
 from studiogate.storage.bookings.facts import ClassSituation, LiveEntry
 from studiogate.storage.db.ids import new_id
@@ -83,10 +84,11 @@ END_ENTRY = """
 
 
 class NewCancellation(NamedTuple):
-    """A booking to cancel, with its receipt, which is also stored as the answer to its request; ``purchase_id`` is the
-    fee's."""
+    """A booking to cancel, with the waitlist entry that ends with it, and its receipt, which is also stored as the
+    answer to its request; ``purchase_id`` is the fee's."""
 
     booking: BookingFacts
+    entry: LiveEntry | None
     cancellation: Cancellation
     receipt_id: UUID
     receipt: str
@@ -94,6 +96,7 @@ class NewCancellation(NamedTuple):
     previous_attributes: Mapping[str, Any]
     credential_id: str
     once: Once | None
+    entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED
 
 
 async def record_cancellations(

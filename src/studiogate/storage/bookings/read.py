@@ -94,7 +94,3 @@ async def class_of_booking(connection: Connection, access: Access, booking_id: U
         CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids
     )
     return class_id
-
-
-async def booking_is_visible(connection: Connection, access: Access, booking_id: UUID | str) -> bool:
-    return await class_of_booking(connection, access, booking_id) is not None

@@ -10,6 +10,7 @@ This is an optimisation only: the row lock, which also covers other processes, i
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from studiogate.storage.db.load_shedding import WaitEstimate
@@ -24,22 +25,18 @@ Run = Callable[[Any], Awaitable[Sequence[Any]]]
 """Executes a batch, a sequence of requests; returns a result or an exception for each of them."""
 
 
+@dataclass(slots=True, eq=False)
 class _Waiting:
-    __slots__ = ("is_queued", "request", "result", "run")
-
-    def __init__(self, run: Run, request: Any, result: asyncio.Future[Any]) -> None:
-        self.run = run
-        self.request = request
-        self.result = result
-        self.is_queued = True  # until its batch begins
+    run: Run
+    request: Any
+    result: asyncio.Future[Any]
+    is_queued: bool = True  # until its batch begins
 
 
+@dataclass(slots=True, eq=False)
 class _Queue:
-    __slots__ = ("wait_estimate", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting: deque[_Waiting] = deque()
-        self.wait_estimate = WaitEstimate()
+    waiting: deque[_Waiting] = field(default_factory=deque)
+    wait_estimate: WaitEstimate = field(default_factory=WaitEstimate)
 
 
 class ClassQueue:
