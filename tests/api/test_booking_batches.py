@@ -1,17 +1,22 @@
 """Requests of one class that share a transaction: each has its own outcome, in order of arrival."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
-from studiogate.flows.bookings import book, cancel
+from studiogate.domain.access import Access
+from studiogate.flows.bookings import batch, book, cancel, promote
+from studiogate.flows.bookings.batch import Batch
+from studiogate.storage.bookings import lock
+from studiogate.storage.db.class_queue import ClassQueue
 from tests.support import booking_studio
 from tests.support.batches import in_one_batch
 from tests.support.booking_studio import BookingStudio, wire_body
 from tests.support.direct_client import Answered
+from tests.support.races import mutants
 from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
@@ -73,10 +78,11 @@ async def test_answers_are_what_reads_return_and_events_are_in_order(studio: Boo
     assert [str(event["subject"]) for event in events] == [answer["id"] for answer in answers]
 
 
-async def test_a_member_who_asks_twice(studio: BookingStudio) -> None:
+async def test_a_member_who_asks_twice(studio: BookingStudio, batches: list[int]) -> None:
     """The second request finds the first one's booking; credits are taken once."""
     class_id, member = await studio.new_class(), await studio.new_member(remaining=1)
     first, second = await in_one_batch(studio, class_id, [studio.post(wire_body(class_id, member)) for _ in range(2)])
+    assert batches == [1, 2]
     assert outcomes([first, second]) == ["confirmed", "already_booked"]
     assert second.json()["error"]["details"]["booking_id"] == first.json()["id"]
     assert await studio.credits(member) == 0
@@ -251,3 +257,56 @@ async def test_bookings_and_cancellations_keep_their_order(studio: BookingStudio
     answers = await in_one_batch(studio, class_id, requests)
     assert outcomes(answers) == ["class_full", "cancelled", "confirmed", "class_full"]
     assert batches == [1, 1, 1, 2]
+
+
+refuse, take, after_booking = Batch.refuse, ClassQueue._take, promote.after_booking
+
+
+async def refuse_as_the_first(requests: Batch[Any, Any], number: int, refusal: Any) -> None:
+    answers = requests.asked[0].context.answers
+    requests.asked = [each._replace(context=each.context._replace(answers=answers)) for each in requests.asked]
+    await refuse(requests, number, refusal)
+
+
+def forget_the_member(situation: Any, people: Any, new: Any) -> Any:
+    member = people.members[new.member_id]
+    situation, people = after_booking(situation, people, new)
+    people.members[new.member_id] = member
+    return situation, people
+
+
+MISTAKES: dict[str, tuple[Any, str, Any]] = {
+    "one outcome for all": (batch.Execution, "__call__", mutants._share_one_fate),
+    "one request id for all": (Batch, "refuse", refuse_as_the_first),
+    "the locations of all for each": (Access, "permits", lambda *_: True),
+    "the last one first": (ClassQueue, "_take", lambda *arguments: take(*arguments)[::-1]),
+    "what is stored is executed again": (lock, "not_to_execute", lambda _row: {}),
+    "parameters of one batch not compared": (batch, "_repeated", mutants._repeat_to_anybody),
+    "one key executed twice": (batch, "_identity", lambda context: ("", str(id(context)))),
+    "the earlier booking of a member forgotten": (promote, "after_booking", forget_the_member),
+}
+
+
+@pytest.mark.parametrize(
+    ("mistake", "check"),
+    [
+        ("one outcome for all", test_seats_and_positions_go_in_order_of_arrival),
+        ("one request id for all", test_refusals_are_stored_each_under_its_key),
+        ("the locations of all for each", test_keys_of_other_locations_and_studios),
+        ("the last one first", test_seats_and_positions_go_in_order_of_arrival),
+        ("what is stored is executed again", test_replays_among_new_requests),
+        ("parameters of one batch not compared", test_one_key_twice_in_a_batch),
+        ("one key executed twice", test_one_key_twice_in_a_batch),
+        ("the earlier booking of a member forgotten", test_a_member_who_asks_twice),
+    ],
+)
+async def test_a_mistake_is_noticed(
+    studio: BookingStudio,
+    batches: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    mistake: str,
+    check: Callable[..., Awaitable[None]],
+) -> None:
+    monkeypatch.setattr(*MISTAKES[mistake])
+    with pytest.raises(AssertionError):
+        await (check(studio, batches) if "batches" in check.__code__.co_varnames else check(studio))

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from studiogate.storage.db.pool import TransactionConflictError
-from tests.support.battery import Tally, sized
+from tests.support.battery import Tally, battery, sized
 from tests.support.races import scenarios, waitlist_order
 from tests.support.races.places import Place
 from tests.support.races.studio import Arena
@@ -18,6 +18,13 @@ TRIES_AGAINST_A_MUTANT = 20
 @pytest.fixture(params=[1, 2, 64])
 def largest_batch(request: pytest.FixtureRequest) -> int:
     """Every race is run with single transactions, with the smallest batches, and with the shipped ones."""
+    size: int = request.param
+    return size
+
+
+@pytest.fixture(params=[64, *(pytest.param(size, marks=battery("mutants")) for size in (1, 2))])
+def mutant_batch(request: pytest.FixtureRequest) -> int:
+    """Every mutant is tried with the shipped batches in `make test`, and with smaller ones in `make battery`."""
     size: int = request.param
     return size
 
@@ -111,6 +118,9 @@ SMALLEST: dict[str, Race] = {
 }
 
 
+MISTAKES_OF_A_BATCH = ("parameters not compared in a batch", "fate shared", "earlier decisions of the batch ignored")
+
+
 @pytest.mark.parametrize(
     ("race", "mutation"),
     [
@@ -131,7 +141,13 @@ SMALLEST: dict[str, Race] = {
         ("leaving and moving up", "waitlist turned round"),
     ],
 )
-async def test_a_mutant_loses(mutant_place: Place, mutant_arena: Arena, race: str, mutation: str) -> None:
+async def test_a_mutant_loses(
+    mutant_place: Place, mutant_arena: Arena, mutant_batch: int, race: str, mutation: str
+) -> None:
+    if mutant_batch == 1 and mutation in MISTAKES_OF_A_BATCH:
+        with mutant_place.mutated(mutation):  # there is nothing to mistake in a batch of one
+            assert await SMALLEST[race](mutant_arena) == []
+        return
     await caught(mutant_place, mutant_arena, mutation, SMALLEST[race])
 
 

@@ -17,7 +17,7 @@ from studiogate.flows.sales import sell
 from studiogate.storage import memberships, person_rows, sales
 from studiogate.storage.bookings import lock
 from studiogate.storage.db.pool import Connection, TransactionConflictError
-from tests.support.battery import sized
+from tests.support.battery import sized_in_batches
 from tests.support.held_locks import until_blocked
 from tests.support.races import staff_races
 from tests.support.races.places import Place
@@ -37,7 +37,7 @@ RACES: dict[str, Race] = {
 
 
 @pytest.mark.parametrize("race", RACES)
-@sized(3, 150, "staff", "rounds")
+@sized_in_batches(3, 150, "staff", "rounds")
 async def test_staff_and_partners(place: Place, arena: Arena, race: str, size: int) -> None:
     assert await RACES[race](arena, place.dsn, size) == []
 

@@ -190,3 +190,37 @@ async def test_settled_waits_for_the_batches_in_progress() -> None:
     run.end()
     await closing
     assert await sent == "done 0"
+
+
+async def batch_with_one_who_goes() -> list[Any]:
+    """Execute a batch of three; the client of the second one disconnects meanwhile. Return the results."""
+    queue, run = ClassQueue(MOST), Counter()
+    (first,) = send(queue, run, [0])
+    await settle()
+    sent = send(queue, run, [1, 2, 3])
+    run.end()
+    await first
+    await settle()
+    sent[1].cancel()
+    await settle()
+    run.end()
+    results = await asyncio.gather(*sent, return_exceptions=True)
+    assert run.batches == [[0], [1, 2, 3]], "it was too late to leave the batch"
+    return results
+
+
+async def test_who_has_gone_does_not_end_the_batch() -> None:
+    first, gone, last = await batch_with_one_who_goes()
+    assert (first, type(gone), last) == ("done 1", asyncio.CancelledError, "done 3")
+
+
+async def test_a_batch_that_ends_with_one_client_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    execute = class_queue._execute
+
+    async def give_up_together(batch: Sequence[Any]) -> Sequence[Any]:
+        for each in batch:
+            each.result.add_done_callback(lambda _: [other.result.cancel() for other in batch])
+        return await execute(batch)
+
+    monkeypatch.setattr(class_queue, "_execute", give_up_together)
+    assert {type(each) for each in await batch_with_one_who_goes()} == {asyncio.CancelledError}

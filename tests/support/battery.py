@@ -35,6 +35,8 @@ PARTS = (
     "rotation",
     "abuse",
     "staff",
+    "faults",
+    "mutants",
 )
 WORST = ("failed", "skipped", "passed")
 MOST_SECONDS = 3600
@@ -52,6 +54,13 @@ def sized(small: int, full: int, part: str, unit: str) -> pytest.MarkDecorator:
     counted = pytest.mark.unit(unit)
     sizes = [pytest.param(small, marks=counted), pytest.param(full, marks=[*battery(part), counted])]
     return pytest.mark.parametrize("size", sizes)
+
+
+def sized_in_batches(small: int, full: int, part: str, unit: str) -> pytest.MarkDecorator:
+    """Do the same, and parametrize ``largest_batch``: as shipped in `make test`; 1, 2 and 64 in `make battery`."""
+    counted = pytest.mark.unit(unit)
+    full_sizes = [pytest.param(full, batch, marks=[*battery(part), counted]) for batch in (1, 2, 64)]
+    return pytest.mark.parametrize(("size", "largest_batch"), [pytest.param(small, 64, marks=counted), *full_sizes])
 
 
 @dataclass

@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
 STARTUP_HEADER = 8
 PASSED_ON = {"user", "database", "application_name", "timezone", "client_encoding"}
+Decide = Callable[[bytes, bytes], str | None]
+"""Returns, for the type and the body of a client's message, whether to cut its connection "before" or "after" it."""
 
 
 class Proxy:
@@ -98,7 +100,7 @@ class Proxy:
         server_writer.write(startup)
         cut = asyncio.Event()
         ways = [
-            asyncio.create_task(self._forward(reader, server_writer, writer, cut)),
+            asyncio.create_task(self._forward(reader, server_writer, self.watch(writer), cut)),
             asyncio.create_task(self._back(server_reader, writer, cut)),
         ]
         try:
@@ -126,23 +128,28 @@ class Proxy:
             return header + body
         return None
 
+    def watch(self, _client: asyncio.StreamWriter) -> Decide:
+        """Return what decides about the messages of a new connection."""
+        return self._at_query
+
+    def _at_query(self, kind: bytes, body: bytes) -> str | None:
+        if self.cut_at is None or kind != b"Q" or body != self.cut_at[1] + b"\0":
+            return None
+        moment = self.cut_at[0]
+        if self.once:
+            self.cut_at = None
+        return moment
+
     async def _forward(
-        self,
-        reader: asyncio.StreamReader,
-        server: asyncio.StreamWriter,
-        client: asyncio.StreamWriter,
-        cut: asyncio.Event,
+        self, reader: asyncio.StreamReader, server: asyncio.StreamWriter, decide: Decide, cut: asyncio.Event
     ) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 header = await reader.readexactly(5)
                 body = await reader.readexactly(struct.unpack("!i", header[1:])[0] - 4)
                 await self._gate()
-                if self.cut_at is not None and header[:1] == b"Q" and body == self.cut_at[1] + b"\0":
+                if (moment := decide(header[:1], body)) is not None:
                     self.cuts += 1
-                    moment = self.cut_at[0]
-                    if self.once:
-                        self.cut_at = None
                     if moment == "before":
                         return
                     cut.set()

@@ -12,6 +12,7 @@ RACES, CRASHES, MODEL = "races/test_races.py::", "races/test_crashes.py::", "rac
 IDEMPOTENCY, TENANCY = "api/test_idempotency.py::", "storage/test_tenancy.py::"
 ISOLATION, DELIVERY, EVENTS = "api/test_isolation.py::", "worker/test_webhooks.py::", "flows/test_events.py::"
 MANY_CRASHES = (CRASHES + "test_killed_worker", CRASHES + "test_killed_postmaster")
+BATCH_FAULTS = "races/test_batch_faults.py::test_faults_in_batches"
 STORM_OF_EVENTS = "worker/test_webhook_crashes.py::test_what_happened_is_what_is_told"
 OVERTAKING = RACES + "test_nobody_overtakes"
 
@@ -47,7 +48,13 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "What became of a request without an answer can be found out: repeating it with its key gives one effect "
             "or one definite refusal.",
-            (*MANY_CRASHES, CRASHES + "test_cut_storm"),
+            (*MANY_CRASHES, CRASHES + "test_cut_storm", BATCH_FAULTS),
+        ),
+        Promise(
+            "Requests for one class share a transaction, but not their fate: after a deadlock or a statement timeout "
+            "inside it, all but the request at fault are answered as if alone; after a cut connection or kill -9, each "
+            "can be repeated and has one effect.",
+            (BATCH_FAULTS, "flows/test_batch_faults.py::test_a_fault_inside_a_batch"),
         ),
         Promise(
             "A refusal that was told under a key does not become a booking under that key within 24 hours.",

@@ -25,6 +25,7 @@ TABLES = {
     "booking_cancellations": "cancelled_at, id",
     "idempotency_keys": "key",
     "purchases": "created_at, id",
+    "events": "created_at, id",
 }
 
 
@@ -48,6 +49,7 @@ async def violations(
         *_seats(rows),
         *_waitlists(rows),
         *_credits(rows),
+        *_events(rows),
     ]
 
 
@@ -253,3 +255,22 @@ def _credit_of(row: dict[str, Any], lines: list[str], counted: bool) -> Iterator
         yield f"booking {row['id']}: waits, but paid: {lines}"
     if row["status"] == "cancelled" and taken != settled:
         yield f"booking {row['id']}: cancelled with ledger {lines}"
+
+
+def _events(rows: dict[str, Rows]) -> Iterator[str]:
+    """Check that each booking that a partner made has one event of its creation, and as many of its cancellation and
+    promotion as there were."""
+    seen: Counter[tuple[UUID, str]] = Counter()
+    for row in rows["events"]:
+        promotes = row["type"] == "booking.updated" and '"waitlisted"' in row["previous_attributes"]
+        seen[row["subject"], "promoted" if promotes else row["type"]] += 1
+    promoted = {row["booking_id"] for row in rows["waitlist_entries"] if row["status"] == "converted"}
+    for row in rows["bookings"]:
+        happened = {
+            "booking.created": 1,
+            "booking.cancelled": int(row["status"] == "cancelled"),
+            "promoted": int(row["id"] in promoted),
+        }
+        told = {name: seen[row["id"], name] for name in happened}
+        if row["booking_source"] == "partner_api" and told != happened:
+            yield f"booking {row['id']}: events {told} instead of {happened}"

@@ -16,7 +16,7 @@ from bench.request import Request as Written
 
 PREFIX = "/partner/v1"
 PATIENCE = 20.0
-SETTLE_SECONDS = 60.0
+SETTLE_SECONDS = 300.0
 PAUSE = 0.05
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from bench.service import API_MODULE, Service
+from bench.service import Service
 from studiogate.storage.db import pool
 from tests.support import patient_api
 from tests.support.battery import Tally
-from tests.support.databases import is_battery, run
+from tests.support.databases import run
 from tests.support.races import checker, mutants
 from tests.support.races.studio import Arena, open_arena
 
@@ -36,21 +36,16 @@ class Place:
 
 
 @pytest.fixture(scope="session")
-def api_module(pytestconfig: pytest.Config) -> str:
-    """Return the program of the API processes: in everyday tests, a slow machine must not lead to refusals."""
-    return API_MODULE if is_battery(pytestconfig) else patient_api.__name__
-
-
-@pytest.fixture(scope="session")
-def places(new_database: Callable[[], str], api_module: str) -> Iterator[Callable[[int], Place]]:
-    """Return a function of the largest batch: each size has its own service, started when it is first needed."""
+def places(new_database: Callable[[], str]) -> Iterator[Callable[[int], Place]]:
+    """Return a function of the largest batch: each size has its own service, started when it is first needed. A slow
+    machine must not lead to refusals."""
     started: dict[int, Place] = {}
     with ExitStack() as services:
 
         def place_with(batch: int) -> Place:
             if batch not in started:
                 dsn, environment = new_database(), {"STUDIOGATE_BOOKING_BATCH": str(batch)}
-                service = services.enter_context(Service(dsn, api_module=api_module, environment=environment))
+                service = services.enter_context(Service(dsn, api_module=patient_api.__name__, environment=environment))
                 started[batch] = Place(service, dsn)
             return started[batch]
 
@@ -78,10 +73,32 @@ async def _deadlocks(dsn: str) -> int:
 
 
 @pytest.fixture(scope="session")
-def mutant_place(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    dsn, mutation = new_database(), tmp_path_factory.mktemp("mutant") / "mutation"
-    with Service(dsn, api_module=mutants.__name__, environment={mutants.VARIABLE: str(mutation)}) as service:
-        yield Place(service, dsn, mutation)
+def mutant_places(
+    new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[int], Place]]:
+    """Return the same for services into which mutations can be injected."""
+    started: dict[int, Place] = {}
+    with ExitStack() as services:
+
+        def place_with(batch: int) -> Place:
+            if batch not in started:
+                dsn, mutation = new_database(), tmp_path_factory.mktemp("mutant") / "mutation"
+                environment = {mutants.VARIABLE: str(mutation), "STUDIOGATE_BOOKING_BATCH": str(batch)}
+                service = services.enter_context(Service(dsn, api_module=mutants.__name__, environment=environment))
+                started[batch] = Place(service, dsn, mutation)
+            return started[batch]
+
+        yield place_with
+
+
+@pytest.fixture
+def mutant_batch() -> int:
+    return 64
+
+
+@pytest.fixture
+def mutant_place(mutant_places: Callable[[int], Place], mutant_batch: int) -> Place:
+    return mutant_places(mutant_batch)
 
 
 @contextmanager

@@ -1,0 +1,273 @@
+"""Faults inside a batch, each at an exact place: innocent requests are answered as if alone, keys say what was done.
+
+Each check returns what is wrong, and must find something if the service makes a mistake.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from studiogate.flows.bookings.batch import Asked, Execution, execute
+from studiogate.flows.bookings.book import WantedBooking, book_together
+from studiogate.flows.bookings.cancel import WantedCancellation, cancel_together
+from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
+from studiogate.storage.db import pool
+from studiogate.storage.db.pool import Database, DatabaseUnavailableError
+from studiogate.storage.idempotency import Once
+from tests.support import booking_studio, patient_api
+from tests.support.batch_proxy import BatchProxy
+from tests.support.batches import in_one_batch
+from tests.support.booking_studio import BookingStudio, Hall, wire_body
+from tests.support.direct_client import Answered
+from tests.support.held_locks import BLOCKED, somebody_waits
+from tests.support.partner_api import open_door
+from tests.support.races import mutants
+
+pytestmark = pytest.mark.anyio
+studio = booking_studio.studio
+Check = Callable[[BookingStudio, str], Awaitable[list[str]]]
+COUNT, SEATS = 7, 4
+WAITS = "select cardinality(pg_blocking_pids($1)) > 0"
+
+
+@pytest.fixture(scope="module")
+async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hall]:
+    """An application whose waits end only by what a test does, however slow the machine is."""
+    with patient_api.patience():
+        async for opened in open_door(new_database(), rate_limit=0):
+            yield Hall(opened)
+
+
+@asynccontextmanager
+async def holding(studio: BookingStudio, member: UUID) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """Another session, which has locked a member."""
+    session = await pool.connect(str(studio.door.app._runtime.settings.database_url))
+    try:
+        await session.execute("begin")
+        await session.execute("select from members where id = $1 for update", member)
+        yield session
+    finally:
+        await session.close()
+
+
+async def some_members(studio: BookingStudio, number: int = COUNT) -> list[UUID]:
+    """Members in the order in which they are locked."""
+    return sorted([await studio.new_member() for _ in range(number)])
+
+
+class Volley(NamedTuple):
+    """Requests for one class, one per member, and what becomes of them one by one."""
+
+    class_id: UUID
+    members: list[UUID]
+    send: Callable[[int, str], Coroutine[Any, Any, Answered]]
+    expected: list[str]
+
+    async def in_one_batch(self, studio: BookingStudio, keys: Sequence[str]) -> list[Answered]:
+        return await in_one_batch(studio, self.class_id, [self.send(*each) for each in enumerate(keys)])
+
+
+async def bookings(studio: BookingStudio) -> Volley:
+    class_id, members = await studio.new_class(capacity=SEATS), await some_members(studio)
+    bodies = [wire_body(class_id, each, join_waitlist=True) for each in members]
+    expected = ["confirmed"] * SEATS + ["waitlisted"] * (COUNT - SEATS)
+    return Volley(class_id, members, lambda number, key: studio.post(bodies[number], key), expected)
+
+
+async def cancellations(studio: BookingStudio) -> Volley:
+    class_id, members = await studio.new_class(capacity=COUNT), await some_members(studio)
+    ids = [(await studio.booked(class_id, each))["id"] for each in members]
+    return Volley(class_id, members, lambda number, key: studio.cancel(ids[number], key), ["cancelled"] * COUNT)
+
+
+VOLLEYS = {"bookings": bookings, "cancellations": cancellations}
+
+
+def outcome(answer: Answered) -> str:
+    return str(answer.json()["status"] if answer.status < 300 else answer.code)
+
+
+def some_keys() -> list[str]:
+    return [uuid4().hex for _ in range(COUNT)]
+
+
+async def deadlocked(studio: BookingStudio, kind: str) -> list[str]:
+    """A second session locks two members in the opposite order; the batch is PostgreSQL's victim. Nobody notices: the
+    seats go to those who came first."""
+    volley = await VOLLEYS[kind](studio)
+    members = volley.members
+    async with holding(studio, members[-1]) as other, holding(studio, members[1]) as gate:
+        await other.execute("set local deadlock_timeout = '60s'")  # the victim is who notices first
+        sent = asyncio.create_task(volley.in_one_batch(studio, some_keys()))
+        await somebody_waits(gate)  # the batch has the first member
+        wants = asyncio.create_task(other.execute("select from members where id = $1 for update", members[0]))
+        while not await studio.door.connection.fetchval(WAITS, other.get_server_pid()):
+            await asyncio.sleep(0.01)
+        await gate.execute("rollback")  # the batch goes on to the last member, and closes the circle
+        await wants
+        await other.execute("rollback")
+        outcomes = [outcome(each) for each in await sent]
+    return [] if outcomes == volley.expected else [f"after a deadlock: {outcomes}"]
+
+
+async def timed_out(studio: BookingStudio, kind: str) -> list[str]:
+    """A second session keeps a member until the batch's statement is cancelled, as it is by its timeout: that member's
+    request alone is refused, and can be repeated."""
+    volley, keys, guilty = await VOLLEYS[kind](studio), some_keys(), COUNT - 2
+    async with holding(studio, volley.members[guilty]) as other:
+        sent = asyncio.create_task(volley.in_one_batch(studio, keys))
+        await somebody_waits(other)
+        blocked = BLOCKED.replace("count(*)", "pg_cancel_backend(pid)")
+        assert await other.fetchval(blocked, other.get_server_pid())
+        outcomes = [outcome(each) for each in await sent]
+    again = [outcome(await volley.send(number, keys[number])) for number in range(COUNT)]
+    expected = [*volley.expected[:guilty], "overloaded", *volley.expected[guilty + 1 :]]
+    wrong = [] if outcomes == expected else [f"after a statement timeout: {outcomes}"]
+    return wrong if again == volley.expected else [*wrong, f"repeated: {again}"]
+
+
+async def _ids_in_order(studio: BookingStudio, class_id: UUID) -> list[str]:
+    rows = await studio.rows("bookings", "class_id = $2 order by created_at, id", class_id)
+    return [str(row["id"]) for row in rows]
+
+
+def context(studio: BookingStudio, status: int) -> WriteContext:
+    access = replace(studio.access, credential_id=studio.key.split("_")[2])
+    return WriteContext(access, Once(uuid4().hex, b"same"), Answers(status))
+
+
+async def some_bookings(studio: BookingStudio) -> list[Asked[Any]]:
+    class_id, members = await studio.new_class(capacity=SEATS), await some_members(studio, 3)
+    return [Asked(context(studio, 201), WantedBooking(class_id, each)) for each in members]
+
+
+async def some_cancellations(studio: BookingStudio) -> list[Asked[Any]]:
+    asked = await some_bookings(studio)
+    await Execution(studio.database, book_together)(asked)
+    class_id = asked[0].wanted.class_id
+    wanted = [WantedCancellation(class_id, UUID(each)) for each in await _ids_in_order(studio, class_id)]
+    return [Asked(context(studio, 200), each) for each in wanted]
+
+
+BATCHES: dict[str, Any] = {
+    "bookings": (book_together, some_bookings),
+    "cancellations": (cancel_together, some_cancellations),
+}
+
+
+async def cut(studio: BookingStudio, kind: str) -> list[str]:
+    """The connection is cut at each message of a batch, before and after PostgreSQL has got it. Nobody is told a
+    success; the same keys then have one effect each."""
+    together, make = BATCHES[kind]
+    queue, wrong = studio.door.app._runtime.class_queue, []
+    proxy = BatchProxy(str(studio.door.app._runtime.settings.database_url))
+    await proxy.start()
+    database = Database(proxy.url, 1)
+    try:
+        for moment in ("before", "after"):
+            for number in count():
+                asked = await make(studio)
+                proxy.strike(number, lambda _, moment=moment: moment)  # type: ignore[misc]
+                outcomes = await Execution(database, together)(asked)
+                is_kept = proxy.at_commit and moment == "after"
+                again = [
+                    execute(queue, each.wanted.class_id, Execution(studio.database, together), each) for each in asked
+                ]
+                wrong += _wrong_after_a_cut(f"{moment} {number}", outcomes, await asyncio.gather(*again), is_kept)
+                if proxy.at_commit:
+                    break
+    finally:
+        await database.close()
+        await proxy.close()
+    return wrong
+
+
+def _wrong_after_a_cut(where: str, outcomes: Sequence[Any], again: Sequence[Any], is_kept: bool) -> list[str]:
+    told = {type(each) for each in outcomes}
+    wrong = [] if all(issubclass(each, DatabaseUnavailableError) for each in told) else [f"{where}: {told}"]
+    expected = Replay if is_kept else Stored
+    is_right = all(isinstance(each, expected) and each.status < 300 for each in again)
+    return wrong if is_right else [*wrong, f"{where}: repeated as {again}"]
+
+
+CHECKS: dict[str, Check] = {"deadlock": deadlocked, "statement timeout": timed_out, "cut connection": cut}
+
+
+@pytest.mark.parametrize("kind", VOLLEYS)
+@pytest.mark.parametrize("fault", CHECKS)
+async def test_a_fault_inside_a_batch(studio: BookingStudio, fault: str, kind: str) -> None:
+    assert await CHECKS[fault](studio, kind) == []
+
+
+async def fail_together(execution: Any, batch: Sequence[Any], _hurried_until: float | None = None) -> Sequence[Any]:
+    try:
+        return await execution._in_one_transaction(batch, None)  # type: ignore[no-any-return]
+    except Exception as error:
+        return [error] * len(batch)
+
+
+execute_batch = Execution.__call__
+
+
+async def divide_to_pairs(execution: Any, batch: Sequence[Any], hurried_until: float | None = None) -> Sequence[Any]:
+    outcomes = await execute_batch(execution, batch, hurried_until)
+    failed = [each for each in outcomes if isinstance(each, Exception)]
+    return [*failed, *failed] if failed and len(batch) == 2 else outcomes
+
+
+async def last_half_first(execution: Any, batch: Sequence[Any], hurried_until: float | None = None) -> Sequence[Any]:
+    try:
+        return await execution._in_one_transaction(batch, hurried_until)  # type: ignore[no-any-return]
+    except Exception as error:
+        if len(batch) == 1:
+            return [error]
+    middle = len(batch) // 2
+    last = await execution(batch[middle:], hurried_until)
+    return [*await execution(batch[:middle], hurried_until), *last]
+
+
+commit = pool.Transaction._commit
+
+
+async def believe_in_commits(transaction: Any) -> str:
+    try:
+        return await commit(transaction)
+    except DatabaseUnavailableError:
+        return "COMMIT"
+
+
+MISTAKES: dict[str, tuple[Any, str, Any]] = {
+    "a failed batch fails as a whole": (Execution, "__call__", fail_together),
+    "a failed pair fails as a whole": (Execution, "__call__", divide_to_pairs),
+    "the last half is executed first": (Execution, "__call__", last_half_first),
+    "a lost commit is called a success": (pool.Transaction, "_commit", believe_in_commits),
+    "keys are stored after the commit": (Execution, "_in_one_transaction", mutants._remember_later),
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "mistake"),
+    [
+        ("deadlock", "bookings", "a failed batch fails as a whole"),
+        ("deadlock", "cancellations", "a failed batch fails as a whole"),
+        ("deadlock", "bookings", "the last half is executed first"),
+        ("statement timeout", "bookings", "a failed pair fails as a whole"),
+        ("statement timeout", "cancellations", "a failed pair fails as a whole"),
+        ("cut connection", "bookings", "a lost commit is called a success"),
+        ("cut connection", "cancellations", "a lost commit is called a success"),
+        ("cut connection", "bookings", "keys are stored after the commit"),
+        ("cut connection", "cancellations", "keys are stored after the commit"),
+    ],
+)
+async def test_a_mistake_is_noticed(
+    studio: BookingStudio, monkeypatch: pytest.MonkeyPatch, fault: str, kind: str, mistake: str
+) -> None:
+    monkeypatch.setattr(*MISTAKES[mistake])
+    assert await CHECKS[fault](studio, kind) != []
