@@ -7,7 +7,7 @@ itself (a class's counts, a membership's credits, a position) is announced by th
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -121,7 +121,7 @@ def check_events(before: Resources, after: Resources, events: Sequence[Any], ste
     assert step.several or max(counts.values(), default=1) == 1, (counts, step)
 
 
-def compared(wire: dict[str, Any]) -> dict[str, Any]:
+def compared(wire: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in wire.items() if name != "updated_at"}
 
 
