@@ -21,13 +21,14 @@ STATUSES = (
 )
 SCANNED = 300
 
-# One row per member: the membership that tells most about them, and their last visit. $1 is the studio.
+# One row per member: the membership that tells most about them, and their last visit at a permitted location. $1 is the
+# studio, {} the parameter with the permitted locations (null: all of them).
 COLUMNS = """
     m.id, m.name, m.email, m.phone, m.suspended, m.created_at, held.product, held.status as membership_status,
     held.credits_remaining, held.current_period_end,
     (select max(b.start_time) from bookings b
      where b.studio_id = $1 and b.member_id = m.id and b.status in ('confirmed', 'checked_in', 'no_show')
-       and b.status = 'checked_in') as last_visit"""
+       and b.status = 'checked_in' and ({0}::uuid[] is null or b.location_id = any({0}::uuid[]))) as last_visit"""
 JOINS = """
     left join lateral (
         select p.name as product, s.status, s.credits_remaining, s.current_period_end
@@ -79,13 +80,14 @@ def _driver(name: str, beyond: bool) -> str:
     return _EACH_STATUS.format(rows, SCANNED) if name == "location" else rows
 
 
-# Every statement has the same parameters, used or not: $2 limit, $3 status, $4 location, $5 the row before the page.
-_GIVEN = "$2::integer > 0 and num_nonnulls($3::text, $4::uuid, $5::uuid) >= 0"
+# Every statement has the same parameters, used or not: $2 limit, $3 status, $4 location, $5 the row before the page,
+# $6 the permitted locations.
+_GIVEN = "$2::integer > 0 and num_nonnulls($3::text, $4::uuid, $5::uuid, $6::uuid[]) >= 0"
 
 
 def _page(driver: str, condition: str) -> str:
     return f"""
-        select {COLUMNS}, found.row_id from ({driver}) found
+        select {COLUMNS.format("$6")}, found.row_id from ({driver}) found
         join members m on m.studio_id = $1 and m.id = found.member_id {JOINS}
         where m.erased_at is null and {condition} and {_GIVEN}
         order by found.created_at desc, found.row_id desc limit $2"""
@@ -144,7 +146,7 @@ async def list_members(
 ) -> MemberPage:
     """Return a page of members. Erased ones are left out."""
     key = (filters.shape, after is not None)
-    values = (access.studio_id, limit + 1, filters.status, filters.location_id, after)
+    values = (access.studio_id, limit + 1, filters.status, filters.location_id, after, access.location_ids)
     rows = await connection.fetch(PAGES[key], *values)
     if len(rows) > limit:
         return MemberPage(rows[:limit], str(rows[limit - 1]["row_id"]))

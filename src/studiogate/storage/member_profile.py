@@ -1,7 +1,8 @@
 """What staff read about one member: the profile, memberships, the credit ledger, bookings, forms and the history.
 
-Staff of some locations see the member, but only bookings and purchases at their locations: ``$3`` in these statements,
-null for everybody else.
+Staff of some locations see the member, but only bookings, visits and purchases at their locations: ``$3`` in these
+statements, null for everybody else. Lines of the credit ledger are all shown; those of other locations do not name the
+class.
 """
 
 import json
@@ -17,10 +18,10 @@ PROFILE = """
            m.erased_at, m.membership_type, studio.timezone, studio.currency, studio.country, now() as now,
            (select min(b.start_time) from bookings b
             where b.studio_id = $1 and b.member_id = m.id and b.status in ('confirmed', 'checked_in', 'no_show')
-              and b.status = 'checked_in') as first_visit,
+              and b.status = 'checked_in' and ($3::uuid[] is null or b.location_id = any($3))) as first_visit,
            (select max(b.start_time) from bookings b
             where b.studio_id = $1 and b.member_id = m.id and b.status in ('confirmed', 'checked_in', 'no_show')
-              and b.status = 'checked_in') as last_visit
+              and b.status = 'checked_in' and ($3::uuid[] is null or b.location_id = any($3))) as last_visit
     from members m join studios studio on studio.studio_id = $1
     where m.studio_id = $1 and m.id = $2"""
 
@@ -51,15 +52,16 @@ _CLASS_COLUMNS = """
     c.title as class_title, c.start_time as class_start, l.name as location,
     coalesce(l.timezone, studio.timezone) as timezone"""
 _LEDGER = f"""
-    select line.id, line.delta, line.reason, line.created_at, line.membership_id, line.booking_id, p.name as product,
+    select line.id, line.delta, line.reason, line.created_at, line.membership_id, b.id as booking_id, p.name as product,
            b.class_id, {_CLASS_COLUMNS}
     from memberships s
     join products p on p.studio_id = $1 and p.id = s.product_id
     cross join lateral (
         select e.* from credit_ledger e where e.studio_id = $1 and e.membership_id = s.id {{}}
         order by e.created_at desc, e.id desc limit $4) line
-    left join bookings b on b.studio_id = $1 and b.id = line.booking_id {_CLASS}
-    where s.studio_id = $1 and s.member_id = $2 and ($3::uuid[] is null or $3::uuid[] is not null)
+    left join bookings b on b.studio_id = $1 and b.id = line.booking_id
+        and ($3::uuid[] is null or b.location_id = any($3)) {_CLASS}
+    where s.studio_id = $1 and s.member_id = $2
     order by line.created_at desc, line.id desc limit $4"""
 _BOOKINGS = f"""
     select b.id, b.class_id, b.status, b.booking_source, b.start_time, b.created_at, b.credits_taken, k.cancelled_at,
@@ -136,7 +138,7 @@ class Lines(NamedTuple):
 
 
 async def read_profile(connection: Connection, access: Access, member_id: UUID) -> Record | None:
-    return await connection.fetchrow(PROFILE, access.studio_id, member_id)
+    return await connection.fetchrow(PROFILE, access.studio_id, member_id, access.location_ids)
 
 
 async def merged_into(connection: Connection, access: Access, member_id: UUID) -> UUID | None:

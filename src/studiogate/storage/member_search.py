@@ -57,7 +57,7 @@ BY_WORDS = f"""
     where t.studio_id = $1 and {HAS_WORDS.format("t")}
     order by t.last_name, t.first_name, t.id limit $2"""
 
-# For pages: also $6 the last member of the page before, $7 a status, $8 a location.
+# For pages: also $6 the last member of the page before, $7 a status, $8 a location, $9 the permitted locations.
 FILTERED = {
     None: "$7::text is null",
     "status": """(select true from memberships s
@@ -86,13 +86,15 @@ def _page(start: int | None, conditions: str) -> str:
     """Return the statement of a page that begins in this way (None: at the start)."""
     ways = [_way(way, way == start, conditions) for way in range(start or 0, len(WAYS))]
     return f"""
-        select {COLUMNS}, found.way from ({" union all ".join(ways)}) found
+        select {COLUMNS.format("$9")}, found.way from ({" union all ".join(ways)}) found
         join members m on m.studio_id = $1 and m.id = found.id {JOINS}
         where $2::integer > 0 and num_nonnulls($3::text, $4::text, $6::uuid) >= 0
         order by found.way, found.text, found.id limit $2"""
 
 
-ONE = f"select {COLUMNS} from members m {JOINS} where m.studio_id = $1 and m.id = $2 and m.erased_at is null"
+ONE = f"""
+    select {COLUMNS.format("$3")} from members m {JOINS}
+    where m.studio_id = $1 and m.id = $2 and m.erased_at is null"""
 PAGES = {
     (start, status, located): _page(start, f"{condition} and {place}")
     for start in (None, *range(len(WAYS)))
@@ -129,12 +131,12 @@ async def search(
     text = text.strip()[:MOST_CHARACTERS]
     member_id = parse_id(text)
     if member_id is not None:
-        return MemberPage(await connection.fetch(ONE, access.studio_id, member_id))
+        return MemberPage(await connection.fetch(ONE, access.studio_id, member_id, access.location_ids))
     words = _words(text)
     start, last = _read_place(place)
     kind = filters.status if filters.status in (None, SUSPENDED) else "status"
     statement = PAGES[start, kind, filters.location_id is not None]
-    given = (*words, last, filters.status, filters.location_id)
+    given = (*words, last, filters.status, filters.location_id, access.location_ids)
     rows = await connection.fetch(statement, access.studio_id, limit + 1, *given)
     if len(rows) <= limit:
         return MemberPage(rows)

@@ -8,6 +8,7 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.acting import go_to, id_of, run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.access import Access
+from studiogate.domain.erasure import whole_studio_refusal
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
@@ -23,6 +24,10 @@ WORD = "erase"
 
 @page("GET", "/members/{member_id}/erase", Permission.MEMBERS_ERASE)
 async def show_erase(request: ConsoleRequest) -> Answer:
+    """Show what would be removed, at all locations."""
+    refusal = whole_studio_refusal(request.access, Permission.MEMBERS_ERASE)
+    if refusal is not None:
+        return request.error(refusal)
     async with request.database.connection() as connection:
         member = await member_of(connection, request)
         if member is None:

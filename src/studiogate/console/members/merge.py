@@ -8,6 +8,7 @@ from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.acting import go_to, id_of, run
 from studiogate.console.members.profile import address, member_of, no_member, show
+from studiogate.domain.erasure import whole_studio_refusal
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.members import merge as flows
@@ -31,6 +32,9 @@ async def find(request: ConsoleRequest) -> Answer:
 
 
 async def _candidates(request: ConsoleRequest, text: str | None) -> Answer:
+    refusal = whole_studio_refusal(request.access, Permission.MEMBERS)
+    if refusal is not None:
+        return request.error(refusal)
     async with request.database.connection() as connection:
         member = await member_of(connection, request)
         if member is None:
@@ -44,7 +48,10 @@ async def _candidates(request: ConsoleRequest, text: str | None) -> Answer:
 
 @page("GET", "/members/{member_id}/merge/{other_id}", Permission.MEMBERS)
 async def preview(request: ConsoleRequest) -> Answer:
-    """Show what moves from the other profile, and the classes in which both are booked."""
+    """Show what moves from the other profile, and the classes in which both are booked, at all locations."""
+    refusal = whole_studio_refusal(request.access, Permission.MEMBERS)
+    if refusal is not None:
+        return request.error(refusal)
     other_id = id_of(request.params["other_id"])
     async with request.database.connection() as connection:
         member = await member_of(connection, request)
