@@ -132,6 +132,37 @@ async def test_a_sale_that_cannot_be_booked_stays_and_is_not_repeated(console: C
     assert len(await studio.rows("memberships", "member_id = $2", member)) == 1
 
 
+async def test_a_drawer_says_that_the_sale_was_made_and_offers_the_rest(
+    console: Console, studio: BookingStudio
+) -> None:
+    """The form has taken effect: sent again it would do nothing, so the drawer gets another one."""
+    class_id, _ = await studio.full_class(5 * HOUR)
+    member, offer = await studio.new_member(membership=False), await offered(studio)
+    form, path = {"member": str(member), "offer": offer}, f"/console/classes/{class_id}/walk-in"
+    refused = await console.post(path, form, token="w" * 24, htmx=True)
+    assert refused.status_code == 409
+    assert "hx-retarget" not in refused.headers
+    assert "Sold, but not booked yet." in texts(refused)
+    assert 'data-code="class_full"' in refused.text
+    assert 'name="offer"' not in refused.text, "nobody sells it twice"
+    fresh = re.findall(r'name="idempotency" value="([^"]*)"', refused.text)
+    rest = {"member": str(member), "waitlist": "on"}
+    waits = await console.post(path, rest, token=fresh[0], htmx=True)
+    assert (waits.status_code, "On the waitlist, place 1." in texts(waits)) == (200, True)
+
+
+async def test_the_search_reads_along_indexes(console: Console, studio: BookingStudio) -> None:
+    """It runs with every letter, so there is no search through all members; erased people are not found."""
+    class_id = await studio.new_class(HOUR)
+    member = await studio.new_member(first_name="Tomas", last_name="Ortega")
+    path = f"/console/classes/{class_id}/walk-in/find"
+    for text, is_found in (("orteg", True), ("rtega", False), (str(member), True)):
+        assert ("Tomas Ortega" in texts(await console.post(path, {"q": text}))) is is_found, text
+    await studio.change("members", member, erased_at=await studio.now())
+    for text in ("orteg", str(member)):
+        assert "Tomas Ortega" not in texts(await console.post(path, {"q": text}))
+
+
 async def test_a_spot_is_chosen(console: Console, studio: BookingStudio) -> None:
     first, second = await studio.new_spots("Bike 1", "Bike 2")
     class_id = await studio.new_class(30, spot_selection_mode="required")

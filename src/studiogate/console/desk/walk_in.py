@@ -11,7 +11,7 @@ from studiogate.console.desk import resolutions, views
 from studiogate.console.desk.attendance import override_of
 from studiogate.console.desk.resolutions import Case
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.refusals import Resolution
+from studiogate.console.framework.refusals import Resolution, shown, status_of
 from studiogate.console.framework.request import ConsoleRequest, as_id
 from studiogate.domain.bookings.overrides import ENTITLEMENT, OVERRIDABLE
 from studiogate.domain.paging import PageRequest
@@ -25,7 +25,8 @@ from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.members import staff as members
 from studiogate.storage import catalog, member_search
 from studiogate.storage import members as member_storage
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.member_list import MemberFilters
 from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
@@ -33,6 +34,7 @@ from studiogate.web.response import Answer
 MOST_FOUND = 12
 MOST_PRODUCTS = 50
 CREATED = "Member created."
+SOLD_ONLY = "Sold, but not booked yet."
 
 
 class Reason(NamedTuple):
@@ -52,6 +54,14 @@ class Offer(NamedTuple):
     currency: str
     interval: str | None
     credits: int | None
+
+
+class Attempt(NamedTuple):
+    """A booking that was refused; ``sold`` says what was sold before it, if anything."""
+
+    member_id: UUID
+    sold: str
+    refusal: Refusal
 
 
 def drawer_path(class_id: UUID, member_id: UUID | str | None = None) -> str:
@@ -92,11 +102,17 @@ async def find(request: ConsoleRequest) -> Answer:
         card = await panels.find_card(connection, request, request.params["class_id"])
         if card is None:
             return request.not_found()
-        found = await member_search.find(connection, request.access, text, MOST_FOUND) if text else []
+        found = await _found(connection, request, text) if text else []
     values: dict[str, Any] = {"class_": card.class_, "views": views, "q": text, "member": None, "found": found}
     if request.is_fragment:
         return request.fragment("desk/_found.html", **values)
     return request.render("desk/walk_in.html", **values)
+
+
+async def _found(connection: Connection, request: ConsoleRequest, text: str) -> list[Record]:
+    """Return members by the beginnings of their names, email or phone, along indexes: this runs while people type."""
+    page = await member_search.search(connection, request.access, text, MemberFilters(), (None, MOST_FOUND))
+    return page.members
 
 
 async def _case(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> dict[str, Any]:
@@ -191,7 +207,7 @@ async def book_walk_in(request: ConsoleRequest) -> Answer:
             return request.refused(sold, back=drawer_path(class_id, member_id))
         booked = await _book(connection, request, class_id, member_id)
         if isinstance(booked, Refusal):
-            return _refused(request, booked, Case(class_id, member_id))
+            return await _refused(connection, request, card.class_, Attempt(member_id, sold, booked))
         arrived = await _check_in(connection, request, booked)
     return _done(request, card.class_, " ".join(filter(None, (sold, _text(booked), arrived))))
 
@@ -234,10 +250,16 @@ def _text(booking: Mapping[str, Any]) -> str:
     return "Booked." if booking["status"] == "confirmed" else f"On the waitlist, place {booking['waitlist_position']}."
 
 
-def _refused(request: ConsoleRequest, refusal: Refusal, case: Case) -> Answer:
-    permissions = resolutions.permissions_of(request)
-    resolve = resolutions.of_refusal(refusal, case, permissions)
-    return request.refused(refusal, back=drawer_path(case.class_id, case.member_id), resolve=resolve)
+async def _refused(connection: Connection, request: ConsoleRequest, class_: DayClass, attempt: Attempt) -> Answer:
+    """Show why the member was not booked. After a sale, a drawer is shown anew: its form has taken effect, and what is
+    left to do is another form."""
+    refusal, case = attempt.refusal, Case(class_.id, attempt.member_id)
+    resolve = resolutions.of_refusal(refusal, case, resolutions.permissions_of(request))
+    if not (attempt.sold and request.is_fragment):
+        return request.refused(refusal, back=drawer_path(*case), resolve=resolve)
+    values = await _values(connection, request, class_, attempt.member_id)
+    why = shown(refusal, request.form, resolve)
+    return request.fragment("desk/_walk_in.html", status=status_of(refusal), toast=SOLD_ONLY, refusal=why, **values)
 
 
 def _done(request: ConsoleRequest, class_: DayClass, text: str) -> Answer:
