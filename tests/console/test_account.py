@@ -155,6 +155,23 @@ async def test_a_person_switches_between_their_studios(console: Console, hall: H
     assert "Role here manager" in page
 
 
+async def test_a_form_opened_in_another_studio_asks_before_it_takes_effect(console: Console, hall: Hall) -> None:
+    """Of two tabs, one chose another studio: the form of the other tab must not create its member there unasked."""
+    assert console.person is not None
+    other = await hall.new_studio()
+    await console.people.invite(Grant(Role.MANAGER), console.person.email, other.access)
+    form = {"csrf": await console.csrf(), "idempotency": "k" * 24, "first_name": "Ada", "last_name": "Moss"}
+    assert (await console.post("/console/account/studio", {"studio_id": str(other.id)})).status_code == 303
+    for htmx in ({}, {"HX-Request": "true"}):
+        asked = await console.client.post("/console/members/new", data=form, headers={"Origin": ORIGIN, **htmx})
+        assert asked.status_code in (400, 403)
+        assert "chosen another studio, since this page was opened" in texts(asked)
+        assert await other.rows("members") == []
+    sent = await console.post("/console/members/new", form | {"csrf": await console.csrf()}, token="k" * 24)
+    assert sent.status_code == 303, "whoever confirms it sends it to the studio that is named"
+    assert len(await other.rows("members")) == 1
+
+
 async def test_the_colour_scheme_is_kept(console: Console) -> None:
     answer = await console.post("/console/theme", {"theme": "dark", "back": "/console/account"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/console/account")

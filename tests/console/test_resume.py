@@ -73,7 +73,7 @@ async def test_a_page_of_an_earlier_session_asks_before_it_sends(console: Consol
     other = await console.as_role(Role.MANAGER)
     asked = await other.client.post(TARGET, data={"csrf": csrf, **TYPED}, headers={"Origin": ORIGIN})
     assert asked.status_code == 403
-    assert "You have signed in again since this page was opened." in texts(asked)
+    assert "You have signed in again, or chosen another studio, since this page was opened." in texts(asked)
     assert "data-send-now" not in asked.text
     assert 'value="dark"' in asked.text
 

@@ -120,6 +120,25 @@ async def test_staff_of_one_location_see_no_other(console: Console) -> None:
 # Creating
 
 
+async def test_a_form_for_a_location_that_is_not_theirs_takes_effect_nowhere(console: Console) -> None:
+    """Another studio was chosen in another tab, or the location was deactivated, after the form was opened."""
+    person = await console.as_role(Role.MANAGER, console.studio.location)
+    elsewhere = {"location": str(console.studio.other_location)}
+    days = {"first_date": str(day(1)), "last_date": str(day(1)), "mode": "cancel"}
+    series = {"title": "Flow", "start": "18:00", "minutes": "60", "capacity": "8", "every_weeks": "1",
+              "weekday_monday": "on", "first_date": str(day(0))}  # fmt: skip
+    for address, fields in (
+        ("classes", form(day(1))),
+        ("series", series),
+        ("closures", days),
+        ("copy", {"week": str(day(0)), "target": str(day(7))}),
+    ):
+        before = await console.studio.snapshot()
+        refused = await person.post(f"{WEEK}/{address}", {**fields, **elsewhere})
+        assert refused.status_code == 404, address
+        assert await console.studio.snapshot() == before, address
+
+
 async def test_a_class_is_created_at_its_local_time(console: Console) -> None:
     studio = console.studio
     answer = await create(console, day(1, 4), room_id=str(studio.room), description="Bring a mat")

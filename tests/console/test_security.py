@@ -58,7 +58,7 @@ async def test_a_form_without_the_sessions_token_does_nothing(console: Console) 
     other = await console.as_role(Role.MANAGER)
     token = console.client.cookies.get(COOKIE)
     assert token is not None
-    for csrf in ("", "x", await other.csrf(), "A" * 86, csrf_token(token)):
+    for csrf in ("", "x", await other.csrf(), "A" * 86, csrf_token(token, console.studio.access.studio_id)):
         data = {"csrf": csrf, "idempotency": "k" * 24, "theme": "dark", "back": "/console/account"}
         for route in ACTIONS:
             if route.needs is Audience.ANYBODY:

@@ -1,7 +1,7 @@
 """Passwords, one-time codes, tokens: what staff prove themselves with."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given
@@ -129,13 +129,15 @@ def test_what_is_no_token(text: str) -> None:
     assert token_hash(text) is None
 
 
-def test_the_csrf_token_belongs_to_one_session_and_is_not_its_token() -> None:
-    one, other = new_token(), new_token()
-    assert is_csrf_token(one, csrf_token(one))
-    assert not is_csrf_token(other, csrf_token(one))
-    assert not is_csrf_token(one, one)
-    for wrong in ("", "é", "\ud800", csrf_token(one)[:-1]):
-        assert not is_csrf_token(one, wrong)
+def test_the_csrf_token_belongs_to_one_session_in_one_studio_and_is_not_its_token() -> None:
+    one, other, studio, other_studio = new_token(), new_token(), UUID(int=1), UUID(int=2)
+    right = csrf_token(one, studio)
+    assert is_csrf_token(one, studio, right)
+    assert not is_csrf_token(other, studio, right)
+    assert not is_csrf_token(one, other_studio, right)
+    assert not is_csrf_token(one, studio, one)
+    for wrong in ("", "é", "\ud800", right[:-1]):
+        assert not is_csrf_token(one, studio, wrong)
 
 
 def test_a_link_works_until_it_expires_or_is_used() -> None:

@@ -31,7 +31,9 @@ from studiogate.web.response import Answer
 
 UNAVAILABLE = (OverloadedError, TransactionConflictError, DatabaseUnavailableError, asyncio.CancelledError)
 REPEATED = "This form was sent twice. It took effect once."
-OTHER_SESSION = "You have signed in again since this page was opened. Send the form as {person}?"
+OTHER_SESSION = "You have signed in again, or chosen another studio, since this page was opened. "
+ASK_TO_SEND = OTHER_SESSION + "Send the form as {person} to {studio}?"
+SEND_AGAIN = OTHER_SESSION + "Send the form again if it is meant for {studio}, as {person}."
 METHODS = ("GET", "HEAD", "POST")
 log = structlog.get_logger()
 
@@ -166,14 +168,18 @@ def _sign_in(console: ConsoleRequest) -> Answer:
 
 
 def _of_earlier_session(console: ConsoleRequest) -> Answer:
-    """Ask whether to send a form whose page belongs to another session of this browser: somebody signed in again in
-    another tab. Our own page sent it (the origin was checked), but perhaps for somebody else."""
+    """Ask whether to send a form whose page belongs to another session of this browser or to another studio: somebody
+    signed in again or switched the studio in another tab. Our own page sent it (the origin was checked), but perhaps
+    for somebody else."""
+    names = {"person": console.frame.person or console.frame.email, "studio": console.frame.name}
     if console.is_fragment:
         event = json.dumps({"freshToken": {"csrf": csrf.masked_token(console.signed_in)}}).encode()
+        why = shown(checks.EXPIRED_PAGE, {})._replace(text=SEND_AGAIN.format(**names))
         answer = console.refused(checks.EXPIRED_PAGE)
-        return answer._replace(headers=(*answer.headers, (b"hx-trigger", event)))
+        body = console.fragment("ui/refusal.html", refusal=why).body
+        return answer._replace(body=body, headers=(*answer.headers, (b"hx-trigger", event)))
     kept = resume.unpacked(resume.packed(console.posted.typed_and_token))
-    values = {"target": console.http.path, "fields": kept, "question": OTHER_SESSION}
+    values = {"target": console.http.path, "fields": kept, "question": ASK_TO_SEND.format(**names)}
     return console.render("account/send_kept.html", status=403, **values)
 
 

@@ -1,8 +1,9 @@
 """Whether a form was sent by the console's own pages.
 
 Three independent checks: the browser's Origin header names this site, the form carries the session's CSRF token, and
-the session's cookie is not sent with other sites' forms (SameSite). Pages are compressed and repeat what somebody
-typed, so the token is masked anew in every page: what is constant could be guessed from the compressed size.
+the session's cookie is not sent with other sites' forms (SameSite). The token also belongs to the studio in which the
+session works. Pages are compressed and repeat what somebody typed, so the token is masked anew in every page: what is
+constant could be guessed from the compressed size.
 """
 
 import base64

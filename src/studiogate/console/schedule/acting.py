@@ -16,6 +16,7 @@ from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection
 from studiogate.web.response import Answer
 
+NOT_FOUND = Refusal(Code.NOT_FOUND)
 Result = TypeVar("Result")
 Flow = Callable[[Connection, Access], Awaitable[Result]]
 

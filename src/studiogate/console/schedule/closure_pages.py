@@ -7,10 +7,10 @@ from studiogate import clock
 from studiogate.console.framework.formats import counted
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.schedule.acting import act, done, id_of
+from studiogate.console.schedule.acting import NOT_FOUND, act, done, id_of
 from studiogate.console.schedule.class_pages import with_query
 from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.week import PATH, Week, chosen_week
+from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.staff import Permission
@@ -46,9 +46,9 @@ async def list_closures(request: ConsoleRequest) -> Answer:
 @action("POST", "/schedule/closures", Permission.SCHEDULE)
 async def create_closure(request: ConsoleRequest) -> Answer:
     """Close some days. If classes take place on them, they are shown first."""
-    week = chosen_week(request.frame.locations, request.form)
+    week = posted_week(request.frame.locations, request.form)
     if week is None:
-        return request.not_found()
+        return request.refused(NOT_FOUND)
     fields = {name: request.form[name] for name in FIELDS if name in request.form}
     back, given = with_query(CLOSURES, fields), _given(request, week)
     if "confirmed" not in request.form:
@@ -119,9 +119,9 @@ def _list_href(location_id: UUID) -> str:
 async def remove_closure(request: ConsoleRequest) -> Answer:
     """Remove a closure; series create their classes on these days again."""
     closure_id = id_of(request.params["closure_id"])
-    week = chosen_week(request.frame.locations, request.form)
+    week = posted_week(request.frame.locations, request.form)
     if closure_id is None or week is None:
-        return request.not_found()
+        return request.refused(NOT_FOUND)
     saved = await act(request, lambda connection, access: flow.remove(connection, access, closure_id))
     if isinstance(saved, Refusal):
         return request.refused(saved, _list_href(week.place.id))

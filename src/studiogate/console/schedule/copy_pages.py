@@ -5,9 +5,9 @@ from datetime import timedelta
 from studiogate.console.framework.formats import counted
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import act, done
+from studiogate.console.schedule.acting import NOT_FOUND, act, done
 from studiogate.console.schedule.class_pages import with_query
-from studiogate.console.schedule.week import PATH, chosen_week, read_date
+from studiogate.console.schedule.week import PATH, chosen_week, posted_week, read_date
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.schedule.copy_week import SkipReason, week_of
 from studiogate.domain.staff import Permission
@@ -56,10 +56,10 @@ def _problem(refusal: Refusal) -> str:
 @action("POST", "/schedule/copy", Permission.SCHEDULE)
 async def copy_week(request: ConsoleRequest) -> Answer:
     """Copy the week that was previewed."""
-    week = chosen_week(request.frame.locations, request.form)
+    week = posted_week(request.frame.locations, request.form)
     target = read_date(request.form.get("target"))
     if week is None:
-        return request.not_found()
+        return request.refused(NOT_FOUND)
     back = with_query(COPY, {"location": str(week.place.id), "week": str(week.days.first)})
     if target is None:
         fault = Fault(("target",), "value_error", 'must be a date such as "2026-12-24"')

@@ -100,6 +100,14 @@ def chosen_week(places: Sequence[Place], query: Mapping[str, str]) -> Week | Non
     return Week(place, week_of(read_date(query.get("week")) or today), view)
 
 
+def posted_week(places: Sequence[Place], form: Mapping[str, str]) -> Week | None:
+    """Return the week that a form names, or None if its location is none of the person's: what somebody typed for one
+    location, perhaps of a studio that they have left in another tab, must not take effect at another one."""
+    asked = form.get("location")
+    is_known = asked is None or any(str(each.id) == asked.lower() for each in places)
+    return chosen_week(places, form) if is_known else None
+
+
 def read_date(text: str | None) -> date | None:
     """Return a date such as 2026-12-24, or None."""
     try:

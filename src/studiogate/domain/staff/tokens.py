@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
+from uuid import UUID
 
 TOKEN_BYTES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -53,12 +54,13 @@ def link_path(token: str) -> str:
     return f"/console/link/{token}"
 
 
-def csrf_token(session_token: str) -> str:
+def csrf_token(session_token: str, studio_id: UUID) -> str:
     """Return the token that every form of a session carries. It is derived from the session's own token, which other
-    sites can make a browser send but cannot read."""
-    digest = hmac.digest(session_token.encode(), b"studiogate csrf", "sha256")
+    sites can make a browser send but cannot read, and belongs to one studio: a form that was opened before the person
+    chose another studio must not take effect there."""
+    digest = hmac.digest(session_token.encode(), b"studiogate csrf " + studio_id.bytes, "sha256")
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def is_csrf_token(session_token: str, presented: str) -> bool:
-    return hmac.compare_digest(csrf_token(session_token).encode(), presented.encode(errors="replace"))
+def is_csrf_token(session_token: str, studio_id: UUID, presented: str) -> bool:
+    return hmac.compare_digest(csrf_token(session_token, studio_id).encode(), presented.encode(errors="replace"))

@@ -23,12 +23,12 @@ class SignedIn:
 
     @property
     def csrf_token(self) -> str:
-        """The token that every form of this session carries."""
-        return csrf_token(self.token)
+        """The token that every form of this session carries while it works in its studio."""
+        return csrf_token(self.token, self.session.studio_id)
 
     def sent(self, presented: str) -> bool:
         """Return whether a form with this CSRF token was sent by this session's own pages."""
-        return is_csrf_token(self.token, presented)
+        return is_csrf_token(self.token, self.session.studio_id, presented)
 
     def refusal_without_password(self) -> Refusal | None:
         """Return the refusal of what a person may do to their own account only shortly after typing the password."""
