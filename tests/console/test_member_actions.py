@@ -179,6 +179,13 @@ async def test_book_by_the_rules_and_against_them(console: Console) -> None:
     assert entry["reason"] == "Trial"
 
 
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-W10-1", "soon"])
+async def test_a_day_that_is_none_shows_today(console: Console, day: str) -> None:
+    member = await console.studio.new_member()
+    shown = await console.get(f"/console/members/{member}/book?day={day}")
+    assert (shown.status_code, day in shown.text) == (200, False)
+
+
 async def test_selling_leads_back_to_the_booking(console: Console) -> None:
     studio = console.studio
     member, class_id = await studio.new_member(membership=False), await studio.new_class(DAY)

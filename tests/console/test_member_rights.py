@@ -13,6 +13,7 @@ from studiogate.domain.staff import Role
 from studiogate.storage.upload_folder import IncomingFile, UploadFolder
 from tests.support.booking_studio import DAY
 from tests.support.console import Console, texts
+from tests.support.week_pages import fields_of
 
 pytestmark = pytest.mark.anyio
 
@@ -45,6 +46,23 @@ async def test_change_a_member(console: Console) -> None:
     assert wrong.status_code == 422
     assert re.search(r'class="field has-fault">\s*<label for="f-email"', wrong.text)
     assert 'value="nobody"' in wrong.text
+
+
+async def test_two_people_who_change_one_profile_do_not_undo_each_other(console: Console) -> None:
+    studio, desk = console.studio, await console.as_role(Role.FRONT_DESK)
+    member = await studio.new_member(membership=False, first_name="Ada", email="a@example.com", phone="+12125550199")
+    path = f"/console/members/{member}/change"
+    mine, theirs = fields_of(await console.get(path), path), fields_of(await desk.get(path), path)
+    assert (await desk.post(path, {**theirs, "phone": "+12125550100"})).status_code == 303
+    wrong = await console.post(path, {**mine, "email": "nobody"})
+    assert wrong.status_code == 422
+    again = fields_of(wrong, path)
+    assert (again["email"], again["seen"]) == ("nobody", mine["seen"]), "it still knows what it showed first"
+    assert (await console.post(path, {**again, "email": "b@example.com"})).status_code == 303
+    row = await studio.row("members", member)
+    assert (row["first_name"], row["email"], row["phone"]) == ("Ada", "b@example.com", "+12125550100")
+    assert (await console.post(path, {**mine, "phone": ""})).status_code == 303
+    assert (await studio.row("members", member))["phone"] is None, "what was typed counts"
 
 
 async def test_notes_and_suspension(console: Console) -> None:
@@ -93,6 +111,20 @@ async def test_a_merge_of_two_in_one_class_says_which(console: Console) -> None:
     assert 'data-code="already_booked"' in refused.text
     assert f'href="/console/classes/{class_id}"' in refused.text
     assert (await console.get(f"/console/members/{kept}/merge/{kept}")).status_code == 404
+
+
+async def test_staff_of_one_location_see_no_preview_of_all_locations(console: Console) -> None:
+    """A preview counts bookings everywhere and names classes; who may not merge or erase does not need it."""
+    studio = console.studio
+    kept, other = await studio.new_member(5), await studio.new_member(5)
+    class_id = await studio.new_class(DAY, title="Faraway", location_id=studio.other_location, room_id=None)
+    for member in (kept, other):
+        await studio.booked(class_id, member)
+    manager = await console.as_role(Role.MANAGER, studio.location)
+    for page in ("merge", f"merge/{other}", "erase"):
+        assert (await console.get(f"/console/members/{kept}/{page}")).status_code == 200, page
+        refused = await manager.get(f"/console/members/{kept}/{page}")
+        assert (refused.status_code, "Faraway" in refused.text) == (403, False), page
 
 
 async def upload(console: Console, member: UUID, filename: str, content: bytes) -> tuple[UUID, UUID]:

@@ -80,6 +80,20 @@ async def test_a_class_without_bookings_is_changed_at_once(console: Console) -> 
     assert set(changes) == {"title", "description"}, "nothing else is written"
 
 
+async def test_two_people_who_change_one_class_do_not_undo_each_other(console: Console) -> None:
+    """The second form still shows the old time, seats and switch; it only changes the title."""
+    studio = console.studio
+    class_id = await class_on(studio, day(1, 2), title="Ride", capacity=8)
+    mine, theirs = [fields_of(await console.get(path(class_id, "/edit")), path(class_id)) for _ in range(2)]
+    del theirs["visible"]
+    moved = await console.post(path(class_id), {**theirs, "start": "20:00", "capacity": "9"})
+    assert moved.status_code == 303
+    assert (await console.post(path(class_id), {**mine, "title": "Tour"})).status_code == 303
+    row = await studio.row("classes", class_id)
+    assert (row["title"], row["capacity"], row["visible"]) == ("Tour", 9, False)
+    assert row["start_time"] == instant(day(1, 2), 20)
+
+
 async def test_the_second_of_two_equal_times_stays_where_it_is(console: Console) -> None:
     studio = console.studio
     class_id = await studio.new_class(start=utc(2027, 11, 7, 6, 30), title="Second")

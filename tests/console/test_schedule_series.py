@@ -148,6 +148,19 @@ async def test_a_series_is_changed_from_a_date_and_ended(console: Console) -> No
     assert [row["start_time"] for row in await classes_of(studio, new["id"])] == [instant(day(3))]
 
 
+async def test_two_people_who_change_one_series_do_not_undo_each_other(console: Console) -> None:
+    studio = console.studio
+    series_id = await weekly(studio)
+    path = f"{SERIES}/{series_id}"
+    mine, theirs = [fields_of(await console.get(path), path) for _ in range(2)]
+    for fields in ({**theirs, "capacity": "9", "weekday_friday": "on"}, {**mine, "title": "Flow"}):
+        asked = await console.post(path, fields)
+        assert asked.status_code == 200
+        assert (await console.post(path, fields_of(asked, path))).status_code == 303
+    row = await studio.row("class_series", series_id)
+    assert (row["title"], row["capacity"], row["weekdays"]) == ("Flow", 9, [1, 5])
+
+
 # Closures
 
 

@@ -1,6 +1,12 @@
-"""Read a posted form: its text fields in order, and the small files of signed-in people."""
+"""Read a posted form: its text fields in order, and the small files of signed-in people.
 
-from collections.abc import Mapping
+A form that changes something shows all its values and sends all of them back. Two people who edit the same thing must
+not undo each other's changes, so such a form also carries what it showed (``seen``, as short hashes), and fields that
+come back as they were shown do not count as given.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +20,7 @@ MAXIMUM_UPLOAD = 4 * 1024 * 1024
 MAXIMUM_FIELDS = 2_000
 CSRF = "csrf"
 TOKEN = "idempotency"  # noqa: S105  # nosec B105
+SEEN = "seen"
 BROKEN = Refusal(Code.INVALID_HTTP, {"problem": "the form could not be read"})
 
 
@@ -37,6 +44,23 @@ class Posted:
     def typed_and_token(self) -> list[tuple[str, str]]:
         """What has to be kept to send the form again: no CSRF token, which is another session's then."""
         return [(name, value) for name, values in self.lists.items() if name != CSRF for value in values]
+
+
+def seen_text(values: Mapping[str, str]) -> str:
+    """Return the value of the hidden field ``seen`` for a form that shows these values."""
+    return " ".join(f"{name}:{_short_hash(value)}" for name, value in values.items())
+
+
+def untouched(form: Mapping[str, str], names: Iterable[str]) -> frozenset[str]:
+    """Return the fields that come back as the form showed them; none if it does not say what it showed. A switch that
+    is off is not sent, which is the same as an empty value."""
+    seen = dict(part.partition(":")[::2] for part in form.get(SEEN, "").split())
+    return frozenset(name for name in names if seen.get(name) == _short_hash(form.get(name, "")))
+
+
+def _short_hash(value: str) -> str:
+    """Return a hash of a value; browsers send line ends as CR LF."""
+    return hashlib.sha256(value.replace("\r\n", "\n").strip().encode(errors="replace")).hexdigest()[:12]
 
 
 async def read(request: Request, *, with_files: bool = False) -> Posted | Refusal:

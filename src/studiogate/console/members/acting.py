@@ -1,5 +1,6 @@
 """Run a staff flow for a request, and read the ids, days and numbers of its form."""
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime, time
 from typing import Any, TypeVar
@@ -7,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
+from studiogate.console.schedule.week import read_date
 from studiogate.domain.ids import parse_id
 from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.staff_input import fault
@@ -15,6 +17,7 @@ from studiogate.web.response import Answer
 
 Result = TypeVar("Result")
 Flow = Callable[..., Awaitable[Result | Refusal]]
+_WHOLE = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
 PAGE = 40
 # Rows with forms of their own: each form has tokens of its own, which do not compress.
 PAGE_OF_FORMS = 25
@@ -49,20 +52,16 @@ def id_of(text: str | None) -> UUID | None:
 
 def read_whole(name: str, text: str) -> int | Fault:
     """Return a whole number that somebody typed, with or without a sign."""
-    try:
-        return int(text.strip().replace("\N{MINUS SIGN}", "-"))
-    except ValueError:
-        return fault(name, "must be a whole number")
+    typed = text.strip().replace("\N{MINUS SIGN}", "-")
+    return int(typed) if _WHOLE.fullmatch(typed) else fault(name, "must be a whole number")
 
 
 def read_day(name: str, text: str, timezone: str) -> datetime | Fault | None:
     """Return the beginning of a day of the studio's calendar; None if the field is empty."""
     if not text.strip():
         return None
-    try:
-        return start_of_day(date.fromisoformat(text.strip()), timezone)
-    except (ValueError, OverflowError):
-        return fault(name, "must be a day, such as 2026-03-01")
+    day = read_date(text.strip())
+    return fault(name, "must be a day, such as 2026-03-01") if day is None else start_of_day(day, timezone)
 
 
 def start_of_day(day: date, timezone: str) -> datetime:

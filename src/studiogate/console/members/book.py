@@ -1,7 +1,7 @@
 """Book a class for a member: choose it, see which rules speak against the booking, override them with a reason."""
 
 import json
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -12,6 +12,7 @@ from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.acting import go_to, id_of, run, start_of_day
 from studiogate.console.members.profile import address, member_of, no_member, show
+from studiogate.console.schedule.week import read_date
 from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
 from studiogate.domain.paging import MAXIMUM_LIMIT, PageRequest
 from studiogate.domain.refusals import Code, Refusal
@@ -46,7 +47,7 @@ async def _choose(request: ConsoleRequest, connection: Connection, member: Recor
     """Show the classes of a day of the studio's calendar."""
     timezone = request.frame.timezone
     today = local(member["now"], timezone).date()
-    day = _day(request.query.get("day")) or today
+    day = read_date(request.query.get("day")) or today
     place = id_of(request.query.get("location"))
     filters = ClassFilters(
         starts_after=start_of_day(day, timezone),
@@ -91,13 +92,6 @@ async def _confirm(request: ConsoleRequest, connection: Connection, member: Reco
         can_override=any(Code(each["code"]) in OVERRIDABLE for each in reasons),
         spots=[(each["id"], each["label"]) for each in spots if each["available"]],
     )
-
-
-def _day(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text or "")
-    except ValueError:
-        return None
 
 
 def _shown(request: ConsoleRequest, class_: Class) -> Class:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.posted import SEEN, seen_text, untouched
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.members.acting import go_to, id_of, run
@@ -34,7 +35,13 @@ async def create(request: ConsoleRequest) -> Answer:
 
 @page("GET", "/members/{member_id}/change", Permission.MEMBERS)
 async def show_change(request: ConsoleRequest) -> Answer:
-    return await show_member(request, "members/change.html")
+    """Show the profile's form. After a refusal it still says what it showed first."""
+    async with request.database.connection() as connection:
+        member = await member_of(connection, request)
+    if member is None:
+        return await no_member(request)
+    seen = (request.typed or {}).get(SEEN) or seen_text({name: member[name] or "" for name in FIELDS})
+    return show(request, "members/change.html", member, seen=seen)
 
 
 @action("POST", "/members/{member_id}/change", Permission.MEMBERS)
@@ -48,8 +55,9 @@ async def change(request: ConsoleRequest) -> Answer:
 
 
 def _given(request: ConsoleRequest) -> Mapping[str, Any]:
-    """Return the posted fields; an empty email or phone is cleared."""
-    posted = {name: request.form[name] for name in FIELDS if name in request.form}
+    """Return the fields that were typed; an empty email or phone is cleared."""
+    same = untouched(request.form, FIELDS)
+    posted = {name: request.form[name] for name in FIELDS if name in request.form and name not in same}
     return {name: None if name in OPTIONAL and not each.strip() else each for name, each in posted.items()}
 
 

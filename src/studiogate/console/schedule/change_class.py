@@ -5,6 +5,7 @@ from typing import Any
 
 from studiogate.console.framework.formats import counted, day_and_time
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.schedule.acting import act, conflict_warnings, done, try_out, warning_texts
 from studiogate.console.schedule.class_form import (
@@ -46,12 +47,13 @@ async def edit_class(request: ConsoleRequest) -> Answer:
     row = found.row
     given = {name: "" if row.get(name) is None else str(row[name]) for name in FIELDS if name in row}
     given |= {**stored_times(found), **{name: "on" if row[name] else "" for name in ("visible", "allow_waitlist")}}
+    seen = request.query.get(SEEN) or seen_text(given)
     given |= {name: request.query[name] for name in FIELDS if name in request.query}
     if "complete" in request.query:
         given |= {name: request.query.get(name, "") for name in ("visible", "allow_waitlist")}
     options = options_of(await read_choices(request, row["location_id"]), row)
-    back = class_path(row["id"])
-    return request.render("schedule/class_form.html", found=found, options=options, given=given, week=None, back=back)
+    values = {"found": found, "options": options, "given": given, "week": None, "back": class_path(row["id"])}
+    return request.render("schedule/class_form.html", seen=seen, **values)
 
 
 @page("GET", "/schedule/classes/{class_id}/move", Permission.SCHEDULE)

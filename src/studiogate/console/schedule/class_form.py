@@ -5,6 +5,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from studiogate.console.framework.posted import SEEN, untouched
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.schedule.series import local_instant
@@ -58,15 +59,19 @@ class ClassForm(NamedTuple):
 
 
 def read_class_form(form: Mapping[str, str], stored: ClassDetails | None = None) -> ClassForm | Refusal:
-    """Return what was typed; times that are those of the stored class do not count as given.
+    """Return what was typed; fields that nobody touched and times that are those of the stored class do not count as
+    given.
 
     A form that says it is ``complete`` leaves a switch out if it is off.
     """
+    same = untouched(form, FIELDS)
+    form = {name: value for name, value in form.items() if name not in same}
     values: dict[str, Any] = {name: form[name].strip() for name in TEXTS if name in form}
     if values.get("description") == "":
         values["description"] = None
     values |= {name: form[name] or None for name in CHOICES if name in form}
-    values |= {name: name in form for name in SWITCHES if name in form or "complete" in form}
+    switches = [name for name in SWITCHES if name not in same and (name in form or "complete" in form)]
+    values |= {name: name in form for name in switches}
     if "capacity" in form:
         values["capacity"] = number(form["capacity"])
     times = _read_times(form, stored)
@@ -125,4 +130,4 @@ def to_form_fields(refusal: Refusal) -> Refusal:
 
 def typed_fields(form: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of a class's form that were sent, to be sent again after a question."""
-    return {name: form[name] for name in (*FIELDS, "complete", "scope", "location") if name in form}
+    return {name: form[name] for name in (*FIELDS, SEEN, "complete", "scope", "location") if name in form}

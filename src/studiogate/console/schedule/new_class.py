@@ -4,11 +4,11 @@ from typing import Any
 
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import act, conflict_warnings, done, try_out, warning_texts
+from studiogate.console.schedule.acting import NOT_FOUND, act, conflict_warnings, done, try_out, warning_texts
 from studiogate.console.schedule.class_form import FIELDS, ClassForm, read_class_form, to_form_fields, typed_fields
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
 from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.week import PATH, Week, chosen_week, read_date
+from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week, read_date
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import classes as flow
@@ -31,16 +31,16 @@ async def new_class(request: ConsoleRequest) -> Answer:
         given |= {name: request.query.get(name, "") for name in ("visible", "allow_waitlist")}
     options = options_of(await read_choices(request, week.place.id), {})
     return request.render(
-        "schedule/class_form.html", week=week, options=options, given=given, found=None, back=week.href()
+        "schedule/class_form.html", week=week, options=options, given=given, found=None, seen="", back=week.href()
     )
 
 
 @action("POST", "/schedule/classes", Permission.SCHEDULE)
 async def create_class(request: ConsoleRequest) -> Answer:
     """Create a class; if something clashes, ask first."""
-    week = chosen_week(request.frame.locations, request.form)
+    week = posted_week(request.frame.locations, request.form)
     if week is None:
-        return request.not_found()
+        return request.refused(NOT_FOUND)
     back = with_query(NEW, typed_fields(request.form))
     form = read_class_form(request.form)
     if isinstance(form, Refusal):
@@ -65,7 +65,7 @@ async def create_class(request: ConsoleRequest) -> Answer:
 @action("POST", "/schedule/classes/check", Permission.SCHEDULE)
 async def check_class(request: ConsoleRequest) -> Answer:
     """Return the clashes of a class that is being typed; faults are shown when it is saved."""
-    week = chosen_week(request.frame.locations, request.form)
+    week = posted_week(request.frame.locations, request.form)
     form = read_class_form(request.form)
     texts: list[str] = []
     if week is not None and not isinstance(form, Refusal):

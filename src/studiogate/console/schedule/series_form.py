@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 from studiogate.console.framework.formats import full_date
+from studiogate.console.framework.posted import SEEN, untouched
 from studiogate.console.schedule.class_form import CHOICES, SWITCHES, TEXTS, number
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.studio_file.series import DAY_NAMES
@@ -27,7 +28,14 @@ def read_series_form(form: Mapping[str, str], *, new: bool) -> dict[str, Any]:
         "local_start": form.get("start", ""),
         "last_date": form.get("last_date") or None,
     }
-    return {**values, "first_date": form.get("first_date", "")} if new else values
+    return {**values, "first_date": form.get("first_date", "")} if new else _touched(values, form)
+
+
+def _touched(values: dict[str, Any], form: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of the fields that somebody changed in the form."""
+    same = untouched(form, FIELDS)
+    others: dict[str, tuple[str, ...]] = {"local_start": ("start",), "weekdays": WEEKDAYS}
+    return {name: value for name, value in values.items() if not same.issuperset(others.get(name, (name,)))}
 
 
 def given_series(row: Mapping[str, Any]) -> dict[str, str]:
@@ -48,7 +56,7 @@ def to_form_fields(refusal: Refusal) -> Refusal:
 
 def typed_fields(form: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of a series' form that were sent, to be sent again after a question."""
-    return {name: form[name] for name in (*FIELDS, "complete", "from_date", "location") if name in form}
+    return {name: form[name] for name in (*FIELDS, SEEN, "complete", "from_date", "location") if name in form}
 
 
 def pattern_text(row: Mapping[str, Any]) -> str:

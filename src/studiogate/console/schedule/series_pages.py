@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 
 from studiogate import clock
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import act, conflict_warnings, done, id_of, warning_texts
+from studiogate.console.schedule.acting import NOT_FOUND, act, conflict_warnings, done, id_of, warning_texts
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
 from studiogate.console.schedule.confirm import Question, ask
 from studiogate.console.schedule.series_form import (
@@ -21,7 +22,7 @@ from studiogate.console.schedule.series_form import (
     typed_fields,
 )
 from studiogate.console.schedule.series_preview import SeriesQuestion, change_series, series_counts
-from studiogate.console.schedule.week import PATH, chosen_week, read_date
+from studiogate.console.schedule.week import PATH, chosen_week, posted_week, read_date
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import series as flow
@@ -61,7 +62,8 @@ async def new_series(request: ConsoleRequest) -> Answer:
     given = {**DEFAULTS, "first_date": str(first), **_from_query(request)}
     options = options_of(await read_choices(request, week.place.id), {})
     back = with_query(SERIES, {"location": str(week.place.id)})
-    return request.render("schedule/series_form.html", week=week, row=None, given=given, options=options, back=back)
+    values = {"week": week, "row": None, "given": given, "options": options, "back": back}
+    return request.render("schedule/series_form.html", seen="", **values)
 
 
 def _from_query(request: ConsoleRequest) -> dict[str, str]:
@@ -76,9 +78,9 @@ def _from_query(request: ConsoleRequest) -> dict[str, str]:
 @action("POST", "/schedule/series", Permission.SCHEDULE)
 async def create_series(request: ConsoleRequest) -> Answer:
     """Create a series and its classes; if something clashes, ask first."""
-    week = chosen_week(request.frame.locations, request.form)
+    week = posted_week(request.frame.locations, request.form)
     if week is None:
-        return request.not_found()
+        return request.refused(NOT_FOUND)
     fields = typed_fields(request.form)
     back = with_query(f"{SERIES}/new", fields)
     values = {**read_series_form(request.form, new=True), "location_id": str(week.place.id)}
@@ -124,11 +126,12 @@ async def edit_series(request: ConsoleRequest) -> Answer:
     found = await _find(request)
     if found is None:
         return request.not_found()
-    given = {"from_date": request.query.get("from_date", ""), **given_series(found.row), **_from_query(request)}
+    stored = given_series(found.row)
+    seen = request.query.get(SEEN) or seen_text({name: stored.get(name, "") for name in FIELDS})
+    given = {"from_date": request.query.get("from_date", ""), **stored, **_from_query(request)}
     options = options_of(await read_choices(request, found.row["location_id"]), found.row)
-    return request.render(
-        "schedule/series_form.html", week=None, row=found.row, given=given, options=options, back=found.list_href
-    )
+    values = {"week": None, "row": found.row, "given": given, "options": options, "back": found.list_href}
+    return request.render("schedule/series_form.html", seen=seen, **values)
 
 
 @action("POST", "/schedule/series/{series_id}", Permission.SCHEDULE)
@@ -146,7 +149,8 @@ async def save_series(request: ConsoleRequest) -> Answer:
         return request.refused(Refusal(Code.VALIDATION_ERROR, faults=[fault]), back)
     change = SeriesChange(read_series_form(request.form, new=False), since)
     title = f"Change the classes from {since} on?" if since else "Change all classes to come?"
-    wanted = SeriesQuestion(found.id, change, title, found.path, back, found.list_href, fields, found.zone)
+    name = str(change.values.get("title", found.row["title"]))
+    wanted = SeriesQuestion(found.id, change, title, name, found.path, back, found.list_href, fields, found.zone)
     return await change_series(request, wanted)
 
 

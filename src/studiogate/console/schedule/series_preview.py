@@ -29,6 +29,7 @@ class SeriesQuestion(NamedTuple):
     series_id: UUID
     change: SeriesChange
     title: str
+    name: str
     action: str
     back: str
     after: str
@@ -52,6 +53,7 @@ async def ask_about_series(request: ConsoleRequest, found: ClassDetails, form: C
         series_id,
         SeriesChange(values, since),
         title,
+        str(values.get("title", stored["title"])),
         class_path(found.row["id"]),
         back,
         week_of_class(found),
@@ -75,7 +77,7 @@ async def change_series(request: ConsoleRequest, wanted: SeriesQuestion) -> Answ
         return done(request, wanted.after, f"The series is changed: {', '.join(series_counts(outcome)) or 'no class'}.")
     question = Question(
         wanted.title,
-        str(wanted.change.values.get("title", "")),
+        wanted.name,
         wanted.action,
         "Change the series",
         wanted.back,
