@@ -18,6 +18,7 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.staff import Permission
 from studiogate.storage import class_changes, events
 from studiogate.storage.class_changes import ClassChanges
+from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
 from studiogate.web.response import Answer, as_json
 
 MOST_STREAMS = 500  # per process
@@ -88,6 +89,15 @@ async def _read(request: ConsoleRequest, since: int) -> ClassChanges:
         return await class_changes.changed_since(connection, request.access, since)
 
 
+async def _read_if_possible(request: ConsoleRequest, since: int) -> ClassChanges:
+    """Return what changed, or nothing while the database cannot answer: the stream stays and looks again. A browser
+    that has to reconnect costs more, when the service can afford it least."""
+    try:
+        return await _read(request, since)
+    except (OverloadedError, DatabaseUnavailableError):
+        return ClassChanges(since, frozenset())
+
+
 def _names(found: ClassChanges) -> list[str]:
     return EVERYTHING if found.everything else sorted(map(str, found.class_ids))
 
@@ -121,7 +131,7 @@ async def _messages(request: ConsoleRequest, since: int) -> AsyncGenerator[bytes
         waiting = asyncio.ensure_future(listeners.wait(studio_id, LOOK_AGAIN_SECONDS))
         try:
             await asyncio.sleep(0)
-            found = await _read(request, since)
+            found = await _read_if_possible(request, since)
             since, has_news = found.sequence, bool(found.class_ids) or found.everything
             if has_news or clock.monotonic() - beat >= HEARTBEAT_SECONDS:
                 yield message(found) if has_news else HEARTBEAT
