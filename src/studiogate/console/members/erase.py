@@ -8,7 +8,6 @@ from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.acting import go_to, id_of, run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.access import Access
-from studiogate.domain.erasure import whole_studio_refusal
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
@@ -25,7 +24,7 @@ WORD = "erase"
 @page("GET", "/members/{member_id}/erase", Permission.MEMBERS_ERASE)
 async def show_erase(request: ConsoleRequest) -> Answer:
     """Show what would be removed, at all locations."""
-    refusal = whole_studio_refusal(request.access, Permission.MEMBERS_ERASE)
+    refusal = request.access.refusal_without_all_locations(Permission.MEMBERS_ERASE)
     if refusal is not None:
         return request.error(refusal)
     async with request.database.connection() as connection:

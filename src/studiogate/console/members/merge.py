@@ -8,7 +8,6 @@ from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.acting import go_to, id_of, run
 from studiogate.console.members.profile import address, member_of, no_member, show
-from studiogate.domain.erasure import whole_studio_refusal
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.members import merge as flows
@@ -32,7 +31,7 @@ async def find(request: ConsoleRequest) -> Answer:
 
 
 async def _candidates(request: ConsoleRequest, text: str | None) -> Answer:
-    refusal = whole_studio_refusal(request.access, Permission.MEMBERS)
+    refusal = request.access.refusal_without_all_locations(Permission.MEMBERS)
     if refusal is not None:
         return request.error(refusal)
     async with request.database.connection() as connection:
@@ -49,7 +48,7 @@ async def _candidates(request: ConsoleRequest, text: str | None) -> Answer:
 @page("GET", "/members/{member_id}/merge/{other_id}", Permission.MEMBERS)
 async def preview(request: ConsoleRequest) -> Answer:
     """Show what moves from the other profile, and the classes in which both are booked, at all locations."""
-    refusal = whole_studio_refusal(request.access, Permission.MEMBERS)
+    refusal = request.access.refusal_without_all_locations(Permission.MEMBERS)
     if refusal is not None:
         return request.error(refusal)
     other_id = id_of(request.params["other_id"])

@@ -52,7 +52,13 @@ async def edit_class(request: ConsoleRequest) -> Answer:
     if "complete" in request.query:
         given |= {name: request.query.get(name, "") for name in ("visible", "allow_waitlist")}
     options = options_of(await read_choices(request, row["location_id"]), row)
-    values = {"found": found, "options": options, "given": given, "week": None, "back": class_path(row["id"])}
+    values: dict[str, Any] = {
+        "found": found,
+        "options": options,
+        "given": given,
+        "week": None,
+        "back": class_path(row["id"]),
+    }
     return request.render("schedule/class_form.html", seen=seen, **values)
 
 

@@ -62,7 +62,7 @@ async def new_series(request: ConsoleRequest) -> Answer:
     given = {**DEFAULTS, "first_date": str(first), **_from_query(request)}
     options = options_of(await read_choices(request, week.place.id), {})
     back = with_query(SERIES, {"location": str(week.place.id)})
-    values = {"week": week, "row": None, "given": given, "options": options, "back": back}
+    values: dict[str, Any] = {"week": week, "row": None, "given": given, "options": options, "back": back}
     return request.render("schedule/series_form.html", seen="", **values)
 
 
@@ -130,7 +130,13 @@ async def edit_series(request: ConsoleRequest) -> Answer:
     seen = request.query.get(SEEN) or seen_text({name: stored.get(name, "") for name in FIELDS})
     given = {"from_date": request.query.get("from_date", ""), **stored, **_from_query(request)}
     options = options_of(await read_choices(request, found.row["location_id"]), found.row)
-    values = {"week": None, "row": found.row, "given": given, "options": options, "back": found.list_href}
+    values: dict[str, Any] = {
+        "week": None,
+        "row": found.row,
+        "given": given,
+        "options": options,
+        "back": found.list_href,
+    }
     return request.render("schedule/series_form.html", seen=seen, **values)
 
 
