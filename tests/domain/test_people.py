@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.names import cleaned_name, name_fault
-from studiogate.domain.people import normalize_email, normalize_phone
+from studiogate.domain.people import normalize_email
+from studiogate.domain.phones import normalize_phone
 from studiogate.domain.studio_file import values
 from studiogate.domain.studio_file.values import Setting, WrongValueError
 from tests.support.counted_work import counted

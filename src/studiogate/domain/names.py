@@ -20,9 +20,10 @@ _NEVER = (
 )
 # Persian and Indic names use the zero width (non-)joiner, and it joins emoji: between two visible characters it has a
 # meaning, anywhere else it is merely invisible.
-_JOINER = r"[\u200c\u200d]"
-_VISIBLE = r"[^\s\u200c\u200d]"
-_REFUSED = re.compile(rf"[{_NEVER}]|(?<!{_VISIBLE}){_JOINER}|{_JOINER}(?!{_VISIBLE})")
+_JOINER = r"\u200c\u200d"
+_VISIBLE = rf"[^\s{_JOINER}]"
+# Begins with one set of characters, so that a search looks for these alone.
+_REFUSED = re.compile(rf"[{_NEVER}{_JOINER}](?:(?<=[{_NEVER}])|(?<!{_VISIBLE}[{_JOINER}])|(?!{_VISIBLE}))")
 # PostgreSQL cannot store U+0000.
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 

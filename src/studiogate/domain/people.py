@@ -1,5 +1,5 @@
-"""What leads and members have in common: email addresses and phone numbers, normalized to the form in which they are
-compared and stored, and the notes of staff."""
+"""What leads and members have in common: email addresses, normalized to the form in which they are compared and stored,
+and the notes of staff."""
 
 import re
 import unicodedata
@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import email_validator
-import phonenumbers
 
 from studiogate.domain.refusals import Code, Refusal
 
 # In characters; checked before the text is processed, because NFKC takes quadratic time on combining marks.
 MAXIMUM_EMAIL = 254
 MAXIMUM_LOCAL_PART = 64
-MAXIMUM_PHONE = 50
 MAX_NOTES_BYTES = 64 * 1024
 # A local part that is valid whatever its domain is.
 _PLAIN_LOCAL_PART = re.compile(r"[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*")
@@ -55,24 +53,6 @@ def _validated(candidate: str) -> str | None:
 def _validated_domain(domain: str) -> str | None:
     address = _validated(f"a@{domain}")
     return None if address is None else address.removeprefix("a@")
-
-
-def normalize_phone(text: str, country: str | None) -> str | None:
-    """Return a phone number in E.164, or None if no such number can exist.
-
-    A number without a country code belongs to ``country``. Numbers need only be possible, not valid: numbering plans
-    grow faster than any list of valid ranges, and sandboxes use the ranges reserved for fiction. A number with an
-    extension is refused: E.164 cannot represent it, and the number without it would reach somebody else.
-    """
-    if len(text) > MAXIMUM_PHONE:
-        return None
-    try:
-        number = phonenumbers.parse(text, country)
-    except phonenumbers.NumberParseException:
-        return None
-    if number.extension or not phonenumbers.is_possible_number(number):
-        return None
-    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
 def with_note(notes_bytes: int, note: str) -> int:

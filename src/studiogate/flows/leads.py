@@ -16,7 +16,8 @@ from studiogate.domain.leads import (
     status_refusal,
     with_submission,
 )
-from studiogate.domain.people import normalize_phone, notes_refusal
+from studiogate.domain.people import notes_refusal
+from studiogate.domain.phones import normalize_phone
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows.announce import changing, emit_event
 from studiogate.storage import leads as storage

@@ -15,7 +15,8 @@ from pydantic_core import PydanticCustomError
 from studiogate.domain.ids import ID_PATTERN, parse_id
 from studiogate.domain.names import MAXIMUM_NAME, name_fault
 from studiogate.domain.paging import DEFAULT_LIMIT, MAXIMUM_LIMIT
-from studiogate.domain.people import MAXIMUM_EMAIL, MAXIMUM_PHONE, normalize_email
+from studiogate.domain.people import MAXIMUM_EMAIL, normalize_email
+from studiogate.domain.phones import MAXIMUM_PHONE
 
 _DATE_TIME = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:[0-5]\d)",

@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from studiogate.domain.csv_import import formats
+from studiogate.domain.csv_import.cells import CellReader, check
 from studiogate.domain.csv_import.class_times import class_times
 from studiogate.domain.csv_import.columns import Columns
 from studiogate.domain.csv_import.directory import Directory
 from studiogate.domain.csv_import.formats import WrongCellError
-from studiogate.domain.csv_import.kinds import EXTERNAL_ID, PRICE_FIELDS, FieldType
+from studiogate.domain.csv_import.kinds import EXTERNAL_ID, PRICE_FIELDS
 from studiogate.domain.csv_import.mapping import ColumnMapping
 from studiogate.domain.csv_import.records import Record
-from studiogate.domain.studio_file.catalog import PRICES
-from studiogate.domain.studio_file.sections import SECTION_BY_NAME
-from studiogate.domain.studio_file.values import Reader, WrongValueError
+from studiogate.domain.studio_file.values import email
 
 MAX_EXTERNAL_ID = 200
 # Marks an external id that was derived from the row itself, because its file has none.
@@ -51,9 +50,10 @@ class Translator:
         self._mapping = mapping
         self._kind = mapping.kind
         self._directory = directory
-        section = SECTION_BY_NAME[self._kind.section]
-        readers = [*section.members, *(PRICES.members if self._kind.name == "products" else ())]
-        self._readers: dict[str, Reader] = {each.name: each.read for each in reversed(readers)}
+        # Amounts are read with the row's currency, so that comes first.
+        self._positions = sorted(columns.positions.items(), key=lambda column: column[0] != "currency")
+        filled = {*columns.positions, *mapping.defaults} - {EXTERNAL_ID}
+        self._cells = {name: CellReader(name, mapping, directory) for name in filled}
 
     def translate(self, record: Record) -> Translated:
         row = Translated(record.line)
@@ -74,7 +74,7 @@ class Translator:
             yield record.fault
         elif len(record.cells) < wanted or any(cell.strip() for cell in record.cells[wanted:]):
             yield f"has {len(record.cells)} cells, but the header has {wanted}"
-        elif any("\0" in cell for cell in record.cells):
+        elif "\0" in "".join(record.cells):
             yield "contains a NUL character: save the file again as UTF-8"
 
     def _skipped(self, cells: list[str]) -> str | None:
@@ -92,7 +92,7 @@ class Translator:
         """Return the text of every field that a column fills; an empty text means that its cells are empty."""
         return {
             name: next((text for position in positions if (text := cells[position].strip())), "")
-            for name, positions in self._columns.positions.items()
+            for name, positions in self._positions
         }
 
     def _external_id(self, row: Translated, text: str | None) -> str | None:
@@ -107,49 +107,19 @@ class Translator:
         given = {name: text for name, text in texts.items() if text}
         for name in self._mapping.clear & texts.keys() - given.keys():
             row.values[name] = None
-        # Amounts are read with the row's currency, which may be a default.
+        # The currency of the row may be a default.
         for name, value in self._mapping.defaults.items():
             if name not in given:
                 self._read_into(row, row.defaults, name, value)
-        for name in sorted(given, key=lambda name: name != "currency"):
-            self._read_into(row, row.values, name, given[name])
+        for name, text in given.items():
+            self._read_into(row, row.values, name, text)
 
     def _read_into(self, row: Translated, values: dict[str, Any], name: str, given: Any) -> None:
+        currency = row.values.get("currency") or row.defaults.get("currency")
         try:
-            values[name] = self._value(name, given, row)
+            values[name] = self._cells[name].read(given, currency)
         except WrongCellError as wrong:
             row.faults.append((self._columns.name(name), str(wrong)))
-
-    def _value(self, name: str, given: Any, row: Translated) -> Any:
-        if isinstance(given, str):
-            given = self._mapping.values.get(name, {}).get(given.casefold(), given)
-        type_ = self._kind.fields[name]
-        if isinstance(given, str):
-            given = self._parsed(name, type_, given, row)
-        reader = self._readers.get(name) if type_ not in {FieldType.PART, FieldType.REFERENCE} else None
-        return self._checked(reader, given, normalized=name in {"email", "phone"}) if reader else given
-
-    def _parsed(self, name: str, type_: FieldType, text: str, row: Translated) -> Any:
-        match type_:
-            case FieldType.TRUTH:
-                return formats.read_truth(text)
-            case FieldType.WHOLE:
-                return formats.read_whole(text)
-            case FieldType.START | FieldType.END:
-                written = formats.read_date(text, self._mapping.dates[name])
-                return formats.instant(written, self._directory.zone, end=type_ is FieldType.END).isoformat()
-            case FieldType.AMOUNT:
-                own = row.values.get("currency") or row.defaults.get("currency")
-                currency = str(own or self._directory.setting.currency)
-                return formats.read_amount(text, self._mapping.decimal, currency)
-        return text
-
-    def _checked(self, reader: Reader, value: Any, *, normalized: bool) -> Any:
-        try:
-            read = reader(value, self._directory.setting)
-        except WrongValueError as wrong:
-            raise WrongCellError("; ".join(message for _, message in wrong.faults)) from None
-        return read if normalized else value
 
     # What several fields mean together.
 
@@ -202,9 +172,8 @@ class Translator:
         text = row.values.pop("member_email", None)
         if text is None:
             return None
-        reader = next(each.read for each in SECTION_BY_NAME["members"].members if each.name == "email")
         try:
-            return str(self._checked(reader, text, normalized=True))
+            return str(check(email, text, self._directory.setting))
         except WrongCellError as wrong:
             row.faults.append((self._columns.name("member_email"), str(wrong)))
             return None

@@ -4,11 +4,13 @@ Spreadsheets execute a cell that begins like a formula. The reasons quote what t
 apostrophe in front of them.
 """
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 
 HEADER = ("line", "external_id", "verdict", "id", "column", "reason")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_SPECIAL = re.compile(r'[,"\r\n]')
 
 
 class Verdict(StrEnum):
@@ -27,6 +29,6 @@ def csv_line(cells: Sequence[object]) -> str:
 def _cell(text: str) -> str:
     if text.startswith(_FORMULA):
         text = "'" + text
-    if any(character in text for character in ',"\r\n'):
+    if _SPECIAL.search(text):
         return '"' + text.replace('"', '""') + '"'
     return text

@@ -17,7 +17,8 @@ from studiogate.domain.forms.definition import FieldType
 from studiogate.domain.forms.image_sizes import png_size
 from studiogate.domain.forms.values import as_date, as_decimal
 from studiogate.domain.ids import parse_id
-from studiogate.domain.people import MAXIMUM_EMAIL, MAXIMUM_PHONE, normalize_email, normalize_phone
+from studiogate.domain.people import MAXIMUM_EMAIL, normalize_email
+from studiogate.domain.phones import MAXIMUM_PHONE, normalize_phone
 
 MAX_LINE = 5_000
 MAX_TEXT = 50_000

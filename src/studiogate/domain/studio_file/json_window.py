@@ -60,12 +60,13 @@ class Window:
 
     def peek(self) -> str:
         """Return the next non-whitespace character without consuming it; "" at the end of the file."""
-        while True:
+        while (character := self._text[self._position : self._position + 1]) <= " ":
             space = _SPACE.match(self._text, self._position)
             self._position = space.end() if space else self._position
             if self._position < len(self._text) or self._ended:
                 return self._text[self._position : self._position + 1]
             self._fill()
+        return character
 
     def take(self, character: str) -> None:
         if self.peek() != character:

@@ -7,8 +7,7 @@ NaN, U+0000) is a fault of its element, and reading continues; text that is not 
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from studiogate.domain.studio_file.faults import Fault
 from studiogate.domain.studio_file.json_window import BrokenFileError, Window
@@ -17,8 +16,7 @@ from studiogate.domain.studio_file.sections import SECTION_BY_NAME, STUDIO
 __all__ = ["BrokenFileError", "Element", "read_elements", "read_studio"]
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(NamedTuple):
     """One row. ``place`` is ``studio``, or a path such as ``classes[3]``."""
 
     section: str

@@ -14,7 +14,6 @@ RowCheck: TypeAlias = Callable[[Mapping[str, Any], Setting], Iterable[tuple[Loc,
 # The name under which the values of a row say which members the file gives, as a bit mask: see ``Section.bit``.
 GIVEN = "given"
 _REQUIRED: Any = object()
-_ABSENT: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,8 @@ class RowReader:
         self.section = section
         self._setting = setting
         self._known = section.known | {"object"}
-        self._bits = [(member, 1 << number) for number, member in enumerate(section.members)]
+        self._members = {member.name: (member, 1 << number) for number, member in enumerate(section.members)}
+        self._absent = {member.name: self._stands(member.default) for member in section.members}
         self._rules = [(rule, section.bit(*rule.needs)) for rule in section.rules]
         self._identified = section.bit("id")
 
@@ -89,16 +89,21 @@ class RowReader:
         """Return the values of the members that could be read, and the faults; a row with any fault is invalid."""
         if not isinstance(row, dict):
             return {}, [((), "must be an object")]
-        values: Values = {}
-        faults: RowFaults = [((name,), "is no member of this section") for name in row if name not in self._known]
+        values: Values = self._absent.copy()
+        faults: RowFaults = []
         given = 0
-        for member, bit in self._bits:
-            value = row.get(member.name, _ABSENT)
-            given |= bit if value is not _ABSENT else 0
+        for name, value in row.items():
+            if name not in self._members:
+                faults += [] if name in self._known else [((name,), "is no member of this section")]
+                continue
+            member, bit = self._members[name]
+            given |= bit
             try:
-                values[member.name] = self._value(member, value)
+                values[name] = self._cleared(member) if value is None else member.read(value, self._setting)
             except WrongValueError as wrong:
-                faults += [((member.name, *loc), message) for loc, message in wrong.faults]
+                del values[name]
+                faults += [((name, *loc), message) for loc, message in wrong.faults]
+        faults.sort(key=self._order)
         if self._identified and not given & self._identified:
             faults.append((("id",), "is required"))
             del values["id"]
@@ -111,12 +116,18 @@ class RowReader:
         known = (rule for rule, needs in self._rules if given & needs == needs)
         return [fault for rule in known for fault in rule.check(values, self._setting)]
 
-    def _value(self, member: Member, given: Any) -> Any:
-        if given is not _ABSENT and given is not None:
-            return member.read(given, self._setting)
-        if given is None and member.null is _REQUIRED:
+    def _order(self, fault: tuple[Loc, str]) -> int:
+        """Sort the faults of a row by its members, whatever their order in the file; unknown members come first."""
+        name = str(fault[0][0])
+        return self._members[name][1] if name in self._members else 0
+
+    def _cleared(self, member: Member) -> Any:
+        if member.null is _REQUIRED:
             raise WrongValueError(((), "must not be null"))
-        stands = member.default if given is _ABSENT else member.null
-        if stands is _REQUIRED:
+        return self._stands(member.null)
+
+    def _stands(self, value: Any) -> Any:
+        """Return what a value of a declaration stands for in this setting."""
+        if value is _REQUIRED:
             return None
-        return stands(self._setting) if callable(stands) else stands
+        return value(self._setting) if callable(value) else value

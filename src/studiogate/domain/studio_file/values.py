@@ -15,7 +15,8 @@ import phonenumbers
 from studiogate.domain.ids import parse_id
 from studiogate.domain.money import currency_decimals, is_currency
 from studiogate.domain.names import name_fault
-from studiogate.domain.people import normalize_email, normalize_phone
+from studiogate.domain.people import normalize_email
+from studiogate.domain.phones import normalize_phone
 from studiogate.domain.studio_file.faults import Loc
 
 MAX_NAME = 2_000
