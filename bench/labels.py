@@ -12,6 +12,9 @@ WRONG_ANSWERS, LAST_ANSWER, BYSTANDERS = "unexpected answers", "the last answer"
 START, DELIVERIES = "studiogate up", "deliveries of events"
 TODAY, CLASS_PAGE, SCHEDULE, MEMBERS = "console: Today", "console: Class", "console: Schedule", "console: Members"
 PAGE_CPU, PAGE_BYTES, PAGE_ZIPPED = "CPU of a page", "size of a page", "gzipped size of a page"
+# Imports of a large studio: a new one, the same file again, one that changes every row, a CSV file.
+CREATES, SAME, CHANGES, CSV = "import", "import of the same", "import of changes", "import-csv"
+SECONDS, CPU_SECONDS = "time", "CPU"
 
 
 def studiogate(workers: int) -> str:

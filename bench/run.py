@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import console, crowd, dataset, events, floor, labels, lifecycle, processes
+from bench import console, crowd, dataset, events, floor, imports, labels, lifecycle, processes
 from bench.measuring import FIRST_NUMBER, Competitor, Effort, Limit, Measuring, Server
 from bench.recording import Program, Recorder
 from bench.results import Results
@@ -19,7 +19,7 @@ from bench.superuser import grant_to_tests
 from studiogate.server.postgres.embedded import EmbeddedPostgres, running_postgres
 from studiogate.storage.db import pool
 
-PARTS = ("reads", "bookings", "crowd", "people", "growth", "memory", "start", "events", "console")
+PARTS = ("reads", "bookings", "crowd", "people", "growth", "memory", "start", "events", "console", "import")
 ALONE, CROWDED = "studiogate", "crowded"
 RECORDED = 3  # requests per scenario
 
@@ -38,10 +38,11 @@ class Plan:
     events: int = 1000
     console_size: dataset.Size = console.LARGE
     console_effort: console.Effort = field(default_factory=console.Effort)
+    imported: tuple[int, int] = (100_000, 50_000)  # members and classes
 
     @property
     def needs_servers(self) -> bool:
-        return any(part not in ("start", "events", "console") for part in self.parts)
+        return any(part not in ("start", "events", "console", "import") for part in self.parts)
 
 
 QUICK = Plan(
@@ -54,6 +55,7 @@ QUICK = Plan(
     events=2,
     console_size=dataset.Size(classes=250, members=20),
     console_effort=console.Effort(rounds=1, requests=2, warming_up=1),
+    imported=(300, 100),
 )
 
 
@@ -83,6 +85,8 @@ class Run:
                 plan = (self._plan.console_size, self._plan.console_effort)
                 self.results.add(console.measure(postgres.dsn("pages"), *plan))
                 self._tell("measured the console's pages")
+            if "import" in self._plan.parts:
+                self._measure_imports(postgres, Path(folder.name))
         self.results.stolen = round(before.stolen_since(), 3)
         self.results.seconds = round(time.perf_counter() - self._started, 1)
         return self.results
@@ -108,6 +112,12 @@ class Run:
             if "memory" in self._plan.parts:
                 self._measure_memory(measuring, servers[labels.studiogate(1)])
         self.results.repeated = measuring.repeated
+
+    def _measure_imports(self, postgres: EmbeddedPostgres, folder: Path) -> None:
+        asyncio.run(_execute(postgres, f"create database {imports.DATABASE}"))
+        for figure in imports.measure(postgres, folder, *self._plan.imported):
+            self.results.add([figure])
+            self._tell(f"{figure.of}: {figure.value:.1f} {figure.unit} ({figure.measure})")
 
     def _measure_scenarios(self, measuring: Measuring, competitors: Sequence[Competitor]) -> None:
         for scenario in self._scenarios:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench import labels
+from bench import imports, labels
 from bench.labels import CANCEL, FIFTY, HOT, MANY, OF_A_MEMBER, ONE_CLASS, TWO_HUNDRED
 from bench.results import POSTGRES_CPU, SERVER_CPU, THROUGHPUT, Results
 
@@ -16,6 +16,7 @@ MEGABYTES, WARM_SECONDS, DELIVERIES = 130.0, 2.0, 300.0
 CROWD_SECONDS, BYSTANDERS_SLOWER = 5.0, 2.0
 PAGES = (labels.TODAY, labels.CLASS_PAGE, labels.SCHEDULE, labels.MEMBERS)
 OF_A_PAGE = ((labels.PAGE_CPU, 25.0, "ms"), (labels.PAGE_BYTES, 60.0, "KB"), (labels.PAGE_ZIPPED, 12.0, "KB"))
+IMPORT_SECONDS, IMPORT_MEGABYTES = 60.0, 150.0
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ def _alone(results: Results) -> Iterator[Target]:
         (labels.MEMORY, labels.MEMORY, MEGABYTES, "MB", False),
         (labels.START, labels.WARM, WARM_SECONDS, "s", False),
         (labels.DELIVERIES, THROUGHPUT, DELIVERIES, "/s", True),
+        *((each, labels.SECONDS, IMPORT_SECONDS, "s", False) for each in imports.STEPS),
+        *((each, labels.MEMORY, IMPORT_MEGABYTES, "MB", False) for each in imports.STEPS),
     )
     for of, measure, bound, unit, at_least in wanted:
         value = results.find(of, labels.STUDIOGATE, measure)

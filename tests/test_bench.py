@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import chart, dataset, labels, report, targets
+from bench import chart, dataset, imports, labels, report, targets
 from bench.compare import compare, verdict
 from bench.limit import Script
 from bench.measuring import FIRST_NUMBER, in_turn
@@ -43,6 +43,14 @@ def test_every_competitor_does_every_request() -> None:
             assert results.find(scenario, by, THROUGHPUT), (scenario, by)
     assert all(results.find(scenario, textbook, THROUGHPUT) for scenario in targets.TIMES_THE_TEXTBOOK)
     assert results.find(labels.MEMORY, labels.STUDIOGATE, labels.MEMORY)
+
+
+def test_the_imports_are_measured() -> None:
+    results = Run(replace(QUICK, parts=("import",)))()
+    for step in imports.STEPS:
+        for measure in (labels.SECONDS, labels.CPU_SECONDS, labels.MEMORY):
+            assert results.find(step, labels.STUDIOGATE, measure), (step, measure)
+    assert "from a CSV file" in report.singles(results)
 
 
 @pytest.mark.anyio
