@@ -13,7 +13,7 @@ take a snapshot of everything that it might change. New rows produce none either
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -64,9 +64,12 @@ def previous_attributes(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 async def emit_changes(connection: Connection, access: Access, type_: EventType, before: Snapshot) -> list[UUID]:
     """Emit one event per row of the snapshot that changed since it was taken; return the ids of these rows."""
     after = await _wires(connection, access, type_, list(before))
-    compared = (
-        Change(row_id, previous_attributes(before[row_id], json.loads(now)), now) for row_id, now in after.items()
-    )
-    changes = [change for change in compared if change.previous_attributes]
+    changes = differences((row_id, before[row_id], now) for row_id, now in after.items())
     await emit(connection, access, type_, *changes)
     return [change.row_id for change in changes]
+
+
+def differences(rows: Iterable[tuple[UUID, Mapping[str, Any], str]]) -> list[Change]:
+    """Return the changes among rows that are given as (id, resource before, resource now as JSON)."""
+    compared = (Change(row_id, previous_attributes(before, json.loads(now)), now) for row_id, before, now in rows)
+    return [change for change in compared if change.previous_attributes]

@@ -1,11 +1,12 @@
 """Announce what an import changed: one event per resource, as by any other change."""
 
+import json
+
 from studiogate.domain.access import Access
 from studiogate.domain.events import POSITIONS_ANNOUNCED, EventType
 from studiogate.flows import class_clock
 from studiogate.storage import event_changes, events
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.event_changes import Snapshot, previous_attributes
 from studiogate.storage.events import Change
 from studiogate.storage.studio_file import resources_before, stage
 from studiogate.storage.studio_file.history_tables import SUBMISSIONS
@@ -57,8 +58,9 @@ async def announce_rows(connection: Connection, access: Access) -> None:
             await events.emit(connection, access, created, *[Change(row_id) for row_id in row_ids])
     for changed in CHANGED:
         await _announce_changed(connection, access, changed)
-    async for before in resources_before.kept(connection, access, EventType.WAITLIST_UPDATED):
-        await _announce_entries(connection, access, before)
+    async for rows in resources_before.compared(connection, access, EventType.WAITLIST_UPDATED):
+        entries = [change for change in event_changes.differences(rows) if _is_announced(change)]
+        await events.emit(connection, access, EventType.WAITLIST_UPDATED, *entries)
 
 
 async def announce_classes(connection: Connection, access: Access) -> None:
@@ -67,16 +69,12 @@ async def announce_classes(connection: Connection, access: Access) -> None:
 
 
 async def _announce_changed(connection: Connection, access: Access, type_: EventType) -> None:
-    async for before in resources_before.kept(connection, access, type_):
-        await event_changes.emit_changes(connection, access, type_, before)
+    async for rows in resources_before.compared(connection, access, type_):
+        await events.emit(connection, access, type_, *event_changes.differences(rows))
 
 
-async def _announce_entries(connection: Connection, access: Access, before: Snapshot) -> None:
-    """Announce ended and moved waitlist entries; a position alone is announced only near the front."""
-    after = await event_changes.snapshot(connection, access, EventType.WAITLIST_UPDATED, list(before))
-    changes: list[Change] = []
-    for row_id, now in after.items():
-        previous = previous_attributes(before[row_id], now)
-        if previous and not (set(previous) == {"position"} and now["position"] > POSITIONS_ANNOUNCED):
-            changes.append(Change(row_id, previous))
-    await events.emit(connection, access, EventType.WAITLIST_UPDATED, *changes)
+def _is_announced(entry: Change) -> bool:
+    """Return whether a changed waitlist entry is announced: a position alone only near the front."""
+    if set(entry.previous_attributes) != {"position"}:
+        return True
+    return int(json.loads(entry.wire or "{}")["position"]) <= POSITIONS_ANNOUNCED

@@ -12,6 +12,8 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.table_types import Column, Table
 
 PREFETCH = 500
+# Types of which every value but null is something.
+NEVER_EMPTY = frozenset({"uuid", "boolean", "integer", "bigint", "numeric", "timestamptz", "date", "time"})
 
 
 class RowChange(NamedTuple):
@@ -65,9 +67,18 @@ def _shown(kind: str, column: Column, row: str) -> str | None:
     """Return what the audit log shows: nothing of an empty value, and of a personal one only that there was one."""
     if not is_recorded(column.name):
         return None
-    value = _value(column, row)
-    shown = f"'{json.dumps(MASK)}'" if is_masked(kind, column.name) else f"{value}::text"
-    return f"case when {value} is null or {value} in ('\"\"', '[]', '{{}}') then 'null' else {shown} end"
+    shown = f"'{json.dumps(MASK)}'" if is_masked(kind, column.name) else f"{_value(column, row)}::text"
+    return f"case when {_empty(column, row)} then 'null' else {shown} end"
+
+
+def _empty(column: Column, row: str) -> str:
+    """Return the condition that a value is empty: in JSON, which costs a conversion, only if its type needs that."""
+    value = f"{row}.{column.quoted}"
+    if column.type == "text":
+        return f"coalesce({value}, '') = ''"
+    if column.type in NEVER_EMPTY:
+        return f"{value} is null"
+    return f"coalesce({_value(column, row)}, 'null') in ('null', '\"\"', '[]', '{{}}')"
 
 
 def _value(column: Column, row: str) -> str:

@@ -10,6 +10,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.events import EventType
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import subject_of
+from studiogate.storage.paging import Resource
 
 BATCH = 500
 
@@ -38,6 +39,10 @@ def _table(type_: EventType) -> str:
     return f"before_{type_.value.replace('.', '_')}"
 
 
+def _wire(resource: Resource) -> str:
+    return f"(select row_to_json(w)::text from (select {resource.columns}) w)"
+
+
 async def keep(connection: Connection, access: Access) -> None:
     """Keep the resources as they are now. The rows must be locked."""
     for type_, rows in ROWS.items():
@@ -46,23 +51,27 @@ async def keep(connection: Connection, access: Access) -> None:
         await connection.execute(f"create temp table {_table(type_)} (id uuid, wire text) on commit drop")
         await connection.execute(
             f"""insert into {_table(type_)}
-                select {alias}.id, (select row_to_json(w)::text from (select {resource.columns}) w)
+                select {alias}.id, {_wire(resource)}
                 from {resource.table} {alias} {resource.joins}
                 where {alias}.studio_id = $1 and {alias}.id in ({rows})""",
             access.studio_id,
         )
 
 
-async def kept(connection: Connection, _access: Access, type_: EventType) -> AsyncIterator[dict[UUID, dict[str, Any]]]:
-    """Yield the kept resources in batches, by id."""
-    batch: dict[UUID, dict[str, Any]] = {}
-    async for row in connection.cursor(f"select id, wire from {_table(type_)}", prefetch=BATCH):
-        batch[row["id"]] = json.loads(row["wire"])
-        if len(batch) == BATCH:
-            yield batch
-            batch = {}
-    if batch:
-        yield batch
+async def compared(
+    connection: Connection, access: Access, type_: EventType
+) -> AsyncIterator[list[tuple[UUID, dict[str, Any], str]]]:
+    """Yield the kept resources in batches, each as (id, before, now): what it was, and what it is now as JSON."""
+    resource = subject_of(type_).resource
+    alias = resource.alias
+    cursor = await connection.cursor(
+        f"""select kept.id, kept.wire as before, {_wire(resource)} as now
+            from {_table(type_)} kept join {resource.table} {alias} on {alias}.id = kept.id {resource.joins}
+            where {alias}.studio_id = $1""",
+        access.studio_id,
+    )
+    while rows := await cursor.fetch(BATCH):
+        yield [(row["id"], json.loads(row["before"]), row["now"]) for row in rows]
 
 
 async def classes_to_fill(connection: Connection, access: Access) -> list[UUID]:
