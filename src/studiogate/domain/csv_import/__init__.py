@@ -7,6 +7,7 @@
     mapping     which column fills which field: presets and mapping files
     columns     the mapping applied to a file's header
     directory   the studio's places, people and products by name
+    cells       one field of a row: its cell's meaning, type and rules
     translate   one row of the file into the fields of a studio-file row
     matching    which stored row a row is about, or why that cannot be said
     verdicts    what became of each row, as a CSV file that is safe to open in a spreadsheet
