@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 monotonic = time.monotonic
-sleep = time.sleep
 
 
 def now() -> datetime:

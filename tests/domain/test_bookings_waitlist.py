@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ from studiogate.domain.bookings.waitlist import (
     Skip,
     eligible_waiting,
     plan_promotions,
-    renumber,
     seats_open_to_newcomers,
     try_promotion,
     waitlist_has_expired,
@@ -35,7 +33,6 @@ from tests.support.booking_facts import (
     an_entry,
     thorough,
     uid,
-    unhurried,
 )
 
 OPTIONAL, REQUIRED = SpotSelectionMode.OPTIONAL, SpotSelectionMode.REQUIRED
@@ -238,22 +235,3 @@ def test_the_promoted_are_the_first_eligible_ones(
     assert eligible_waiting(left, still_waiting, spots_left, NOW) == 0
     before = seats_open_to_newcomers(class_, Policy(), eligible_waiting(class_, entries, spots, NOW), NOW)
     assert before == seats_open_to_newcomers(left, Policy(), 0, NOW)
-
-
-def test_positions_close_up() -> None:
-    positions = {uid(7): 1, uid(8): 2, uid(9): 3, uid(6): 4}
-    assert renumber(positions, {uid(8)}) == {uid(7): 1, uid(9): 2, uid(6): 3}
-    assert renumber(positions, positions) == {}
-    assert renumber({}) == {}
-
-
-@unhurried
-@given(st.dictionaries(st.uuids(), st.integers(1, 1000)), st.data())
-def test_positions_are_1_to_n_in_the_same_order(positions: dict[UUID, int], data: st.DataObject) -> None:
-    positions = {entry: place for place, entry in {place: entry for entry, place in positions.items()}.items()}
-    leaving = data.draw(st.sets(st.sampled_from(sorted(positions)))) if positions else set()
-    renumbered = renumber(positions, leaving)
-    assert set(renumbered) == set(positions) - leaving
-    for entry, place in renumbered.items():
-        ahead = [other for other in positions if positions[other] < positions[entry] and other not in leaving]
-        assert place == 1 + len(ahead)

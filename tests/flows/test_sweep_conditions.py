@@ -1,4 +1,4 @@
-"""The statements by which housekeeping finds classes agree with the domain's rules, on random classes."""
+"""Statements over many rows agree with the rules, on random classes: housekeeping, the numbers of a waitlist."""
 
 import random
 from collections.abc import AsyncIterator
@@ -64,3 +64,15 @@ async def test_free_seats_with_a_waitlist(studio: BookingStudio, classes: list[C
     }
     assert found == expected
     assert 0 < len(expected) < CLASSES
+
+
+async def test_positions_are_1_to_n_in_the_same_order(studio: BookingStudio) -> None:
+    chance = random.Random(11)  # nosec B311
+    for leave in (0, 2, 5):
+        class_id, _ = await studio.full_class()
+        waiting = [await studio.waits(class_id, await studio.new_member()) for _ in range(5)]
+        leaving = [each["id"] for each in chance.sample(waiting, leave)]
+        for booking_id in leaving:
+            await studio.cancelled(booking_id)
+        staying = [each for each in waiting if each["id"] not in leaving]
+        assert await studio.positions(*staying) == list(range(1, len(staying) + 1))

@@ -9,7 +9,7 @@ from studiogate.console.desk.resolutions import Case
 from studiogate.console.framework.page import action
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, as_id
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import attendance, staff_bookings
 from studiogate.storage.bookings import read, staff
@@ -18,7 +18,6 @@ from studiogate.web.response import Answer
 
 Mark = Literal["checked_in", "no_show", "confirmed"]
 MARKS = ("checked_in", "no_show", "confirmed")
-NOT_FOUND = Refusal(Code.NOT_FOUND)
 DONE = {"checked_in": "Checked in {}.", "no_show": "Marked {} as no-show.", "confirmed": "Check-in of {} undone."}
 
 

@@ -16,7 +16,7 @@
   skips with ``spot_required``.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -131,12 +131,6 @@ def decide_staff_promotion(
     spot_id = free[0].id if free and class_.spot_selection_mode is not None else None
     overridden = tuple(reason.code for reason in verdict.reasons)
     return Promote(membership, spot_id, credits_of(membership), overridden)
-
-
-def renumber(positions: Mapping[UUID, int], ended: Collection[UUID] = ()) -> dict[UUID, int]:
-    """Return new positions 1..n for the entries that stay, in their previous order."""
-    staying = sorted((entry for entry in positions if entry not in ended), key=lambda entry: positions[entry])
-    return {entry: place for place, entry in enumerate(staying, start=1)}
 
 
 def _walk(

@@ -144,17 +144,6 @@ async def withhold(connection: Connection, access: Access, delivery_ids: Sequenc
     await connection.execute(WITHHOLD, access.studio_id, list(delivery_ids), token)
 
 
-async def release(connection: Connection, access: Access, delivery_ids: Sequence[UUID]) -> None:
-    """Release leases at once, when a worker shuts down cleanly."""
-    await connection.execute(
-        """
-        update webhook_deliveries set due_at = now(), claim = null
-        where studio_id = $1 and id = any($2::uuid[]) and status = 'pending' and claim is not null""",
-        access.studio_id,
-        list(delivery_ids),
-    )
-
-
 async def oldest_due(connection: Connection) -> datetime | None:
     """Return since when the oldest due delivery has been due. Operators only."""
     since: datetime | None = await connection.fetchval(
