@@ -27,7 +27,6 @@ class Landmarks:
     bookable_class_id: str
     full_class_id: str
     primary_location_id: str
-    second_location_id: str
     waiver_form_id: str
 
 
@@ -36,14 +35,13 @@ def landmarks(studio_file: dict[str, Any], now: datetime) -> Landmarks:
     seated, waiting = _counts(studio_file["bookings"])
     ahead = [row for row in studio_file["classes"] if _open(row) and read(row["start_time"]) >= now + SOONEST]
     member = studio_file["members"][0]
-    primary, second = studio_file["locations"][:2]
+    primary = studio_file["locations"][0]
     return Landmarks(
         member_id=member["id"],
         member_email=member["email"],
         bookable_class_id=_first(row for row in ahead if _easily_booked(row, primary["id"], seated)),
         full_class_id=_first(row for row in ahead if seated[row["id"]] == row["capacity"] and waiting[row["id"]]),
         primary_location_id=primary["id"],
-        second_location_id=second["id"],
         waiver_form_id=next(row["id"] for row in studio_file["forms"] if row["slug"] == "liability-waiver"),
     )
 
