@@ -96,6 +96,7 @@ _.can_mark_absent
 _.checked_in_share
 _.day_url
 _.just_now
+_.late_cancellation
 _.membership_text
 _.skip_text
 _.url_of
