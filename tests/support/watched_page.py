@@ -30,6 +30,7 @@ class Watched:
         "Response Status Error Code 4",
         "net::ERR_INTERNET_DISCONNECTED",
         "htmx:sendError",
+        "htmx:afterRequest",
     )
 
     def outside(self) -> list[str]:
