@@ -15,9 +15,11 @@ function show() {
   const first = drawer.querySelector("[autofocus], input:not([type=hidden]), select, textarea");
   first?.focus();
 }
+let isLeaving = false;
+document.addEventListener("htmx:beforeRequest", () => { isLeaving = false; });
 document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
-  if (target?.id === "drawer-content" && target.childElementCount) show();
+  if (!isLeaving && target?.id === "drawer-content" && target.childElementCount) show();
 });
 
 export function closeDrawer() {
@@ -35,4 +37,4 @@ document.addEventListener("click", (event) => {
   if (event.target instanceof HTMLDialogElement && event.target.open) event.target.close();
 });
 // The server asks for it after an action in the drawer: HX-Trigger: closeDrawer.
-document.addEventListener("closeDrawer", closeDrawer);
+document.addEventListener("closeDrawer", () => { isLeaving = true; closeDrawer(); });
