@@ -71,8 +71,8 @@ async def test_positions_are_1_to_n_in_the_same_order(studio: BookingStudio) -> 
     for leave in (0, 2, 5):
         class_id, _ = await studio.full_class()
         waiting = [await studio.waits(class_id, await studio.new_member()) for _ in range(5)]
-        leaving = [each["id"] for each in chance.sample(waiting, leave)]
-        for booking_id in leaving:
+        cancelled = [each["id"] for each in chance.sample(waiting, leave)]
+        for booking_id in cancelled:
             await studio.cancelled(booking_id)
-        staying = [each for each in waiting if each["id"] not in leaving]
+        staying = [each for each in waiting if each["id"] not in cancelled]
         assert await studio.positions(*staying) == list(range(1, len(staying) + 1))
