@@ -1,5 +1,5 @@
 """The fixtures of these tests; tests/support defines them."""
 
-from tests.support.partner_api import door, key, shared_door, studios
+from tests.support.partner_api import api, key, shared_api, studios
 
-__all__ = ["door", "key", "shared_door", "studios"]
+__all__ = ["api", "key", "shared_api", "studios"]

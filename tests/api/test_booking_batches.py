@@ -70,7 +70,7 @@ async def test_answers_are_what_reads_return_and_events_are_in_order(studio: Boo
     answers = [answer.json() for answer in await in_one_batch(studio, class_id, requests)]
     assert answers == [await studio.get(f"/bookings/{answer['id']}") for answer in answers]
     assert [answer["id"] for answer in answers] == sorted(answer["id"] for answer in answers)
-    events = await studio.door.connection.fetch(
+    events = await studio.api.connection.fetch(
         "select subject, object::text from events where studio_id = $1 and type = 'booking.created'"
         " order by created_at, id",
         studio.id,
@@ -159,8 +159,8 @@ async def test_spots_of_one_batch(studio: BookingStudio) -> None:
 async def test_keys_of_other_locations_and_studios(studio: BookingStudio) -> None:
     """Whether a class may be seen is judged for each request of a batch."""
     class_id, members = await studio.new_class(), [await studio.new_member() for _ in range(3)]
-    elsewhere = await issue_key(studio.door.connection, studio.studio, locations=[studio.other_location])
-    here = await issue_key(studio.door.connection, studio.studio, locations=[studio.location])
+    elsewhere = await issue_key(studio.api.connection, studio.studio, locations=[studio.other_location])
+    here = await issue_key(studio.api.connection, studio.studio, locations=[studio.location])
     keys = [elsewhere, studio.key, here]
     requests = [studio.post(wire_body(class_id, each), key=key) for each, key in zip(members, keys, strict=True)]
     answers = await in_one_batch(studio, class_id, requests)

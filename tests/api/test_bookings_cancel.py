@@ -120,7 +120,7 @@ async def test_the_fee_has_the_classs_location(studio: BookingStudio) -> None:
     receipt = await studio.cancelled(booking["id"])
     path = f"/purchases/{receipt['late_fee']['purchase_id']}"
     for location, status in ((studio.location, 200), (studio.other_location, 404)):
-        key = await issue_key(studio.door.connection, studio.studio, locations=[location])
+        key = await issue_key(studio.api.connection, studio.studio, locations=[location])
         assert (await studio.ask("GET", path, key=key)).status == status
 
 
@@ -365,7 +365,7 @@ async def test_no_reason(studio: BookingStudio) -> None:
 )
 async def test_scopes(studio: BookingStudio, scope: str, method: str, path: str) -> None:
     for other in {"bookings:read", "bookings:write", "bookings:cancel"} - {scope}:
-        key = await issue_key(studio.door.connection, studio.studio, other)
+        key = await issue_key(studio.api.connection, studio.studio, other)
         answer = await studio.ask(method, path.replace("{id}", str(uuid4())), key=key, body={})
         assert (answer.status, answer.json()["error"]["details"]) == (403, {"required_scope": scope})
 

@@ -400,7 +400,7 @@ async def test_unknown_and_foreign_are_alike(studio: BookingStudio, hall: bookin
 
 
 async def test_a_class_elsewhere_is_not_found_by_a_restricted_key(studio: BookingStudio) -> None:
-    key = await issue_key(studio.door.connection, studio.studio, locations=[studio.location])
+    key = await issue_key(studio.api.connection, studio.studio, locations=[studio.location])
     member = await studio.new_member()
     for location, status in ((studio.location, 201), (studio.other_location, 404), (None, 404)):
         class_id = await studio.new_class(location_id=location, room_id=None, policy={"allow_overlapping": True})

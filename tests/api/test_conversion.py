@@ -10,7 +10,7 @@ import pytest
 
 from studiogate.storage import people
 from tests.support.asgi import assert_refused
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.studio_files import exported, load
 
@@ -21,8 +21,8 @@ MEMBER = {"first_name": "Jo", "last_name": "Ri"}
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 async def lead_of(partner: Partner, email: str, **more: Any) -> str:
@@ -43,16 +43,16 @@ async def read(partner: Partner, lead_id: str) -> dict[str, Any]:
 
 async def events_of(partner: Partner, subject: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Return type, object and previous attributes of the events about one row, in order."""
-    rows = await partner.door.connection.fetch(
+    rows = await partner.api.connection.fetch(
         "select type, object, previous_attributes from events where subject = $1 order by created_at, id", subject
     )
     return [(row["type"], json.loads(row["object"]), json.loads(row["previous_attributes"])) for row in rows]
 
 
 async def imported(partner: Partner, **sections: list[dict[str, Any]]) -> None:
-    document = json.loads(await exported(partner.door.connection, partner.studio.slug))
+    document = json.loads(await exported(partner.api.connection, partner.studio.slug))
     studio = {"studio": document["studio"], **sections}
-    assert (await load(partner.door.connection, studio)).faults == []
+    assert (await load(partner.api.connection, studio)).faults == []
 
 
 CONVERTED = {"status": "new", "lifecycle_stage": "lead"}

@@ -11,7 +11,7 @@ from studiogate.api.app import ROUTES
 from studiogate.api.framework import openapi
 from tests.support.asgi import PREFIX, ask
 from tests.support.counted_work import HOSTILE, LONGEST, PATTERN, Cost, counted_lines
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 
 pytestmark = pytest.mark.anyio
 DOCUMENT: dict[str, Any] = openapi.document(ROUTES)
@@ -98,10 +98,10 @@ def _target(path: str) -> str:
     return PATTERN.sub(lambda _: str(uuid4()), path.removeprefix(PREFIX))
 
 
-async def _cost(door: Door, method: str, path: str, key: str, body: bytes) -> Cost:
+async def _cost(api: PartnerApi, method: str, path: str, key: str, body: bytes) -> Cost:
     headers = [("content-type", "application/json"), ("idempotency-key", uuid4().hex)]
     with counted_lines() as cost:
-        told = await ask(door.app, method, path, key=key, headers=headers, body=body)
+        told = await ask(api.app, method, path, key=key, headers=headers, body=body)
     assert told.status < 500, told.body
     return cost
 
@@ -113,29 +113,29 @@ def _assert_cheap(short: Cost, long: Cost, extra: int = EXTRA_LINES) -> None:
 
 @pytest.mark.parametrize(("method", "path", "schema", "way"), BODIES)
 async def test_text_in_a_body(
-    shared_door: Door, key: str, method: str, path: str, schema: dict[str, Any], way: tuple[str | int, ...]
+    shared_api: PartnerApi, key: str, method: str, path: str, schema: dict[str, Any], way: tuple[str | int, ...]
 ) -> None:
     example, target = _example(schema), _target(path)
-    short = await _cost(shared_door, method, target, key, json.dumps(_with(example, way, "x" * 9)).encode())
+    short = await _cost(shared_api, method, target, key, json.dumps(_with(example, way, "x" * 9)).encode())
     for text in HOSTILE.values():
         body = json.dumps(_with(example, way, text), ensure_ascii=False).encode()
-        _assert_cheap(short, await _cost(shared_door, method, target, key, body))
+        _assert_cheap(short, await _cost(shared_api, method, target, key, body))
 
 
 @pytest.mark.parametrize(("method", "path", "name"), QUERIES)
-async def test_text_in_a_query(shared_door: Door, key: str, method: str, path: str, name: str) -> None:
+async def test_text_in_a_query(shared_api: PartnerApi, key: str, method: str, path: str, name: str) -> None:
     target = _target(path)
-    short = await _cost(shared_door, method, f"{target}?{name}=x", key, b"")
+    short = await _cost(shared_api, method, f"{target}?{name}=x", key, b"")
     for text in ("%CC%81" * 10_000, "9" * 60_000, "a@" * 30_000):
-        long = await _cost(shared_door, method, f"{target}?{name}={text}", key, b"")
+        long = await _cost(shared_api, method, f"{target}?{name}={text}", key, b"")
         _assert_cheap(short, long, EXTRA_LINES + LINES_PER_CHARACTER * len(text))
 
 
 @pytest.mark.parametrize("name", HEADERS)
-async def test_text_in_a_header(shared_door: Door, key: str, name: str) -> None:
+async def test_text_in_a_header(shared_api: PartnerApi, key: str, name: str) -> None:
     for text in ("9" * HEADER_SIZE, "a_" * (HEADER_SIZE // 2), "\u00e9" * HEADER_SIZE):
         headers = {"x-service-key": key, "content-type": "application/json", name: text}
         with counted_lines() as cost:
-            told = await ask(shared_door.app, "POST", "/leads", headers=list(headers.items()), body=b"{}")
+            told = await ask(shared_api.app, "POST", "/leads", headers=list(headers.items()), body=b"{}")
         assert told.status < 500
         _assert_cheap(Cost(lines=EXTRA_LINES), cost)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.battery import Tally, sized
 from tests.support.direct_client import ask
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -78,17 +78,17 @@ UPDATE = "update {0} set {1} where studio_id = $1 and id in (select id from {0} 
 
 @dataclass
 class Crowd:
-    door: Door
+    api: PartnerApi
     studio: Studio
     url: str
     keys: dict[str, str]
 
 
 @pytest.fixture(scope="module")
-async def town(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[tuple[str, Door]]:
+async def town(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[tuple[str, PartnerApi]]:
     url = new_database()
-    async for door in open_door(url, rate_limit=0):
-        yield url, door
+    async for api in open_partner_api(url, rate_limit=0):
+        yield url, api
 
 
 @pytest.fixture
@@ -98,16 +98,16 @@ def size() -> int:
 
 
 @pytest.fixture
-async def crowd(town: tuple[str, Door], size: int) -> Crowd:
+async def crowd(town: tuple[str, PartnerApi], size: int) -> Crowd:
     """A separate studio for each test."""
-    url, door = town
-    studio = await seed_studio(door.connection, f"walk-{next(_numbers)}")
+    url, api = town
+    studio = await seed_studio(api.connection, f"walk-{next(_numbers)}")
     places = ",".join(map(str, studio.ids["location"]))
-    await door.connection.execute(FILL.format(studio=studio.studio_id, places=places, rows=size))
-    keys = {"all": await issue_key(door.connection, studio)}
-    keys["both places"] = await issue_key(door.connection, studio, locations=studio.ids["location"])
-    keys["one place"] = await issue_key(door.connection, studio, locations=studio.ids["location"][:1])
-    return Crowd(door, studio, url, keys)
+    await api.connection.execute(FILL.format(studio=studio.studio_id, places=places, rows=size))
+    keys = {"all": await issue_key(api.connection, studio)}
+    keys["both places"] = await issue_key(api.connection, studio, locations=studio.ids["location"])
+    keys["one place"] = await issue_key(api.connection, studio, locations=studio.ids["location"][:1])
+    return Crowd(api, studio, url, keys)
 
 
 @asynccontextmanager
@@ -153,7 +153,7 @@ async def walk(crowd: Crowd, path: str, key: str, **query: Any) -> list[str]:
     ids: list[str] = []
     cursor: dict[str, str] = {}
     while True:
-        answer = await ask(crowd.door.app, "GET", path, crowd.keys[key], query={"limit": LIMIT, **query, **cursor})
+        answer = await ask(crowd.api.app, "GET", path, crowd.keys[key], query={"limit": LIMIT, **query, **cursor})
         assert answer.status == 200, answer.body
         page = answer.json()
         ids += [row["id"] for row in page["data"]]
@@ -216,7 +216,7 @@ async def test_the_writers_would_break_a_walk_by_offset(crowd: Crowd) -> None:
     found: list[UUID] = []
     async with writers(crowd, "leads"):
         for offset in range(0, ROWS, LIMIT):
-            rows = await crowd.door.connection.fetch(statement, crowd.studio.studio_id, LIMIT, offset)
+            rows = await crowd.api.connection.fetch(statement, crowd.studio.studio_id, LIMIT, offset)
             found += [row["id"] for row in rows]
     assert len(found) != len(set(found))
 
@@ -227,8 +227,8 @@ MOVED = "update classes set start_time = start_time + $2, end_time = end_time + 
 @pytest.mark.parametrize("by", [timedelta(days=365), timedelta(days=-365)])
 async def test_a_cursor_follows_its_class(crowd: Crowd, by: timedelta) -> None:
     """Decision 12: the walk continues from the new position of the class that ended the page."""
-    first = (await ask(crowd.door.app, "GET", "/classes", crowd.keys["all"], query={"limit": LIMIT})).json()
-    await crowd.door.connection.execute(MOVED, UUID(first["next_cursor"]), by)
+    first = (await ask(crowd.api.app, "GET", "/classes", crowd.keys["all"], query={"limit": LIMIT})).json()
+    await crowd.api.connection.execute(MOVED, UUID(first["next_cursor"]), by)
     now = await walk(crowd, "/classes", "all")
     rest = await walk(crowd, "/classes", "all", cursor=first["next_cursor"])
     assert rest == now[now.index(first["next_cursor"]) + 1 :]
@@ -240,12 +240,12 @@ async def test_a_walk_by_time_misses_no_class_that_is_moved(crowd: Crowd) -> Non
     found: dict[str, None] = {}
     query: dict[str, Any] = {"limit": 100}
     while True:
-        page = (await ask(crowd.door.app, "GET", "/classes", crowd.keys["all"], query=query)).json()
+        page = (await ask(crowd.api.app, "GET", "/classes", crowd.keys["all"], query=query)).json()
         found |= dict.fromkeys(row["id"] for row in page["data"])
         if not page["has_more"]:
             break
         # The last class of each page is moved before the next page is read.
-        await crowd.door.connection.execute(MOVED, UUID(page["data"][-1]["id"]), timedelta(days=365))
+        await crowd.api.connection.execute(MOVED, UUID(page["data"][-1]["id"]), timedelta(days=365))
         assert page["data"][-1]["start_time"] > query.get("starts_after", ""), "a page holds more than one time"
         query["starts_after"] = page["data"][-1]["start_time"]
     assert before - found.keys() == set()

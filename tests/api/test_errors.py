@@ -18,7 +18,7 @@ from studiogate.domain.refusals import MESSAGES, Code, Refusal
 from studiogate.flows import keys
 from studiogate.storage.db.pool import Database, DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from tests.support.asgi import Told, ask, assert_common, assert_refused, post
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -38,8 +38,8 @@ class Keys:
 
 
 @pytest.fixture(scope="module")
-async def some(shared_door: Door, studios: list[Studio], key: str) -> Keys:
-    connection, studio = shared_door.connection, studios[0]
+async def some(shared_api: PartnerApi, studios: list[Studio], key: str) -> Keys:
+    connection, studio = shared_api.connection, studios[0]
     expired = await issue_key(connection, studio, expires_at=clock.now() - timedelta(seconds=1))
     revoked = await issue_key(connection, studio)
     await keys.revoke(connection, revoked.split("_")[2])
@@ -88,20 +88,20 @@ def test_every_code_has_the_same_shape(code: Code) -> None:
         ("revoked", "revoked_api_key"),
     ],
 )
-async def test_keys_that_open_nothing(shared_door: Door, some: Keys, which: str, code: str) -> None:
-    assert_refused(await ask(shared_door.app, "GET", "/studio", key=getattr(some, which)), code)
+async def test_keys_that_open_nothing(shared_api: PartnerApi, some: Keys, which: str, code: str) -> None:
+    assert_refused(await ask(shared_api.app, "GET", "/studio", key=getattr(some, which)), code)
 
 
 @pytest.mark.parametrize("headers", [[], [("x-service-key", "")]])
-async def test_no_key(shared_door: Door, studios: list[Studio], headers: list[tuple[str, str]]) -> None:
-    assert_refused(await ask(shared_door.app, "GET", "/studio", headers=headers), "missing_api_key")
+async def test_no_key(shared_api: PartnerApi, studios: list[Studio], headers: list[tuple[str, str]]) -> None:
+    assert_refused(await ask(shared_api.app, "GET", "/studio", headers=headers), "missing_api_key")
 
 
 @pytest.mark.parametrize("which", ["expired", "revoked"])
-async def test_expiry_and_revocation_are_told_to_holders_only(shared_door: Door, some: Keys, which: str) -> None:
+async def test_expiry_and_revocation_are_told_to_holders_only(shared_api: PartnerApi, some: Keys, which: str) -> None:
     """The same credential with another secret: nothing reveals that it was ever issued."""
     forged = new_key(getattr(some, which).split("_")[2], test=False)
-    assert_refused(await ask(shared_door.app, "GET", "/studio", key=forged), "invalid_api_key")
+    assert_refused(await ask(shared_api.app, "GET", "/studio", key=forged), "invalid_api_key")
 
 
 # Every path and method
@@ -129,10 +129,10 @@ async def test_expiry_and_revocation_are_told_to_holders_only(shared_door: Door,
         "/studio;a=b",
     ],
 )
-async def test_unknown_paths(shared_door: Door, some: Keys, path: str) -> None:
+async def test_unknown_paths(shared_api: PartnerApi, some: Keys, path: str) -> None:
     """A trailing slash is another path: 404, never a redirect."""
     told = await ask(
-        shared_door.app, "GET", ("" if not path.startswith("//") else "//partner/v1") + path, key=some.every
+        shared_api.app, "GET", ("" if not path.startswith("//") else "//partner/v1") + path, key=some.every
     )
     assert_refused(told, "not_found")
     assert told.header("location") is None
@@ -141,15 +141,13 @@ async def test_unknown_paths(shared_door: Door, some: Keys, path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/partner", "/partner/v1", "/partner/v2/studio", "/docs/", "/livez/", "/favicon.ico"]
 )
-async def test_unknown_paths_outside_the_prefix(shared_door: Door, path: str) -> None:
-    assert_refused(await ask(shared_door.app, "GET", "/" + path if path != "/" else "///"), "not_found")
+async def test_unknown_paths_outside_the_prefix(shared_api: PartnerApi, path: str) -> None:
+    assert_refused(await ask(shared_api.app, "GET", "/" + path if path != "/" else "///"), "not_found")
 
 
-async def test_unknown_paths_need_a_key(shared_door: Door) -> None:
+async def test_unknown_paths_need_a_key(shared_api: PartnerApi) -> None:
     """A caller without a key does not even learn which paths exist."""
-    told = [
-        await ask(shared_door.app, "GET", path, headers=[("x-request-id", "a")]) for path in ("/studio", "/nothing")
-    ]
+    told = [await ask(shared_api.app, "GET", path, headers=[("x-request-id", "a")]) for path in ("/studio", "/nothing")]
     assert [each.status for each in told] == [401, 401]
     assert told[0].body == told[1].body
 
@@ -159,10 +157,10 @@ ALL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNEC
 
 
 @pytest.mark.parametrize("declared", TEMPLATES)
-async def test_wrong_methods(shared_door: Door, some: Keys, declared: str) -> None:
+async def test_wrong_methods(shared_api: PartnerApi, some: Keys, declared: str) -> None:
     """A method that a path does not support gets a 405 that names the supported ones."""
     path = "/".join(UNKNOWN if part.startswith("{") else part for part in declared.split("/"))
-    told = await ask(shared_door.app, "OPTIONS", path)
+    told = await ask(shared_api.app, "OPTIONS", path)
     assert told.status == 204
     assert told.body == b""
     allow = (told.header("allow") or "").split(", ")
@@ -171,7 +169,7 @@ async def test_wrong_methods(shared_door: Door, some: Keys, declared: str) -> No
     assert set(allow) == taken | {"OPTIONS"} | ({"HEAD"} if "GET" in taken else set())
     for method in ALL_METHODS:
         if method not in allow:
-            told = await ask(shared_door.app, method, path, key=some.every)
+            told = await ask(shared_api.app, method, path, key=some.every)
             if method == "HEAD":
                 assert (told.status, told.body) == (405, b"")
                 continue
@@ -180,14 +178,14 @@ async def test_wrong_methods(shared_door: Door, some: Keys, declared: str) -> No
 
 
 @pytest.mark.parametrize("path", ["//livez", "//readyz", "//metrics", "//docs", "//docs/errors", "/openapi.json"])
-async def test_public_pages_take_get_only(shared_door: Door, path: str) -> None:
+async def test_public_pages_take_get_only(shared_api: PartnerApi, path: str) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
-        told = await ask(shared_door.app, method, path)
+        told = await ask(shared_api.app, method, path)
         assert_refused(told, "method_not_allowed")
         assert told.header("allow") == "GET, HEAD, OPTIONS"
-    options = await ask(shared_door.app, "OPTIONS", path)
+    options = await ask(shared_api.app, "OPTIONS", path)
     assert (options.status, options.header("allow")) == (204, "GET, HEAD, OPTIONS")
-    got, head = [await ask(shared_door.app, method, path) for method in ("GET", "HEAD")]
+    got, head = [await ask(shared_api.app, method, path) for method in ("GET", "HEAD")]
     assert got.status == head.status == 200
     assert head.body == b""
     assert head.header("content-type") == got.header("content-type")
@@ -197,19 +195,19 @@ async def test_public_pages_take_get_only(shared_door: Door, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/studio", "/classes", "/classes?limit=0", f"/classes/{UNKNOWN}", "/nothing"])
-async def test_head_is_get_without_a_body(shared_door: Door, some: Keys, path: str) -> None:
+async def test_head_is_get_without_a_body(shared_api: PartnerApi, some: Keys, path: str) -> None:
     own_id = [("x-request-id", "same")]
-    got, head = [await ask(shared_door.app, method, path, key=some.every, headers=own_id) for method in ("GET", "HEAD")]
+    got, head = [await ask(shared_api.app, method, path, key=some.every, headers=own_id) for method in ("GET", "HEAD")]
     assert got.body
     assert head.body == b""
     assert (head.status, head.headers) == (got.status, got.headers)
 
 
-async def test_no_cors_anywhere(shared_door: Door, some: Keys) -> None:
+async def test_no_cors_anywhere(shared_api: PartnerApi, some: Keys) -> None:
     """The key must stay on a server, so the API never permits cross-origin requests by browsers."""
     preflight = [("origin", "https://evil.example"), ("access-control-request-method", "GET")]
     for method, path in (("OPTIONS", "/studio"), ("GET", "/studio"), ("GET", "/nothing"), ("GET", "//docs")):
-        told = await ask(shared_door.app, method, path, key=some.every, headers=preflight)
+        told = await ask(shared_api.app, method, path, key=some.every, headers=preflight)
         assert not [name for name, _ in told.headers if name.startswith("access-control")]
 
 
@@ -217,10 +215,10 @@ async def test_no_cors_anywhere(shared_door: Door, some: Keys) -> None:
 
 
 @pytest.fixture(scope="module")
-async def spent(shared_door: Door, studios: list[Studio]) -> tuple[PartnerApp, str]:
+async def spent(shared_api: PartnerApi, studios: list[Studio]) -> tuple[PartnerApp, str]:
     """An application with rate limits, and a key without any booking scope whose burst is used up."""
-    narrow = await issue_key(shared_door.connection, studios[0], "studio:read", rate_limit=1)
-    runtime = shared_door.app._runtime
+    narrow = await issue_key(shared_api.connection, studios[0], "studio:read", rate_limit=1)
+    runtime = shared_api.app._runtime
     settings = runtime.settings.model_copy(update={"rate_limit": 1000})
     app = PartnerApp(replace(runtime, settings=settings))
     for _ in range(2):
@@ -241,11 +239,11 @@ EVERYTHING_WRONG = [
 
 @pytest.mark.parametrize(("method", "path", "headers"), EVERYTHING_WRONG)
 async def test_a_missing_key_comes_first(
-    shared_door: Door, some: Keys, method: str, path: str, headers: list[tuple[str, str]]
+    shared_api: PartnerApi, some: Keys, method: str, path: str, headers: list[tuple[str, str]]
 ) -> None:
-    told = await ask(shared_door.app, method, path, headers=headers, body=b"{")
+    told = await ask(shared_api.app, method, path, headers=headers, body=b"{")
     assert_refused(told, "missing_api_key")
-    told = await ask(shared_door.app, method, path, key=some.revoked, headers=headers, body=b"{")
+    told = await ask(shared_api.app, method, path, key=some.revoked, headers=headers, body=b"{")
     assert_refused(told, "revoked_api_key")
 
 
@@ -267,9 +265,9 @@ async def test_the_rate_comes_second(
 
 @pytest.mark.parametrize(("method", "path", "headers"), EVERYTHING_WRONG[:5])
 async def test_the_scope_comes_third(
-    shared_door: Door, some: Keys, method: str, path: str, headers: list[tuple[str, str]]
+    shared_api: PartnerApi, some: Keys, method: str, path: str, headers: list[tuple[str, str]]
 ) -> None:
-    told = await ask(shared_door.app, method, path, key=some.studio_only, headers=headers, body=b"{")
+    told = await ask(shared_api.app, method, path, key=some.studio_only, headers=headers, body=b"{")
     error = assert_refused(told, "insufficient_scope")
     assert error["details"]["required_scope"].startswith("bookings:")
 
@@ -293,40 +291,40 @@ BODY = {"class_id": UNKNOWN, "member_id": UNKNOWN}
     ],
 )
 async def test_media_type_and_syntax_come_before_values(
-    shared_door: Door, some: Keys, code: str, headers: list[tuple[str, str]], body: bytes
+    shared_api: PartnerApi, some: Keys, code: str, headers: list[tuple[str, str]], body: bytes
 ) -> None:
-    told = await ask(shared_door.app, "POST", "/bookings", key=some.every, headers=headers, body=body)
+    told = await ask(shared_api.app, "POST", "/bookings", key=some.every, headers=headers, body=body)
     assert_refused(told, code)
 
 
-async def test_a_bad_cursor_comes_before_other_faults(shared_door: Door, some: Keys) -> None:
-    told = await ask(shared_door.app, "GET", "/bookings?limit=0&cursor=x&class_id=1", key=some.every)
+async def test_a_bad_cursor_comes_before_other_faults(shared_api: PartnerApi, some: Keys) -> None:
+    told = await ask(shared_api.app, "GET", "/bookings?limit=0&cursor=x&class_id=1", key=some.every)
     assert_refused(told, "invalid_cursor", param="cursor")
 
 
-async def test_values_come_before_existence(shared_door: Door, some: Keys) -> None:
-    told = await ask(shared_door.app, "GET", f"/classes/{UNKNOWN}/spots?limit=0", key=some.every)
+async def test_values_come_before_existence(shared_api: PartnerApi, some: Keys) -> None:
+    told = await ask(shared_api.app, "GET", f"/classes/{UNKNOWN}/spots?limit=0", key=some.every)
     assert_refused(told, "validation_error", param="limit")
-    told = await ask(shared_door.app, "DELETE", f"/bookings/{UNKNOWN}", key=some.every)
+    told = await ask(shared_api.app, "DELETE", f"/bookings/{UNKNOWN}", key=some.every)
     assert_refused(told, "validation_error", param="Idempotency-Key")
 
 
 Post = Callable[..., Awaitable[Told]]
 
 
-async def _book(door: Door, key: str, idempotency_key: str, **body: Any) -> Told:
+async def _book(api: PartnerApi, key: str, idempotency_key: str, **body: Any) -> Told:
     sent = {name: str(value) if name.endswith("_id") else value for name, value in body.items()}
-    return await post(door.app, "/bookings", key, sent, ("idempotency-key", idempotency_key))
+    return await post(api.app, "/bookings", key, sent, ("idempotency-key", idempotency_key))
 
 
 @pytest.fixture
 async def booked(database_url: str) -> AsyncIterator[tuple[Post, Studio]]:
     """A separate studio, where member 2 has booked class 0 with the key `first-booking`."""
-    async for door in open_door(database_url, rate_limit=0):
-        studio = await seed_studio(door.connection)
-        key = await issue_key(door.connection, studio)
+    async for api in open_partner_api(database_url, rate_limit=0):
+        studio = await seed_studio(api.connection)
+        key = await issue_key(api.connection, studio)
 
-        book = partial(_book, door, key)
+        book = partial(_book, api, key)
         first = await book("first-booking", class_id=studio.ids["class"][0], member_id=studio.ids["member"][2])
         assert first.status == 201, first.body
         yield book, studio
@@ -356,9 +354,9 @@ async def test_values_then_replay_then_existence_then_state(booked: tuple[Post, 
 # 422
 
 
-async def test_all_faults_at_once(shared_door: Door, some: Keys) -> None:
+async def test_all_faults_at_once(shared_api: PartnerApi, some: Keys) -> None:
     told = await ask(
-        shared_door.app,
+        shared_api.app,
         "GET",
         "/classes?limit=201&status=gone&starts_after=x&location_id=1&updated_after=",
         key=some.every,
@@ -367,7 +365,7 @@ async def test_all_faults_at_once(shared_door: Door, some: Keys) -> None:
     faults = {fault["loc"][1] for fault in told.json()["detail"]}
     assert faults == {"limit", "status", "starts_after", "location_id", "updated_after"}
     assert {fault["loc"][0] for fault in told.json()["detail"]} == {"query"}
-    told = await post(shared_door.app, "/bookings", some.every, {"class_id": 1, "joinWaitlist": True})
+    told = await post(shared_api.app, "/bookings", some.every, {"class_id": 1, "joinWaitlist": True})
     faults = {tuple(fault["loc"]) for fault in told.json()["detail"]}
     assert faults == {
         ("header", "Idempotency-Key"),
@@ -377,8 +375,8 @@ async def test_all_faults_at_once(shared_door: Door, some: Keys) -> None:
     }
 
 
-async def test_an_unknown_status_names_the_allowed_ones(shared_door: Door, some: Keys) -> None:
-    told = await ask(shared_door.app, "GET", "/bookings?status=gone", key=some.every)
+async def test_an_unknown_status_names_the_allowed_ones(shared_api: PartnerApi, some: Keys) -> None:
+    told = await ask(shared_api.app, "GET", "/bookings?status=gone", key=some.every)
     assert_refused(told, "validation_error", param="status")
     for name in ("waitlisted", "confirmed", "checked_in", "no_show", "cancelled"):
         assert name in told.json()["detail"][0]["msg"]
@@ -388,7 +386,7 @@ SECRETS = ["sam@secret.example", "+12125550199", "s3cr3t-value"]
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-async def test_values_are_never_echoed(shared_door: Door, some: Keys, secret: str) -> None:
+async def test_values_are_never_echoed(shared_api: PartnerApi, some: Keys, secret: str) -> None:
     quoted = secret.replace("+", "%2B")
     targets = [
         f"/bookings/{quoted}",
@@ -400,15 +398,15 @@ async def test_values_are_never_echoed(shared_door: Door, some: Keys, secret: st
         f"/products?active={quoted}",
         f"/products?limit={quoted}",
     ]
-    told = [await ask(shared_door.app, "GET", target, key=some.every) for target in targets]
+    told = [await ask(shared_api.app, "GET", target, key=some.every) for target in targets]
     wrong = [
         {"class_id": secret, "member_id": [secret], "join_waitlist": secret, "class_spot_id": {"a": secret}},
         secret,
     ]
-    told += [await post(shared_door.app, "/bookings", some.every, body) for body in wrong]
-    told.append(await post(shared_door.app, "/bookings", some.every, b'{"class_id":"' + secret.encode()))
-    told.append(await ask(shared_door.app, "GET", "/studio", key=some.every, headers=[("api-version", secret)]))
-    told.append(await ask(shared_door.app, "GET", "/studio", key=secret))
+    told += [await post(shared_api.app, "/bookings", some.every, body) for body in wrong]
+    told.append(await post(shared_api.app, "/bookings", some.every, b'{"class_id":"' + secret.encode()))
+    told.append(await ask(shared_api.app, "GET", "/studio", key=some.every, headers=[("api-version", secret)]))
+    told.append(await ask(shared_api.app, "GET", "/studio", key=secret))
     for answer in told:
         assert 400 <= answer.status < 500
         assert secret not in answer.body.decode()
@@ -419,9 +417,9 @@ async def test_values_are_never_echoed(shared_door: Door, some: Keys, secret: st
 
 
 @pytest.mark.parametrize("own", ["a", "A.b_c-9", "x" * 128, "0", "-", "..."])
-async def test_a_callers_request_id_is_kept(shared_door: Door, some: Keys, own: str) -> None:
+async def test_a_callers_request_id_is_kept(shared_api: PartnerApi, some: Keys, own: str) -> None:
     for path, key in (("/studio", some.every), ("/nothing", some.every), ("/studio", None), ("//livez", None)):
-        told = await ask(shared_door.app, "GET", path, key=key, headers=[("X-Request-Id", own)])
+        told = await ask(shared_api.app, "GET", path, key=key, headers=[("X-Request-Id", own)])
         assert told.header("x-request-id") == own
         if told.status >= 400:
             assert told.json()["error"]["request_id"] == own
@@ -430,26 +428,26 @@ async def test_a_callers_request_id_is_kept(shared_door: Door, some: Keys, own: 
 @pytest.mark.parametrize(
     "own", ["", "x" * 129, "a b", "a/b", "é", "a\nb", "a\x00", '"', "a,b", "٣", "a" * 100_000, "a\n"]
 )
-async def test_an_unfit_request_id_is_replaced(shared_door: Door, some: Keys, own: str) -> None:
-    told = await ask(shared_door.app, "GET", "/nothing", key=some.every, headers=[("x-request-id", own.encode())])
+async def test_an_unfit_request_id_is_replaced(shared_api: PartnerApi, some: Keys, own: str) -> None:
+    told = await ask(shared_api.app, "GET", "/nothing", key=some.every, headers=[("x-request-id", own.encode())])
     assert_refused(told, "not_found")
     assert (told.header("x-request-id") or "").startswith("req_")
 
 
-async def test_request_ids_differ(shared_door: Door, some: Keys) -> None:
-    told = {(await ask(shared_door.app, "GET", "/studio", key=some.every)).header("x-request-id") for _ in range(20)}
+async def test_request_ids_differ(shared_api: PartnerApi, some: Keys) -> None:
+    told = {(await ask(shared_api.app, "GET", "/studio", key=some.every)).header("x-request-id") for _ in range(20)}
     assert len(told) == 20
 
 
 @pytest.mark.parametrize("version", ["2026-08-01", "", "1", "2026-08-02 ", "v1", "2026-08-02,2026-08-02", "é"])
-async def test_unknown_versions(shared_door: Door, some: Keys, version: str) -> None:
-    told = await ask(shared_door.app, "GET", "/studio", key=some.every, headers=[("api-version", version.encode())])
+async def test_unknown_versions(shared_api: PartnerApi, some: Keys, version: str) -> None:
+    told = await ask(shared_api.app, "GET", "/studio", key=some.every, headers=[("api-version", version.encode())])
     error = assert_refused(told, "unsupported_api_version", param="API-Version")
     assert error["details"] == {"supported": ["2026-08-02"]}
 
 
-async def test_the_version_that_is_served(shared_door: Door, some: Keys) -> None:
-    told = await ask(shared_door.app, "GET", "/studio", key=some.every, headers=[("API-Version", "2026-08-02")])
+async def test_the_version_that_is_served(shared_api: PartnerApi, some: Keys) -> None:
+    told = await ask(shared_api.app, "GET", "/studio", key=some.every, headers=[("API-Version", "2026-08-02")])
     assert told.status == 200
     assert told.header("content-type") == "application/json"
     assert_common(told)
@@ -469,21 +467,21 @@ async def test_the_version_that_is_served(shared_door: Door, some: Keys) -> None
     ],
 )
 async def test_our_own_failures(
-    shared_door: Door, some: Keys, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
+    shared_api: PartnerApi, some: Keys, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
 ) -> None:
     """Failures have the same shape, and reveal nothing about their cause."""
 
     async def fail(_key: object) -> object:
         raise error
 
-    monkeypatch.setattr(shared_door.app.authenticator, "authenticate", fail)
-    told = await ask(shared_door.app, "GET", "/studio", key=some.every)
+    monkeypatch.setattr(shared_api.app.authenticator, "authenticate", fail)
+    told = await ask(shared_api.app, "GET", "/studio", key=some.every)
     assert_refused(told, code)
     assert "secret" not in told.body.decode()
 
 
 async def test_who_would_wait_in_vain_is_refused_at_the_door(
-    shared_door: Door, key: str, monkeypatch: pytest.MonkeyPatch
+    shared_api: PartnerApi, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Load is shed before the key is checked; requests that wait for a class count. Health checks still answer."""
     asked: list[int] = []
@@ -493,11 +491,11 @@ async def test_who_would_wait_in_vain_is_refused_at_the_door(
         raise OverloadedError
 
     monkeypatch.setattr(Database, "shed_if_overloaded", refuse)
-    monkeypatch.setattr(shared_door.app._runtime.class_queue, "batches_waiting", 7)
+    monkeypatch.setattr(shared_api.app._runtime.class_queue, "batches_waiting", 7)
     for sent in (key, None):
-        told = await ask(shared_door.app, "GET", "/studio", key=sent)
+        told = await ask(shared_api.app, "GET", "/studio", key=sent)
         assert_refused(told, Code.OVERLOADED)
         assert (told.status, told.header("retry-after")) == (503, "1")
     assert asked == [7, 7]
-    assert (await ask(shared_door.app, "GET", "//livez")).status == 200
-    assert (await ask(shared_door.app, "GET", "//readyz")).status == 200
+    assert (await ask(shared_api.app, "GET", "//livez")).status == 200
+    assert (await ask(shared_api.app, "GET", "//readyz")).status == 200

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.support.asgi import Told, ask, assert_common, assert_refused
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key
 
 pytestmark = pytest.mark.anyio
@@ -27,20 +27,20 @@ SINGLE = {
 }
 
 
-async def get(door: Door, key: str, path: str, known: str | None = None, method: str = "GET") -> Told:
+async def get(api: PartnerApi, key: str, path: str, known: str | None = None, method: str = "GET") -> Told:
     headers = [] if known is None else [("if-none-match", known)]
-    return await ask(door.app, method, path, key=key, headers=headers)
+    return await ask(api.app, method, path, key=key, headers=headers)
 
 
 @pytest.mark.parametrize("start", ["/studio", *SINGLE])
-async def test_every_single_resource(shared_door: Door, studios: list[Studio], key: str, start: str) -> None:
+async def test_every_single_resource(shared_api: PartnerApi, studios: list[Studio], key: str, start: str) -> None:
     path = start if start == "/studio" else start + str(studios[0].first(SINGLE[start]))
-    told = await get(shared_door, key, path)
+    told = await get(shared_api, key, path)
     etag = told.header("etag") or ""
     assert re.fullmatch(r'W/"[0-9a-f]+"', etag)
-    assert (await get(shared_door, key, path)).header("etag") == etag
+    assert (await get(shared_api, key, path)).header("etag") == etag
     for method in ("GET", "HEAD"):
-        again = await get(shared_door, key, path, etag, method)
+        again = await get(shared_api, key, path, etag, method)
         assert (again.status, again.body) == (304, b"")
         assert again.header("etag") == etag
         assert again.header("content-type") is None
@@ -71,42 +71,42 @@ async def test_every_single_resource(shared_door: Door, studios: list[Studio], k
         ("\xff", 200),
     ],
 )
-async def test_if_none_match(shared_door: Door, studios: list[Studio], key: str, known: str, status: int) -> None:
+async def test_if_none_match(shared_api: PartnerApi, studios: list[Studio], key: str, known: str, status: int) -> None:
     """Weak comparison: a strong tag with the same text matches too."""
     path = f"/classes/{studios[0].first('class')}"
-    etag = (await get(shared_door, key, path)).header("etag") or ""
+    etag = (await get(shared_api, key, path)).header("etag") or ""
     sent = known.replace("{opaque}", etag[3:-1]).replace("{}", etag)
-    told = await get(shared_door, key, path, sent)
+    told = await get(shared_api, key, path, sent)
     assert told.status == status
     assert bool(told.body) is (status == 200)
 
 
-async def test_a_change_changes_the_tag(shared_door: Door, studios: list[Studio], key: str) -> None:
+async def test_a_change_changes_the_tag(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
     room = studios[0].first("room")
-    before = await get(shared_door, key, f"/rooms/{room}")
-    await shared_door.connection.execute("update rooms set capacity = capacity + 1 where id = $1", room)
-    after = await get(shared_door, key, f"/rooms/{room}", before.header("etag"))
+    before = await get(shared_api, key, f"/rooms/{room}")
+    await shared_api.connection.execute("update rooms set capacity = capacity + 1 where id = $1", room)
+    after = await get(shared_api, key, f"/rooms/{room}", before.header("etag"))
     assert after.status == 200
     assert after.header("etag") != before.header("etag")
     assert after.json()["capacity"] == before.json()["capacity"] + 1
 
 
-async def test_a_tag_opens_nothing(shared_door: Door, studios: list[Studio], key: str) -> None:
+async def test_a_tag_opens_nothing(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
     """A 304 confirms that the caller may see the resource, so every check comes first."""
     class_id = studios[0].first("class")
-    etag = (await get(shared_door, key, f"/classes/{class_id}")).header("etag")
-    stranger = await issue_key(shared_door.connection, studios[1])
-    elsewhere = await issue_key(shared_door.connection, studios[0], locations=[studios[0].ids["location"][1]])
-    narrow = await issue_key(shared_door.connection, studios[0], "studio:read")
+    etag = (await get(shared_api, key, f"/classes/{class_id}")).header("etag")
+    stranger = await issue_key(shared_api.connection, studios[1])
+    elsewhere = await issue_key(shared_api.connection, studios[0], locations=[studios[0].ids["location"][1]])
+    narrow = await issue_key(shared_api.connection, studios[0], "studio:read")
     for known in (etag, "*"):
-        assert_refused(await get(shared_door, stranger, f"/classes/{class_id}", known), "not_found")
-        assert_refused(await get(shared_door, elsewhere, f"/classes/{class_id}", known), "not_found")
-        assert_refused(await get(shared_door, narrow, f"/classes/{class_id}", known), "insufficient_scope")
-        assert_refused(await get(shared_door, "x", f"/classes/{class_id}", known), "invalid_api_key")
-        assert_refused(await get(shared_door, key, "/classes/x", known), "validation_error")
+        assert_refused(await get(shared_api, stranger, f"/classes/{class_id}", known), "not_found")
+        assert_refused(await get(shared_api, elsewhere, f"/classes/{class_id}", known), "not_found")
+        assert_refused(await get(shared_api, narrow, f"/classes/{class_id}", known), "insufficient_scope")
+        assert_refused(await get(shared_api, "x", f"/classes/{class_id}", known), "invalid_api_key")
+        assert_refused(await get(shared_api, key, "/classes/x", known), "validation_error")
 
 
-async def test_lists_have_no_tag(shared_door: Door, studios: list[Studio], key: str) -> None:
-    told = await get(shared_door, key, "/classes", "*")
+async def test_lists_have_no_tag(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
+    told = await get(shared_api, key, "/classes", "*")
     assert told.status == 200
     assert told.header("etag") is None

@@ -11,57 +11,57 @@ from studiogate.domain.access import Scope, operator_access
 from studiogate.domain.events import READ_SCOPES, EventType
 from studiogate.storage import events as storage
 from studiogate.storage.events import Change, emit
-from tests.support.partner_api import PREFIX, Door
+from tests.support.partner_api import PREFIX, PartnerApi
 from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def studio(door: Door) -> Studio:
-    seeded = await seed_studio(door.connection)
-    await door.connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
+async def studio(api: PartnerApi) -> Studio:
+    seeded = await seed_studio(api.connection)
+    await api.connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
     return seeded
 
 
-async def tell(door: Door, studio: Studio, type_: EventType, row_id: UUID) -> None:
+async def tell(api: PartnerApi, studio: Studio, type_: EventType, row_id: UUID) -> None:
     access = operator_access(studio.studio_id)
-    await emit(door.connection, access, type_, Change(row_id))
+    await emit(api.connection, access, type_, Change(row_id))
 
 
-async def number(door: Door, studio: Studio) -> None:
-    door.app._runtime.sequencer.kick(studio.studio_id)
-    await door.app._runtime.sequencer.settled()
+async def number(api: PartnerApi, studio: Studio) -> None:
+    api.app._runtime.sequencer.kick(studio.studio_id)
+    await api.app._runtime.sequencer.settled()
 
 
-async def listed(door: Door, key: str, **query: Any) -> Any:
-    answer = await door.get("/events", key, params=query)
+async def listed(api: PartnerApi, key: str, **query: Any) -> Any:
+    answer = await api.get("/events", key, params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def everything(door: Door, studio: Studio) -> None:
+async def everything(api: PartnerApi, studio: Studio) -> None:
     """Emit and number one event of every type, about the newest resource of its kind."""
     access = operator_access(studio.studio_id)
     for type_ in EventType:
-        row_id = await storage.newest(door.connection, access, type_)
+        row_id = await storage.newest(api.connection, access, type_)
         assert row_id is not None
-        await emit(door.connection, access, type_, Change(row_id))
-    await number(door, studio)
+        await emit(api.connection, access, type_, Change(row_id))
+    await number(api, studio)
 
 
-async def test_a_booking_is_in_the_log_at_once(door: Door, studio: Studio) -> None:
-    key = await issue_key(door.connection, studio)
+async def test_a_booking_is_in_the_log_at_once(api: PartnerApi, studio: Studio) -> None:
+    key = await issue_key(api.connection, studio)
     body = {
         "class_id": str(studio.ids["class"][2]),
         "member_id": str(studio.ids["member"][2]),
         "join_waitlist": True,
     }
     headers = {"X-Service-Key": key, "Idempotency-Key": uuid4().hex}
-    made = await door.client.post(f"{PREFIX}/bookings", json=body, headers=headers)
+    made = await api.client.post(f"{PREFIX}/bookings", json=body, headers=headers)
     assert made.status_code == 201, made.text
-    await door.app._runtime.sequencer.settled()
-    events = (await listed(door, key))["data"]
+    await api.app._runtime.sequencer.settled()
+    events = (await listed(api, key))["data"]
     assert [each["type"] for each in events] == ["booking.updated", "waitlist.updated", "booking.created"]
     created = events[-1]
     assert created["data"] == {"object": made.json(), "previous_attributes": {}}
@@ -69,49 +69,49 @@ async def test_a_booking_is_in_the_log_at_once(door: Door, studio: Studio) -> No
     assert list(created) == envelope.split()
     assert [each["actor"] for each in events] == [{"type": "partner"}] * 3
     assert [each["sequence"] for each in events] == [4, 5, 6]
-    assert (await door.get(f"/events/{created['id']}", key)).json() == created
-    again = await door.client.post(f"{PREFIX}/bookings", json=body, headers=headers)
+    assert (await api.get(f"/events/{created['id']}", key)).json() == created
+    again = await api.client.post(f"{PREFIX}/bookings", json=body, headers=headers)
     assert again.headers["idempotent-replayed"] == "true"
-    await number(door, studio)
-    assert len((await listed(door, key))["data"]) == 3
+    await number(api, studio)
+    assert len((await listed(api, key))["data"]) == 3
 
 
 @pytest.mark.parametrize("scope", sorted({each.value for each in READ_SCOPES.values()}))
-async def test_a_key_sees_the_types_of_its_scopes(door: Door, studio: Studio, scope: str) -> None:
-    await everything(door, studio)
-    key = await issue_key(door.connection, studio, Scope.EVENTS_READ, scope)
-    whole = await issue_key(door.connection, studio)
+async def test_a_key_sees_the_types_of_its_scopes(api: PartnerApi, studio: Studio, scope: str) -> None:
+    await everything(api, studio)
+    key = await issue_key(api.connection, studio, Scope.EVENTS_READ, scope)
+    whole = await issue_key(api.connection, studio)
     expected = {each.value for each in EventType if READ_SCOPES[each] == scope}
     if scope in ("forms:read", "webhooks:manage"):
         expected = set()  # the newest form is archived (managers only), and the endpoint's key sees more than this one
-    seen = (await listed(door, key))["data"]
+    seen = (await listed(api, key))["data"]
     assert {each["type"] for each in seen} == expected
-    for event in (await listed(door, whole))["data"]:
-        status = (await door.get(f"/events/{event['id']}", key)).status_code
+    for event in (await listed(api, whole))["data"]:
+        status = (await api.get(f"/events/{event['id']}", key)).status_code
         assert status == (200 if event["type"] in expected else 404)
-        cursor = await door.get("/events", key, params={"cursor": event["id"]})
+        cursor = await api.get("/events", key, params={"cursor": event["id"]})
         assert cursor.status_code == (200 if event["type"] in expected else 400)
 
 
-async def test_a_restricted_key_sees_its_places_and_what_is_studio_wide(door: Door, studio: Studio) -> None:
+async def test_a_restricted_key_sees_its_places_and_what_is_studio_wide(api: PartnerApi, studio: Studio) -> None:
     for booking in studio.ids["booking"]:  # first location, second location, none
-        await tell(door, studio, EventType.BOOKING_UPDATED, booking)
+        await tell(api, studio, EventType.BOOKING_UPDATED, booking)
     for purchase in studio.ids["purchase"]:
-        await tell(door, studio, EventType.PURCHASE_CREATED, purchase)
-    await tell(door, studio, EventType.LEAD_CREATED, studio.first("lead"))
-    await number(door, studio)
+        await tell(api, studio, EventType.PURCHASE_CREATED, purchase)
+    await tell(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
+    await number(api, studio)
     for place in range(2):
-        key = await issue_key(door.connection, studio, locations=[studio.ids["location"][place]])
-        seen = {each["data"]["object"]["id"] for each in (await listed(door, key))["data"]}
+        key = await issue_key(api.connection, studio, locations=[studio.ids["location"][place]])
+        seen = {each["data"]["object"]["id"] for each in (await listed(api, key))["data"]}
         expected = [studio.ids["booking"][place], studio.ids["purchase"][place], studio.first("lead")]
         assert seen == {str(each) for each in expected}
-        only = (await listed(door, key, type="booking.*"))["data"]
+        only = (await listed(api, key, type="booking.*"))["data"]
         assert [each["data"]["object"]["id"] for each in only] == [str(studio.ids["booking"][place])]
 
 
-async def test_filters_and_pages(door: Door, studio: Studio) -> None:
-    await everything(door, studio)
-    key = await issue_key(door.connection, studio)
+async def test_filters_and_pages(api: PartnerApi, studio: Studio) -> None:
+    await everything(api, studio)
+    key = await issue_key(api.connection, studio)
     families = {
         "*": len(EventType),
         "webhook_endpoint.*": 1,
@@ -122,45 +122,45 @@ async def test_filters_and_pages(door: Door, studio: Studio) -> None:
         "waitlist.updated": 1,
     }
     for pattern, count in families.items():
-        assert len((await listed(door, key, type=pattern))["data"]) == count, pattern
+        assert len((await listed(api, key, type=pattern))["data"]) == count, pattern
     walked, cursor = [], None
     while True:
-        page = await listed(door, key, limit=5, **({"cursor": cursor} if cursor else {}))
+        page = await listed(api, key, limit=5, **({"cursor": cursor} if cursor else {}))
         walked += page["data"]
         cursor = page["next_cursor"]
         if not page["has_more"]:
             break
     assert [each["sequence"] for each in walked] == list(range(4, 4 + len(EventType)))
     for wrong in ("bookings.*", "booking", "", "*.created", "booking.created,booking.updated"):
-        assert (await door.get("/events", key, params={"type": wrong})).status_code == 422, wrong
+        assert (await api.get("/events", key, params={"type": wrong})).status_code == 422, wrong
     for wrong in ("21", "-1", "x", ""):
-        assert (await door.get("/events", key, params={"wait": wrong})).status_code == 422, wrong
+        assert (await api.get("/events", key, params={"wait": wrong})).status_code == 422, wrong
 
 
-async def test_waiting_ends_with_the_next_event(door: Door, studio: Studio) -> None:
-    key = await issue_key(door.connection, studio)
-    await tell(door, studio, EventType.LEAD_CREATED, studio.first("lead"))
-    await number(door, studio)
-    (last,) = (await listed(door, key))["data"]
+async def test_waiting_ends_with_the_next_event(api: PartnerApi, studio: Studio) -> None:
+    key = await issue_key(api.connection, studio)
+    await tell(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
+    await number(api, studio)
+    (last,) = (await listed(api, key))["data"]
     started = time.monotonic()
-    waiting = asyncio.create_task(listed(door, key, cursor=last["id"], wait=20))
+    waiting = asyncio.create_task(listed(api, key, cursor=last["id"], wait=20))
     await asyncio.sleep(0.3)
     assert not waiting.done()
-    await tell(door, studio, EventType.LEAD_UPDATED, studio.first("lead"))
-    await number(door, studio)
+    await tell(api, studio, EventType.LEAD_UPDATED, studio.first("lead"))
+    await number(api, studio)
     (event,) = (await waiting)["data"]
     assert event["type"] == "lead.updated"
     assert time.monotonic() - started < 20, "woken, not timed out"
     started = time.monotonic()
-    assert (await listed(door, key, cursor=event["id"], wait=1))["data"] == []
+    assert (await listed(api, key, cursor=event["id"], wait=1))["data"] == []
     assert time.monotonic() - started > 0.9
 
 
-async def test_old_events_are_gone_before_they_are_swept(door: Door, studio: Studio) -> None:
-    key = await issue_key(door.connection, studio)
-    await tell(door, studio, EventType.LEAD_CREATED, studio.first("lead"))
-    await number(door, studio)
-    (event,) = (await listed(door, key))["data"]
-    await door.connection.execute("update events set created_at = now() - interval '31 days'")
-    assert (await listed(door, key))["data"] == []
-    assert (await door.get(f"/events/{event['id']}", key)).status_code == 404
+async def test_old_events_are_gone_before_they_are_swept(api: PartnerApi, studio: Studio) -> None:
+    key = await issue_key(api.connection, studio)
+    await tell(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
+    await number(api, studio)
+    (event,) = (await listed(api, key))["data"]
+    await api.connection.execute("update events set created_at = now() - interval '31 days'")
+    assert (await listed(api, key))["data"] == []
+    assert (await api.get(f"/events/{event['id']}", key)).status_code == 404

@@ -15,7 +15,7 @@ from studiogate.domain.forms.settings import read_settings
 from studiogate.storage.form_columns import FIELDS, SETTINGS, SHARED_SETTINGS
 from tests.support.asgi import Told, ask
 from tests.support.form_fields import OPTIONAL, completed
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.seed import issue_key
 
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 def field(key: str = "a", kind: str = "text", **more: Any) -> dict[str, Any]:
@@ -45,7 +45,7 @@ async def put(partner: Partner, form_id: str, **body: Any) -> Told:
 async def store(partner: Partner, fields: Any, settings_: Any, status: str = "published") -> str:
     """Insert a form as an earlier version of the service stored it, and return its id."""
     form_id = uuid4()
-    connection, studio_id = partner.door.connection, partner.studio.studio_id
+    connection, studio_id = partner.api.connection, partner.studio.studio_id
     await connection.execute(
         "insert into forms (studio_id, id, title, slug, fields, settings, status) values ($1, $2, 'T', $3, $4, $5, $6)",
         studio_id,
@@ -152,7 +152,7 @@ async def test_every_tabulated_field_is_answered_everywhere(partner: Partner) ->
 
 
 async def test_the_openapi_document_says_so(partner: Partner) -> None:
-    told = await ask(partner.door.app, "GET", "/openapi.json")
+    told = await ask(partner.api.app, "GET", "/openapi.json")
     schemas = told.json()["components"]["schemas"]
     assert set(schemas["FormField"]["required"]) == {"key", "label", "type", *OPTIONAL}
     for name in ("PartnerFormCreate", "StudioFormUpdate"):
@@ -175,8 +175,8 @@ async def test_times_are_answered_in_utc(partner: Partner, sent: str, answered: 
     form = await create(partner, settings={"opens_at": sent, "x": sent})
     assert form["settings"] == {"opens_at": answered, "x": sent}
     old = await store(partner, [], {"opens_at": sent, "x": sent, "closes_at": None})
-    for key in (partner.key, await issue_key(partner.door.connection, partner.studio, "forms:read")):
-        told = (await ask(partner.door.app, "GET", f"/forms/{old}", key=key)).json()
+    for key in (partner.key, await issue_key(partner.api.connection, partner.studio, "forms:read")):
+        told = (await ask(partner.api.app, "GET", f"/forms/{old}", key=key)).json()
         assert told["settings"] == {"opens_at": answered, "x": sent, "closes_at": None}
 
 
@@ -212,7 +212,7 @@ async def test_the_database_and_the_domain_complete_alike(
 ) -> None:
     version = 1 if complete else None
     stored = (completed_fields(fields), canonical_settings(kept)) if complete else (fields, kept)
-    row = await partner.door.connection.fetchrow(
+    row = await partner.api.connection.fetchrow(
         f"select {FIELDS}, {SETTINGS} from (select $1::json as fields, $2::json as settings, 1 as version,"
         " $3::integer as completed_version) f",
         *map(json.dumps, stored),
@@ -222,7 +222,7 @@ async def test_the_database_and_the_domain_complete_alike(
     assert row["fields"] is not None
     assert written(json.loads(row["fields"])) == written(completed_fields(fields))
     assert written(json.loads(row["settings"])) == written(canonical_settings(kept))
-    shared = await partner.door.connection.fetchval(
+    shared = await partner.api.connection.fetchval(
         f"select w.settings from (select {SHARED_SETTINGS} from (select $1::json as settings) f) w", json.dumps(kept)
     )
     assert json.loads(shared) == {k: v for k, v in canonical_settings(kept).items() if k != "notification_emails"}

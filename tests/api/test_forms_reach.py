@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.asgi import Told, ask, assert_refused
 from tests.support.form_fields import completed
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.seed import issue_key
 
@@ -21,8 +21,8 @@ EMAILS = {"notification_emails": ["desk@studio.example"], "submit_label": "Send"
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 async def create(partner: Partner, **body: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ MULTIPART = (
 
 async def below(partner: Partner, key: str, form_id: str, submission_id: str) -> list[tuple[int, bytes]]:
     """Return the responses that a key gets on the form and on every route below it."""
-    app, forms = partner.door.app, f"/forms/{form_id}"
+    app, forms = partner.api.app, f"/forms/{form_id}"
     told = [await ask(app, "GET", path, key=key) for path in (forms, f"{forms}?", f"{forms}/submissions")]
     told.append(await ask(app, "GET", f"{forms}/submissions/{submission_id}", key=key))
     told += [await partner.post(f"{forms}/submissions", body, key=key) for body in BODIES]
@@ -81,7 +81,7 @@ READER = ("forms:read", "form_submissions:read", "form_submissions:write")
 
 
 async def test_a_draft_does_not_exist_for_a_key_without_forms_write(partner: Partner) -> None:
-    key = await issue_key(partner.door.connection, partner.studio, *READER)
+    key = await issue_key(partner.api.connection, partner.studio, *READER)
     form = await create(partner)
     draft = await below(partner, key, form["id"], str(uuid4()))
     unknown = await below(partner, key, str(uuid4()), str(uuid4()))
@@ -91,7 +91,7 @@ async def test_a_draft_does_not_exist_for_a_key_without_forms_write(partner: Par
 
 
 async def test_an_archived_form_keeps_its_submissions_readable_and_nothing_else(partner: Partner) -> None:
-    key = await issue_key(partner.door.connection, partner.studio, *READER)
+    key = await issue_key(partner.api.connection, partner.studio, *READER)
     form_id, submission_id = await archived(partner)
     told = await below(partner, key, form_id, submission_id)
     unknown = await below(partner, key, str(uuid4()), submission_id)
@@ -101,7 +101,7 @@ async def test_an_archived_form_keeps_its_submissions_readable_and_nothing_else(
 
 
 async def test_a_draft_that_was_archived_before_hides_its_submissions_again(partner: Partner) -> None:
-    key = await issue_key(partner.door.connection, partner.studio, *READER)
+    key = await issue_key(partner.api.connection, partner.studio, *READER)
     form_id, submission_id = await archived(partner)
     await put(partner, form_id, status="draft")
     assert await below(partner, key, form_id, submission_id) == await below(partner, key, str(uuid4()), submission_id)
@@ -151,32 +151,32 @@ async def test_why_a_form_takes_no_files(partner: Partner, body: dict[str, Any],
     form = await create(partner, fields=[field], **body)
     headers = [("content-type", "multipart/form-data; boundary=b")]
     path, content = f"/forms/{form['id']}/uploads", MULTIPART.replace(b"secret_field", b"note")
-    told = await ask(partner.door.app, "POST", path, key=partner.key, headers=headers, body=content)
+    told = await ask(partner.api.app, "POST", path, key=partner.key, headers=headers, body=content)
     assert assert_refused(told, "form_not_accepting_submissions")["details"] == {"reason": reason}
 
 
 async def test_the_studios_addresses_are_shown_to_writers_only(partner: Partner) -> None:
-    reader = await issue_key(partner.door.connection, partner.studio, "forms:read")
+    reader = await issue_key(partner.api.connection, partner.studio, "forms:read")
     form = await create(partner, status="published", settings=EMAILS)
     assert form["settings"] == EMAILS
     assert (await partner.get(f"/forms/{form['id']}"))["settings"] == EMAILS
     mine = {each["id"]: each for each in (await partner.get("/forms"))["data"]}
     assert mine[form["id"]]["settings"] == EMAILS
-    one = (await ask(partner.door.app, "GET", f"/forms/{form['id']}", key=reader)).json()
-    listed = (await ask(partner.door.app, "GET", "/forms", key=reader)).json()["data"]
+    one = (await ask(partner.api.app, "GET", f"/forms/{form['id']}", key=reader)).json()
+    listed = (await ask(partner.api.app, "GET", "/forms", key=reader)).json()["data"]
     theirs = next(each for each in listed if each["id"] == form["id"])
     assert one == theirs == {**form, "settings": {"submit_label": "Send"}}
     await put(partner, form["id"], settings={"notification_emails": ["a@b.example"]})
-    assert (await ask(partner.door.app, "GET", f"/forms/{form['id']}", key=reader)).json()["settings"] == {}
+    assert (await ask(partner.api.app, "GET", f"/forms/{form['id']}", key=reader)).json()["settings"] == {}
 
 
 async def events_of(partner: Partner, form_id: str, *scopes: str) -> list[dict[str, Any]]:
     """Return the events about a form that a key with these scopes reads, in the order of the log."""
-    await partner.door.app._runtime.sequencer.settled()
-    key = await issue_key(partner.door.connection, partner.studio, "events:read", *scopes)
+    await partner.api.app._runtime.sequencer.settled()
+    key = await issue_key(partner.api.connection, partner.studio, "events:read", *scopes)
     found, cursor = [], ""
     while True:
-        page = (await ask(partner.door.app, "GET", f"/events?type=form.*&limit=200{cursor}", key=key)).json()
+        page = (await ask(partner.api.app, "GET", f"/events?type=form.*&limit=200{cursor}", key=key)).json()
         found += [each for each in page["data"] if each["data"]["object"]["id"] == form_id]
         if not page["has_more"]:
             return found
@@ -289,7 +289,7 @@ async def test_what_is_never_published_is_heard_of_by_writers_only(partner: Part
 async def test_a_version_is_kept_once_when_a_change_is_announced_in_two_parts(partner: Partner) -> None:
     form = await create(partner, status="published")
     await put(partner, form["id"], status="draft", fields=[])
-    rows = await partner.door.connection.fetch(
+    rows = await partner.api.connection.fetch(
         "select version, fields from form_versions where form_id = $1 order by version", form["id"]
     )
     assert [(row["version"], json.loads(row["fields"])) for row in rows] == [(1, completed(SECRET)), (2, [])]

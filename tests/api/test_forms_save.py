@@ -11,7 +11,7 @@ import pytest
 from studiogate.domain.forms.states import slug_of
 from tests.support.asgi import Told, ask, assert_refused
 from tests.support.form_fields import completed
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.seed import issue_key
 
@@ -25,8 +25,8 @@ FIELDS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 async def create(partner: Partner, **body: Any) -> dict[str, Any]:
@@ -90,11 +90,11 @@ async def test_one_of_many_gets_a_given_slug(partner: Partner) -> None:
 
 
 async def test_two_studios_may_have_the_same_slug(partner: Partner) -> None:
-    other = await partner_of(partner.door, f"other{uuid4().hex[:6]}")
+    other = await partner_of(partner.api, f"other{uuid4().hex[:6]}")
     one, two = await create(partner, slug="both-have-it"), await create(other, slug="both-have-it")
     assert one["id"] != two["id"]
     assert_refused(await put(other, one["id"], {"title": "Mine now"}), "not_found")
-    told = await ask(other.door.app, "GET", f"/forms/{one['id']}", key=other.key)
+    told = await ask(other.api.app, "GET", f"/forms/{one['id']}", key=other.key)
     assert_refused(told, "not_found")
 
 
@@ -131,7 +131,7 @@ async def test_put_replaces_what_is_given_and_leaves_the_rest(partner: Partner) 
         completed(*FIELDS[:1]),
         3,
     )
-    versions = await partner.door.connection.fetch(
+    versions = await partner.api.connection.fetch(
         "select version, fields from form_versions where form_id = $1 order by version", form["id"]
     )
     assert [(row["version"], json.loads(row["fields"])) for row in versions] == [
@@ -191,10 +191,10 @@ async def test_states(partner: Partner) -> None:
 
 async def test_a_draft_is_seen_by_its_writers_only(partner: Partner) -> None:
     form = await create(partner)
-    reader = await issue_key(partner.door.connection, partner.studio, "forms:read")
-    assert_refused(await ask(partner.door.app, "GET", f"/forms/{form['id']}", key=reader), "not_found")
+    reader = await issue_key(partner.api.connection, partner.studio, "forms:read")
+    assert_refused(await ask(partner.api.app, "GET", f"/forms/{form['id']}", key=reader), "not_found")
     await put(partner, form["id"], {"status": "published"})
-    assert (await ask(partner.door.app, "GET", f"/forms/{form['id']}", key=reader)).status == 200
+    assert (await ask(partner.api.app, "GET", f"/forms/{form['id']}", key=reader)).status == 200
 
 
 async def test_a_retry_with_its_key(partner: Partner) -> None:

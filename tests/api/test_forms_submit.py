@@ -13,7 +13,7 @@ from studiogate.storage import people
 from studiogate.storage.forms import submit as storage
 from tests.support.asgi import Told, assert_refused
 from tests.support.form_fields import completed
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.pictures import png_url
 from tests.support.seed import issue_key
@@ -46,8 +46,8 @@ GOOD = {"name": "Sam", "injured": "no", "terms": "true"}
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 async def new_form(partner: Partner, settings: dict[str, Any] | None = None, **more: Any) -> str:
@@ -259,7 +259,7 @@ async def test_a_retry_with_its_key(partner: Partner) -> None:
 
 
 async def test_another_studio_s_form(partner: Partner) -> None:
-    other = await partner_of(partner.door, f"other{uuid4().hex[:6]}")
+    other = await partner_of(partner.api, f"other{uuid4().hex[:6]}")
     mine, theirs = await new_form(partner, slug="shared-slug"), await new_form(other, slug="shared-slug")
     assert_refused(await submit(partner, theirs), "not_found")
     made = (await submit(partner, mine)).json()
@@ -270,7 +270,7 @@ async def test_another_studio_s_form(partner: Partner) -> None:
 
 
 async def test_a_key_without_the_scope(partner: Partner) -> None:
-    key = await issue_key(partner.door.connection, partner.studio, "forms:write", "form_submissions:read")
+    key = await issue_key(partner.api.connection, partner.studio, "forms:write", "form_submissions:read")
     told = await partner.post(f"/forms/{uuid4()}/submissions", {}, key=key)
     assert assert_refused(told, "insufficient_scope")["details"] == {"required_scope": "form_submissions:write"}
 
@@ -281,7 +281,7 @@ async def test_a_cycle_that_slipped_in_ends(partner: Partner) -> None:
         {"key": "a", "label": "A", "type": "text", "display_when": {"field_key": "b", "op": "is_empty"}},
         {"key": "b", "label": "B", "type": "text", "display_when": {"field_key": "a", "op": "is_empty"}},
     ]
-    await partner.door.connection.execute("update forms set fields = $1 where id = $2", json.dumps(cycle), form)
+    await partner.api.connection.execute("update forms set fields = $1 where id = $2", json.dumps(cycle), form)
     assert (await submit(partner, form)).status == 201
     assert locs(await submit(partner, form, {"a": "x"})) == [["body", "data", "a"]]
 

@@ -15,7 +15,7 @@ from studiogate.domain.refusals import Code
 from studiogate.flows import housekeeping
 from studiogate.storage.upload_folder import IncomingFile, UploadFolder
 from tests.support.asgi import Told, ask, assert_refused
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.pictures import DOCX, PDF, ZIP, chunk, gif, jpeg, png, webp
 from tests.support.seed import issue_key
@@ -52,7 +52,7 @@ class World:
         partner = more.pop("partner", self.partner)
         key = more.pop("key", partner.key)
         target = f"/forms/{form or self.form}/uploads"
-        return await ask(partner.door.app, "POST", target, key=key, headers=headers, body=chunks)
+        return await ask(partner.api.app, "POST", target, key=key, headers=headers, body=chunks)
 
     async def refused(self, told: Told, *loc: str) -> None:
         assert locs(told) == [["body", *loc]], told.body
@@ -87,8 +87,8 @@ async def world(
     anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[World]:
     folder = tmp_path_factory.mktemp("uploads")
-    async for door in open_door(new_database(), rate_limit=0, data_dir=folder):
-        partner = await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0, data_dir=folder):
+        partner = await partner_of(api)
         yield World(partner, folder, await new_form(partner))
 
 
@@ -117,7 +117,7 @@ async def test_a_file_is_kept(world: World, field_key: str, content: bytes, kind
     upload = told.json()
     assert list(upload) == ["id", "object", "filename", "size", "content_type"]
     assert (upload["object"], upload["size"], upload["content_type"]) == ("form_upload", len(content), kind)
-    row = await world.partner.door.connection.fetchrow("select * from form_uploads where id = $1", upload["id"])
+    row = await world.partner.api.connection.fetchrow("select * from form_uploads where id = $1", upload["id"])
     assert row is not None
     kept = UploadFolder(world.data).kept(row["studio_id"], row["stored_name"])
     assert kept.read_bytes() == content
@@ -163,7 +163,7 @@ async def test_a_file_of_another_field_form_or_studio(world: World) -> None:
     assert locs(await world.submit({"any": [upload]})) == [["body", "data", "any"]]
     second = await new_form(world.partner)
     assert locs(await world.submit({"photo": upload}, second)) == [["body", "data", "photo"]]
-    other = await partner_of(world.partner.door, f"other{uuid4().hex[:6]}")
+    other = await partner_of(world.partner.api, f"other{uuid4().hex[:6]}")
     theirs = await new_form(other)
     foreign = (await world.upload(png(), "photo", form=theirs, partner=other)).json()["id"]
     assert locs(await world.submit({"photo": foreign})) == [["body", "data", "photo"]]
@@ -291,7 +291,7 @@ async def peak_of_ten_mebibytes(world: World) -> int:
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers, "client": None}
     tracemalloc.start()
     held = tracemalloc.get_traced_memory()[0]
-    await world.partner.door.app(scope, receive, send)
+    await world.partner.api.app(scope, receive, send)
     peak = tracemalloc.get_traced_memory()[1] - held
     tracemalloc.stop()
     assert answered[0]["status"] == 201, answered
@@ -303,7 +303,7 @@ async def test_memory_stays_flat(world: World) -> None:
     assert await peak_of_ten_mebibytes(world) < 2 * 1024 * 1024
 
 
-async def test_a_door_that_holds_the_file_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_application_that_holds_the_file_is_noticed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prove that the test above can fail: it does if every chunk is kept."""
     kept: list[bytes] = []
     write = IncomingFile.write
@@ -376,7 +376,7 @@ async def test_a_connection_that_is_cut_leaves_nothing(world: World) -> None:
     ]
     path = f"/partner/v1/forms/{world.form}/uploads"
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers, "client": None}
-    await world.partner.door.app(scope, receive, send)
+    await world.partner.api.app(scope, receive, send)
     assert sent[0]["status"] == 400
     assert world.files == before
 
@@ -391,7 +391,7 @@ async def test_a_form_that_takes_nothing(world: World) -> None:
 
 
 async def test_a_key_without_the_scope(world: World) -> None:
-    key = await issue_key(world.partner.door.connection, world.partner.studio, "form_submissions:read")
+    key = await issue_key(world.partner.api.connection, world.partner.studio, "form_submissions:read")
     assert_refused(await world.upload(png(), key=key), "insufficient_scope")
 
 
@@ -422,13 +422,13 @@ async def test_a_retry_after_the_form_was_closed(world: World) -> None:
 
 
 async def test_what_nobody_names_is_swept(world: World) -> None:
-    database = world.partner.door.app._runtime.database
+    database = world.partner.api.app._runtime.database
     folder = UploadFolder(world.data)
     forgotten = (await world.upload(png())).json()["id"]
     named = (await world.upload(png())).json()["id"]
     fresh = (await world.upload(png())).json()["id"]
     await world.submit({"any": [named]})
-    await world.partner.door.connection.execute(
+    await world.partner.api.connection.execute(
         "update form_uploads set created_at = created_at - interval '25 hours' where id = any($1)", [forgotten, named]
     )
     before = len(world.files)
@@ -439,7 +439,7 @@ async def test_what_nobody_names_is_swept(world: World) -> None:
 
 
 async def test_what_died_on_its_way_is_settled(world: World) -> None:
-    database = world.partner.door.app._runtime.database
+    database = world.partner.api.app._runtime.database
     folder, studio_id = UploadFolder(world.data), world.partner.studio.studio_id
     upload = (await world.upload(png())).json()["id"]
     name = await world.partner.value("select stored_name from form_uploads where id = $1", upload)

@@ -5,16 +5,16 @@ import pytest
 from studiogate import demo
 from studiogate.api import front_page
 from tests.support.asgi import ask, assert_refused
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import seed_studio
 
 pytestmark = pytest.mark.anyio
 BROWSER = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
 
 
-async def test_a_browser_gets_a_page(door: Door) -> None:
+async def test_a_browser_gets_a_page(api: PartnerApi) -> None:
     for headers in ([BROWSER], [("accept", "*/*")], []):
-        told = await ask(door.app, "GET", "//", headers=headers)
+        told = await ask(api.app, "GET", "//", headers=headers)
         assert told.status == 200
         assert told.header("content-type") == "text/html; charset=utf-8"
         assert b'href="/docs"' in told.body
@@ -22,25 +22,23 @@ async def test_a_browser_gets_a_page(door: Door) -> None:
         assert "default-src 'none'" in (told.header("content-security-policy") or "")
 
 
-async def test_a_client_of_the_api_gets_json(door: Door) -> None:
+async def test_a_client_of_the_api_gets_json(api: PartnerApi) -> None:
     for accept in ("application/json", "application/problem+json, application/json"):
-        assert_refused(await ask(door.app, "GET", "//", headers=[("accept", accept)]), "not_found")
-    told = await ask(door.app, "POST", "//", headers=[BROWSER])
+        assert_refused(await ask(api.app, "GET", "//", headers=[("accept", accept)]), "not_found")
+    told = await ask(api.app, "POST", "//", headers=[BROWSER])
     assert_refused(told, "method_not_allowed")
 
 
-async def test_published_forms_of_the_demo_studio_only(door: Door) -> None:
+async def test_published_forms_of_the_demo_studio_only(api: PartnerApi) -> None:
     assert front_page.DEMO == demo.SLUG
-    studio = await seed_studio(door.connection)
-    await door.connection.execute("update forms set status = 'published', title = 'A <b>title</b>'")
-    assert b"<b>title" not in (await ask(door.app, "GET", "//")).body
-    door.app._pages._front.answer.__self__._made = None  # type: ignore[attr-defined]
-    await door.connection.execute(
-        "update studios set slug = 'demo', test = true where studio_id = $1", studio.studio_id
-    )
-    told = await ask(door.app, "GET", "//")
+    studio = await seed_studio(api.connection)
+    await api.connection.execute("update forms set status = 'published', title = 'A <b>title</b>'")
+    assert b"<b>title" not in (await ask(api.app, "GET", "//")).body
+    api.app._pages._front.answer.__self__._made = None  # type: ignore[attr-defined]
+    await api.connection.execute("update studios set slug = 'demo', test = true where studio_id = $1", studio.studio_id)
+    told = await ask(api.app, "GET", "//")
     assert b'href="/f/demo/' in told.body
     assert b"A &lt;b&gt;title&lt;/b&gt;" in told.body
-    door.app._pages._front.answer.__self__._made = None  # type: ignore[attr-defined]
-    await door.connection.execute("update forms set status = 'draft'")
-    assert b"/f/demo/" not in (await ask(door.app, "GET", "//")).body
+    api.app._pages._front.answer.__self__._made = None  # type: ignore[attr-defined]
+    await api.connection.execute("update forms set status = 'draft'")
+    assert b"/f/demo/" not in (await ask(api.app, "GET", "//")).body

@@ -7,7 +7,7 @@ import pytest
 
 from studiogate.web import request
 from tests.support.asgi import ask, assert_refused, post
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 
 pytestmark = pytest.mark.anyio
 
@@ -40,10 +40,10 @@ MEDIA_TYPES = [
 
 
 @pytest.mark.parametrize(("media_type", "good"), MEDIA_TYPES)
-async def test_media_types(shared_door: Door, key: str, media_type: str | None, good: bool) -> None:
+async def test_media_types(shared_api: PartnerApi, key: str, media_type: str | None, good: bool) -> None:
     headers = [] if media_type is None else [("content-type", media_type)]
     told = await ask(
-        shared_door.app, "POST", "/bookings/validate", key=key, headers=headers, body=json.dumps(GOOD).encode()
+        shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=json.dumps(GOOD).encode()
     )
     assert_refused(told, "not_found" if good else "unsupported_media_type")
 
@@ -106,8 +106,8 @@ NOT_JSON = [
 
 @pytest.mark.parametrize("path", ["/bookings", "/bookings/validate"])
 @pytest.mark.parametrize("body", NOT_JSON, ids=lambda body: ascii(body)[:40])
-async def test_what_is_not_json(shared_door: Door, key: str, path: str, body: bytes) -> None:
-    told = await post(shared_door.app, path, key, body, ("idempotency-key", "hostile-1"))
+async def test_what_is_not_json(shared_api: PartnerApi, key: str, path: str, body: bytes) -> None:
+    told = await post(shared_api.app, path, key, body, ("idempotency-key", "hostile-1"))
     error = assert_refused(told, "invalid_json")
     assert error["details"]["problem"]
     assert "sys." not in error["details"]["problem"], "what is wrong with the body, not what Python calls it"
@@ -144,8 +144,8 @@ NOT_BOOKINGS: list[tuple[Any, set[str]]] = [
 @pytest.mark.parametrize(
     ("body", "faults"), NOT_BOOKINGS, ids=lambda value: ascii(sorted(value) if isinstance(value, set) else value)[:50]
 )
-async def test_what_is_not_a_booking(shared_door: Door, key: str, path: str, body: Any, faults: set[str]) -> None:
-    told = await post(shared_door.app, path, key, body, ("idempotency-key", "hostile-2"))
+async def test_what_is_not_a_booking(shared_api: PartnerApi, key: str, path: str, body: Any, faults: set[str]) -> None:
+    told = await post(shared_api.app, path, key, body, ("idempotency-key", "hostile-2"))
     assert_refused(told, "validation_error")
     assert {fault["loc"][-1] for fault in told.json()["detail"]} == faults
     assert {fault["loc"][0] for fault in told.json()["detail"]} == {"body"}
@@ -162,37 +162,37 @@ async def test_what_is_not_a_booking(shared_door: Door, key: str, path: str, bod
     ],
     ids=lambda body: ascii(body)[:30],
 )
-async def test_what_is_a_booking(shared_door: Door, key: str, body: bytes) -> None:
+async def test_what_is_a_booking(shared_api: PartnerApi, key: str, body: bytes) -> None:
     """A valid body gets as far as the class, which does not exist."""
-    assert_refused(await post(shared_door.app, "/bookings/validate", key, body), "not_found")
+    assert_refused(await post(shared_api.app, "/bookings/validate", key, body), "not_found")
 
 
-async def test_nesting_up_to_the_limit_is_json(shared_door: Door, key: str) -> None:
+async def test_nesting_up_to_the_limit_is_json(shared_api: PartnerApi, key: str) -> None:
     depth = request.MAXIMUM_DEPTH
     told = await post(
-        shared_door.app, "/bookings/validate", key, b'{"x":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+        shared_api.app, "/bookings/validate", key, b'{"x":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
     )
     assert_refused(told, "validation_error")
 
 
 @pytest.mark.parametrize("declared", [True, False])
-async def test_a_body_beyond_the_limit(shared_door: Door, key: str, declared: bool) -> None:
+async def test_a_body_beyond_the_limit(shared_api: PartnerApi, key: str, declared: bool) -> None:
     chunks = [b" " * 65_536] * 16 + [b" "]
     headers = [("content-type", "application/json")]
     if declared:
         headers.append(("content-length", str(sum(map(len, chunks)))))
-    told = await ask(shared_door.app, "POST", "/bookings/validate", key=key, headers=headers, body=chunks)
+    told = await ask(shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=chunks)
     error = assert_refused(told, "body_too_large")
     assert error["details"] == {"maximum_bytes": 1024 * 1024}
 
 
 @pytest.mark.parametrize("length", ["9" * 20, "9" * 5000, "\u0661"])
-async def test_lengths_that_are_no_lengths(shared_door: Door, key: str, length: str) -> None:
+async def test_lengths_that_are_no_lengths(shared_api: PartnerApi, key: str, length: str) -> None:
     headers: list[tuple[str, str | bytes]] = [
         ("content-type", "application/json"),
         ("content-length", length.encode()),
     ]
-    told = await ask(shared_door.app, "POST", "/bookings/validate", key=key, headers=headers, body=BOOKING.encode())
+    told = await ask(shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=BOOKING.encode())
     assert told.status in (404, 413)
 
 
@@ -208,9 +208,9 @@ async def test_lengths_that_are_no_lengths(shared_door: Door, key: str, length: 
     ],
     ids=["members", "long name", "many lists", "many numbers", "long text", "surrogate pairs"],
 )
-async def test_large_bodies_are_cheap(shared_door: Door, key: str, body: bytes) -> None:
+async def test_large_bodies_are_cheap(shared_api: PartnerApi, key: str, body: bytes) -> None:
     """A megabyte of faults gets a short response."""
     assert len(body) <= 1024 * 1024
-    told = await post(shared_door.app, "/bookings/validate", key, body)
+    told = await post(shared_api.app, "/bookings/validate", key, body)
     assert_refused(told, "validation_error")
     assert len(told.body) < 100_000

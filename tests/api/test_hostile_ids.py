@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.support.asgi import ask, assert_refused, post, shown
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio
 
 pytestmark = pytest.mark.anyio
@@ -51,51 +51,53 @@ NOT_IDS = [
 
 
 @pytest.mark.parametrize("text", NOT_IDS, ids=shown)
-async def test_what_is_not_an_id(shared_door: Door, key: str, text: str) -> None:
+async def test_what_is_not_an_id(shared_api: PartnerApi, key: str, text: str) -> None:
     serialized = quote(text, safe="")
-    told = await ask(shared_door.app, "GET", f"/classes/{serialized}", key=key)
+    told = await ask(shared_api.app, "GET", f"/classes/{serialized}", key=key)
     # The server decodes escaped slashes, which makes it a different path.
     assert_refused(told, "not_found" if "/" in text else "validation_error", param=None if "/" in text else "class_id")
-    told = await ask(shared_door.app, "GET", f"/bookings?member_id={serialized}", key=key)
+    told = await ask(shared_api.app, "GET", f"/bookings?member_id={serialized}", key=key)
     assert_refused(told, "validation_error", param="member_id")
-    told = await post(shared_door.app, "/bookings/validate", key, {"class_id": text, "member_id": ID})
+    told = await post(shared_api.app, "/bookings/validate", key, {"class_id": text, "member_id": ID})
     assert told.status in (400, 422)
     assert_refused(told, told.code)
 
 
 @pytest.mark.parametrize("raw", ["%FF%FE", "%C0%AF", "%ED%A0%80", "%00", "%", "%zz", "%F0%9F%98"])
-async def test_escapes_that_are_no_text(shared_door: Door, key: str, raw: str) -> None:
-    assert_refused(await ask(shared_door.app, "GET", f"/classes/{raw}", key=key), "validation_error")
-    assert_refused(await ask(shared_door.app, "GET", f"/bookings?class_id={raw}", key=key), "validation_error")
-    assert_refused(await ask(shared_door.app, "GET", f"/bookings?{raw}={raw}", key=key), "validation_error")
+async def test_escapes_that_are_no_text(shared_api: PartnerApi, key: str, raw: str) -> None:
+    assert_refused(await ask(shared_api.app, "GET", f"/classes/{raw}", key=key), "validation_error")
+    assert_refused(await ask(shared_api.app, "GET", f"/bookings?class_id={raw}", key=key), "validation_error")
+    assert_refused(await ask(shared_api.app, "GET", f"/bookings?{raw}={raw}", key=key), "validation_error")
 
 
 @pytest.mark.parametrize("raw", ["a%2Fb", f"{ID}%2Fspots%2Fx", "%2F", "%2F%2F", "..%2F..%2Fetc%2Fpasswd"])
-async def test_escaped_slashes_open_nothing(shared_door: Door, key: str, raw: str) -> None:
-    told = await ask(shared_door.app, "GET", f"/classes/{raw}", key=key)
+async def test_escaped_slashes_open_nothing(shared_api: PartnerApi, key: str, raw: str) -> None:
+    told = await ask(shared_api.app, "GET", f"/classes/{raw}", key=key)
     assert told.status in (404, 422)
     assert_refused(told, told.code)
 
 
-async def test_upper_case_ids_are_answered_in_lower_case(shared_door: Door, studios: list[Studio], key: str) -> None:
+async def test_upper_case_ids_are_answered_in_lower_case(
+    shared_api: PartnerApi, studios: list[Studio], key: str
+) -> None:
     class_id, member_id = str(studios[0].first("class")), str(studios[0].first("member"))
     lower, upper = [
-        await ask(shared_door.app, "GET", f"/classes/{each}", key=key) for each in (class_id, class_id.upper())
+        await ask(shared_api.app, "GET", f"/classes/{each}", key=key) for each in (class_id, class_id.upper())
     ]
     assert upper.status == 200
     assert upper.json() == lower.json()
     assert upper.json()["id"] == class_id
-    filtered = await ask(shared_door.app, "GET", f"/bookings?class_id={class_id.upper()}", key=key)
+    filtered = await ask(shared_api.app, "GET", f"/bookings?class_id={class_id.upper()}", key=key)
     assert {each["class_id"] for each in filtered.json()["data"]} == {class_id}
     body = {"class_id": class_id.upper(), "member_id": member_id.upper()}
-    validated = await post(shared_door.app, "/bookings/validate", key, body)
+    validated = await post(shared_api.app, "/bookings/validate", key, body)
     assert validated.status == 200
     assert validated.json()["reasons"][0]["code"] == "already_booked"
 
 
-async def test_the_nil_id_is_an_id(shared_door: Door, key: str) -> None:
+async def test_the_nil_id_is_an_id(shared_api: PartnerApi, key: str) -> None:
     for each in (UUID(int=0), UUID(int=2**128 - 1)):
-        assert_refused(await ask(shared_door.app, "GET", f"/classes/{each}", key=key), "not_found")
+        assert_refused(await ask(shared_api.app, "GET", f"/classes/{each}", key=key), "not_found")
 
 
 # Cursors and limits
@@ -155,15 +157,15 @@ KINDS = dict(
 
 
 @pytest.mark.parametrize("cursor", NOT_CURSORS, ids=shown)
-async def test_what_is_not_a_cursor(shared_door: Door, key: str, cursor: str) -> None:
+async def test_what_is_not_a_cursor(shared_api: PartnerApi, key: str, cursor: str) -> None:
     for path in ("/classes", "/bookings", "/locations"):
-        told = await ask(shared_door.app, "GET", f"{path}?cursor={quote(cursor, safe='')}", key=key)
+        told = await ask(shared_api.app, "GET", f"{path}?cursor={quote(cursor, safe='')}", key=key)
         assert_refused(told, "invalid_cursor", param="cursor")
 
 
 @pytest.mark.parametrize("path", LISTS)
 async def test_cursors_of_other_lists_and_studios(
-    shared_door: Door, studios: list[Studio], key: str, path: str
+    shared_api: PartnerApi, studios: list[Studio], key: str, path: str
 ) -> None:
     """A row of another list, a row of another studio and an unknown row get the same response."""
     own = studios[0].first(KINDS[path])
@@ -171,12 +173,12 @@ async def test_cursors_of_other_lists_and_studios(
     strangers += [studios[1].first(KINDS[path]), studios[0].studio_id, uuid4()]
     bodies = set()
     for each in strangers:
-        told = await ask(shared_door.app, "GET", f"{path}?cursor={each}", key=key, headers=[("x-request-id", "same")])
+        told = await ask(shared_api.app, "GET", f"{path}?cursor={each}", key=key, headers=[("x-request-id", "same")])
         assert_refused(told, "invalid_cursor", param="cursor")
         bodies.add(told.body)
     assert len(bodies) == 1
-    assert (await ask(shared_door.app, "GET", f"{path}?cursor={own}", key=key)).status == 200
-    assert (await ask(shared_door.app, "GET", f"{path}?cursor={str(own).upper()}", key=key)).status == 200
+    assert (await ask(shared_api.app, "GET", f"{path}?cursor={own}", key=key)).status == 200
+    assert (await ask(shared_api.app, "GET", f"{path}?cursor={str(own).upper()}", key=key)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -213,13 +215,13 @@ async def test_cursors_of_other_lists_and_studios(
     ],
     ids=shown,
 )
-async def test_what_is_not_a_limit(shared_door: Door, key: str, limit: str) -> None:
+async def test_what_is_not_a_limit(shared_api: PartnerApi, key: str, limit: str) -> None:
     for path in ("/classes", "/rooms"):
-        told = await ask(shared_door.app, "GET", f"{path}?limit={quote(limit, safe='')}", key=key)
+        told = await ask(shared_api.app, "GET", f"{path}?limit={quote(limit, safe='')}", key=key)
         assert_refused(told, "validation_error", param="limit")
 
 
 @pytest.mark.parametrize("limit", ["1", "2", "200"])
-async def test_limits(shared_door: Door, key: str, limit: str) -> None:
-    told = await ask(shared_door.app, "GET", f"/classes?limit={limit}", key=key)
+async def test_limits(shared_api: PartnerApi, key: str, limit: str) -> None:
+    told = await ask(shared_api.app, "GET", f"/classes?limit={limit}", key=key)
     assert len(told.json()["data"]) == min(3, int(limit))

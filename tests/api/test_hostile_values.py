@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.asgi import ask, assert_refused, shown
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key
 
 pytestmark = pytest.mark.anyio
@@ -73,9 +73,9 @@ NOT_DATE_TIMES = [
 
 
 @pytest.mark.parametrize("text", NOT_DATE_TIMES, ids=shown)
-async def test_what_is_not_a_date_time(shared_door: Door, key: str, text: str) -> None:
+async def test_what_is_not_a_date_time(shared_api: PartnerApi, key: str, text: str) -> None:
     for path, name in (("/classes", "starts_after"), ("/classes", "starts_before"), ("/bookings", "updated_after")):
-        told = await ask(shared_door.app, "GET", f"{path}?{name}={quote(text, safe='')}", key=key)
+        told = await ask(shared_api.app, "GET", f"{path}?{name}={quote(text, safe='')}", key=key)
         assert_refused(told, "validation_error", param=name)
 
 
@@ -98,27 +98,27 @@ async def test_what_is_not_a_date_time(shared_door: Door, key: str, text: str) -
         "2030-06-03T12:00:00.000000000Z",
     ],
 )
-async def test_one_instant_many_spellings(shared_door: Door, studios: list[Studio], key: str, raw: str) -> None:
+async def test_one_instant_many_spellings(shared_api: PartnerApi, studios: list[Studio], key: str, raw: str) -> None:
     """The lower bound is inclusive, the upper one exclusive; a plus that arrives as a space is read as a plus."""
-    after = await ask(shared_door.app, "GET", f"/classes?starts_after={raw}", key=key)
-    before = await ask(shared_door.app, "GET", f"/classes?starts_before={raw}", key=key)
+    after = await ask(shared_api.app, "GET", f"/classes?starts_after={raw}", key=key)
+    before = await ask(shared_api.app, "GET", f"/classes?starts_before={raw}", key=key)
     assert [each["id"] for each in after.json()["data"]] == [str(each) for each in studios[0].ids["class"]]
     assert before.json()["data"] == []
 
 
 @pytest.mark.parametrize("raw", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "0001-01-01T23:59:00%2B23:59"])
-async def test_the_ends_of_time(shared_door: Door, key: str, raw: str) -> None:
+async def test_the_ends_of_time(shared_api: PartnerApi, key: str, raw: str) -> None:
     for name in ("starts_after", "starts_before", "updated_after"):
-        assert (await ask(shared_door.app, "GET", f"/classes?{name}={raw}", key=key)).status == 200
+        assert (await ask(shared_api.app, "GET", f"/classes?{name}={raw}", key=key)).status == 200
 
 
-async def test_after_before_before(shared_door: Door, key: str) -> None:
+async def test_after_before_before(shared_api: PartnerApi, key: str) -> None:
     late, early = "2030-06-03T12:00:00.000001Z", "2030-06-03T12:00:00Z"
-    told = await ask(shared_door.app, "GET", f"/classes?starts_after={late}&starts_before={early}", key=key)
+    told = await ask(shared_api.app, "GET", f"/classes?starts_after={late}&starts_before={early}", key=key)
     assert_refused(told, "validation_error", param="starts_after")
-    told = await ask(shared_door.app, "GET", f"/classes?starts_after={late}&starts_before={early}&limit=0", key=key)
+    told = await ask(shared_api.app, "GET", f"/classes?starts_after={late}&starts_before={early}&limit=0", key=key)
     assert sorted(fault["loc"][-1] for fault in told.json()["detail"]) == ["limit", "starts_after"]
-    told = await ask(shared_door.app, "GET", f"/classes?starts_after={early}&starts_before={early}", key=key)
+    told = await ask(shared_api.app, "GET", f"/classes?starts_after={early}&starts_before={early}", key=key)
     assert told.json()["data"] == []
 
 
@@ -128,17 +128,17 @@ async def test_after_before_before(shared_door: Door, key: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "1", "0", "yes", "no", "on", "off", "TRUE", "True", "FALSE", "t", "null", " true", "true\x00"]
 )
-async def test_what_is_not_a_boolean(shared_door: Door, key: str, text: str) -> None:
+async def test_what_is_not_a_boolean(shared_api: PartnerApi, key: str, text: str) -> None:
     for path, name in (("/products", "active"), ("/forms", "include_drafts")):
-        told = await ask(shared_door.app, "GET", f"{path}?{name}={quote(text, safe='')}", key=key)
+        told = await ask(shared_api.app, "GET", f"{path}?{name}={quote(text, safe='')}", key=key)
         assert_refused(told, "validation_error", param=name)
 
 
 @pytest.mark.parametrize(
     "text", ["", "SCHEDULED", "scheduled ", "scheduled\x00", "gone", "null", "s" * 10_000, "scheduled,cancelled"]
 )
-async def test_what_is_not_a_state(shared_door: Door, key: str, text: str) -> None:
-    told = await ask(shared_door.app, "GET", f"/classes?status={quote(text, safe='')}", key=key)
+async def test_what_is_not_a_state(shared_api: PartnerApi, key: str, text: str) -> None:
+    told = await ask(shared_api.app, "GET", f"/classes?status={quote(text, safe='')}", key=key)
     assert_refused(told, "validation_error", param="status")
 
 
@@ -185,39 +185,39 @@ NOT_EMAILS = [
 
 
 @pytest.mark.parametrize("text", NOT_EMAILS, ids=shown)
-async def test_what_is_not_an_email(shared_door: Door, key: str, text: str) -> None:
+async def test_what_is_not_an_email(shared_api: PartnerApi, key: str, text: str) -> None:
     for path in ("/members", "/leads"):
-        told = await ask(shared_door.app, "GET", f"{path}?email={quote(text, safe='')}", key=key)
+        told = await ask(shared_api.app, "GET", f"{path}?email={quote(text, safe='')}", key=key)
         assert_refused(told, "validation_error", param="email")
 
 
-async def test_emails_are_compared_in_normalized_form(shared_door: Door, studios: list[Studio], key: str) -> None:
+async def test_emails_are_compared_in_normalized_form(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
     email = f"lead0@{studios[0].canary}.example"
     wide = "".join(chr(ord(each) + 0xFEE0) if each.isalpha() else each for each in email.split("@")[0])
     domain = email.split("@")[1]
     for each in (email, email.upper(), f"  {email}\t", f"{wide}@{domain}", f"lead0\uff20{domain}"):
-        told = await ask(shared_door.app, "GET", f"/leads?email={quote(each, safe='')}", key=key)
+        told = await ask(shared_api.app, "GET", f"/leads?email={quote(each, safe='')}", key=key)
         assert [lead["email"] for lead in told.json()["data"]] == [email], each
     for each in (f"le.ad0@{domain}", f"lead0+x@{domain}", f"\uff4cead0x@{domain}"):
-        told = await ask(shared_door.app, "GET", f"/leads?email={quote(each, safe='')}", key=key)
+        told = await ask(shared_api.app, "GET", f"/leads?email={quote(each, safe='')}", key=key)
         assert told.json()["data"] == []
 
 
-async def test_international_domains(shared_door: Door, studios: list[Studio], key: str) -> None:
-    await shared_door.connection.execute(
+async def test_international_domains(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
+    await shared_api.connection.execute(
         "insert into leads (studio_id, id, email, first_name) values ($1, $2, $3, 'x') on conflict do nothing",
         studios[2].studio_id,
         uuid4(),
         "pelé@xn--bcher-kva.example",
     )
-    own = await issue_key(shared_door.connection, studios[2])
+    own = await issue_key(shared_api.connection, studios[2])
     for each in (
         "pelé@bücher.example",
         "PELÉ@BÜCHER.EXAMPLE",
         "pele\u0301@xn--bcher-kva.example",
         "pelé@bücher。example",
     ):
-        told = await ask(shared_door.app, "GET", f"/leads?email={quote(each, safe='')}", key=own)
+        told = await ask(shared_api.app, "GET", f"/leads?email={quote(each, safe='')}", key=own)
         assert [lead["email"] for lead in told.json()["data"]] == ["pelé@xn--bcher-kva.example"], each
 
 
@@ -244,9 +244,9 @@ async def test_international_domains(shared_door: Door, studios: list[Studio], k
     ],
     ids=shown,
 )
-async def test_unknown_names_are_faults(shared_door: Door, key: str, query: str) -> None:
+async def test_unknown_names_are_faults(shared_api: PartnerApi, key: str, query: str) -> None:
     """A mistyped name must not return everything. Separators alone are no names."""
-    told = await ask(shared_door.app, "GET", "/classes?" + query, key=key)
+    told = await ask(shared_api.app, "GET", "/classes?" + query, key=key)
     if query == "&&&&":
         assert (told.status, len(told.json()["data"])) == (200, 3)
         return
@@ -259,8 +259,8 @@ async def test_unknown_names_are_faults(shared_door: Door, key: str, query: str)
 @pytest.mark.parametrize(
     ("query", "status"), [("limit=1&limit=2", 200), ("limit=1&limit=0", 422), ("limit=1&limit", 422)]
 )
-async def test_the_last_of_a_repeated_name_counts(shared_door: Door, key: str, query: str, status: int) -> None:
-    told = await ask(shared_door.app, "GET", "/classes?" + query, key=key)
+async def test_the_last_of_a_repeated_name_counts(shared_api: PartnerApi, key: str, query: str, status: int) -> None:
+    told = await ask(shared_api.app, "GET", "/classes?" + query, key=key)
     assert told.status == status
     if status == 200:
         assert len(told.json()["data"]) == 2

@@ -23,7 +23,7 @@ from studiogate.storage.idempotency import Once
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import BookingStudio, Hall, wire_body
 from tests.support.direct_client import Answered, ask
-from tests.support.partner_api import PREFIX, open_door
+from tests.support.partner_api import PREFIX, open_partner_api
 from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
@@ -151,7 +151,7 @@ async def test_a_replay_outlives_what_it_was_about(studio: BookingStudio) -> Non
 async def test_a_replay_outlives_a_restart(studio: BookingStudio) -> None:
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
-    async for other in open_door(str(studio.door.app._runtime.settings.database_url)):
+    async for other in open_partner_api(str(studio.api.app._runtime.settings.database_url)):
         again = await ask(
             other.app, "POST", "/bookings", studio.key, body=body, headers={"Idempotency-Key": "key-0001"}
         )
@@ -161,8 +161,8 @@ async def test_a_replay_outlives_a_restart(studio: BookingStudio) -> None:
 async def test_a_replay_outlives_a_rotation(studio: BookingStudio) -> None:
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
-    rotated = await key_flow.rotate(studio.door.connection, studio.key.split("_")[2], timedelta(0))
-    studio.door.app.authenticator._cache.clear()
+    rotated = await key_flow.rotate(studio.api.connection, studio.key.split("_")[2], timedelta(0))
+    studio.api.app.authenticator._cache.clear()
     assert (await studio.post(body, "key-0001")).status == 401
     assert_replay(await studio.post(body, "key-0001", key=rotated.key), first)
 
@@ -192,7 +192,7 @@ async def test_what_is_the_same_request(studio: BookingStudio) -> None:
     ]
     headers = {"X-Service-Key": studio.key, "Idempotency-Key": "key-0001"}
     for media_type, dress in zip(("application/json", "application/json; charset=utf-8") * 3, dresses, strict=False):
-        again = await studio.door.client.post(
+        again = await studio.api.client.post(
             f"{PREFIX}/bookings", content=dress, headers={**headers, "Content-Type": media_type}
         )
         assert (again.status_code, again.content) == (201, first.body), dress
@@ -204,7 +204,7 @@ async def test_the_same_cancellation(studio: BookingStudio) -> None:
     first = await studio.cancel(booking["id"], "cancel-0001", reason="ill")
     assert_replay(await studio.cancel(booking["id"].upper(), "cancel-0001", reason="ill"), first)
     headers = {"X-Service-Key": studio.key, "Idempotency-Key": "cancel-0001"}
-    escaped = await studio.door.client.delete(f"{PREFIX}/bookings/{booking['id']}?reason=%69ll", headers=headers)
+    escaped = await studio.api.client.delete(f"{PREFIX}/bookings/{booking['id']}?reason=%69ll", headers=headers)
     assert escaped.content == first.body
 
 
@@ -246,7 +246,7 @@ async def test_a_key_of_another_operation(studio: BookingStudio) -> None:
 
 
 async def test_keys_of_two_credentials_never_meet(studio: BookingStudio, hall: Hall) -> None:
-    other_key = await issue_key(studio.door.connection, studio.studio)
+    other_key = await issue_key(studio.api.connection, studio.studio)
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
     other_body = await a_request(studio)
@@ -301,7 +301,7 @@ async def narrow(studio: BookingStudio, **columns: Any) -> None:
     """Restrict the credential as an operator would, and clear the cache so that the change takes effect at once."""
     for name, value in columns.items():
         await studio.sql(f"update credentials set {name} = $2 where studio_id = $1", value)
-    studio.door.app.authenticator._cache.clear()
+    studio.api.app.authenticator._cache.clear()
 
 
 async def test_a_replay_checks_the_scope_again(studio: BookingStudio) -> None:
@@ -398,7 +398,7 @@ async def test_the_sweep_forgets_only_what_has_expired(studio: BookingStudio) ->
 
 @asynccontextmanager
 async def second_connection(studio: BookingStudio) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    connection = await asyncpg.connect(str(studio.door.app._runtime.settings.database_url))
+    connection = await asyncpg.connect(str(studio.api.app._runtime.settings.database_url))
     try:
         yield connection
     finally:
@@ -413,7 +413,7 @@ async def waits_for_a_lock(studio: BookingStudio) -> None:
     """Wait until some request is blocked by a lock."""
     statement = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
     async with asyncio.timeout(5):
-        while not await studio.door.connection.fetchval(statement):
+        while not await studio.api.connection.fetchval(statement):
             await asyncio.sleep(0.01)
 
 

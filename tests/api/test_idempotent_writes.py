@@ -13,7 +13,7 @@ from studiogate.domain.access import operator_access
 from studiogate.storage import event_numbering
 from tests.api.test_forms_uploads import BOUNDARY, multipart
 from tests.support.asgi import Told, ask, assert_refused
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, partner_of
 from tests.support.webhook_studio import SECRET_KEY
 
@@ -88,8 +88,8 @@ async def partner(
     anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Partner]:
     folder: Path = tmp_path_factory.mktemp("uploads")
-    async for door in open_door(new_database(), rate_limit=0, secret_key=SECRET_KEY, data_dir=folder):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0, secret_key=SECRET_KEY, data_dir=folder):
+        yield await partner_of(api)
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,8 @@ async def ids(partner: Partner) -> dict[str, str]:
         "form": await made("/forms", form),
         "endpoint": await made("/webhook-endpoints", {"url": URL}),
     }
-    async with partner.door.connection.transaction():
-        await event_numbering.number(partner.door.connection, operator_access(partner.studio.studio_id))
+    async with partner.api.connection.transaction():
+        await event_numbering.number(partner.api.connection, operator_access(partner.studio.studio_id))
     known["event"] = (await partner.get("/events?limit=1"))["data"][0]["id"]
     return known
 
@@ -127,7 +127,7 @@ async def send(partner: Partner, write: Write, path: str, body: Any, key: str) -
         is_json = not isinstance(body, bytes)
         headers.append(("content-type", "application/json" if is_json else MULTIPART))
         raw = json.dumps(body).encode() if is_json else body
-    return await ask(partner.door.app, write.method, path, key=partner.key, headers=headers, body=raw)
+    return await ask(partner.api.app, write.method, path, key=partner.key, headers=headers, body=raw)
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: f"{write.method} {write.path}")

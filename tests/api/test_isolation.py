@@ -29,7 +29,7 @@ from studiogate.storage.schedule import read as schedule
 from studiogate.storage.upload_folder import UploadFolder
 from tests.support.battery import Tally, battery
 from tests.support.direct_client import Answered, ask
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import NOON, Studio, insert, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -110,7 +110,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class World:
-    door: Door
+    api: PartnerApi
     studios: list[Studio]
     holders: dict[str, Holder]
 
@@ -234,19 +234,19 @@ async def _file(connection: Any, studio: Studio, data: Path) -> None:
     studio.ids.setdefault("upload", []).append(upload)
 
 
-async def build_world(door: Door, names: Sequence[str], data: Path) -> World:
+async def build_world(api: PartnerApi, names: Sequence[str], data: Path) -> World:
     """Seed the studios, and issue one key per studio and one per location of the first studio."""
-    studios = [await seed_studio(door.connection, name) for name in names]
+    studios = [await seed_studio(api.connection, name) for name in names]
     for studio in studios:
-        await _mark(door.connection, studio)
-        await _file(door.connection, studio, data)
+        await _mark(api.connection, studio)
+        await _file(api.connection, studio, data)
     first = studios[0]
-    holders = {s.slug: Holder(s.slug, s, await issue_key(door.connection, s), None) for s in studios}
+    holders = {s.slug: Holder(s.slug, s, await issue_key(api.connection, s), None) for s in studios}
     for number, location in enumerate(first.ids["location"]):
         name = f"place-{number}"
-        key = await issue_key(door.connection, first, locations=[location])
+        key = await issue_key(api.connection, first, locations=[location])
         holders[name] = Holder(name, first, key, number)
-    return World(door, studios, holders)
+    return World(api, studios, holders)
 
 
 @pytest.fixture(scope="module")
@@ -254,8 +254,8 @@ async def world(
     anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[World]:
     data = tmp_path_factory.mktemp("data")
-    async for door in open_door(new_database(), rate_limit=0, data_dir=data):
-        yield await build_world(door, ("north", "south", "west"), data)
+    async for api in open_partner_api(new_database(), rate_limit=0, data_dir=data):
+        yield await build_world(api, ("north", "south", "west"), data)
 
 
 HOLDERS = ("north", "south", "west", "place-0", "place-1")
@@ -333,7 +333,7 @@ async def crawl(world: World, holder: Holder, routes: list[LeanRoute]) -> tuple[
     answered: dict[str, int] = {}
     for route in routes:
         for _, path, query in questions(world, route):
-            answer = await ask(world.door.app, "GET", path, holder.key, query=query)
+            answer = await ask(world.api.app, "GET", path, holder.key, query=query)
             if answer.status not in (200, 400, 404, 409):
                 found.append(f"{holder.name} GET {path} {query}: {answer.status}")
             found += [f"{holder.name} GET {path} {query}: {leak}" for leak in leaks(holder, answer)]
@@ -353,8 +353,8 @@ async def test_no_answer_among_many_studios_holds_a_foreign_byte(
     database_url: str, tally: Tally, count: int, tmp_path: Path
 ) -> None:
     """The same with more studios, and with every key."""
-    async for door in open_door(database_url, rate_limit=0, data_dir=tmp_path):
-        world = await build_world(door, [f"studio{letter}" for letter in ascii_lowercase[:count]], tmp_path)
+    async for api in open_partner_api(database_url, rate_limit=0, data_dir=tmp_path):
+        world = await build_world(api, [f"studio{letter}" for letter in ascii_lowercase[:count]], tmp_path)
         for holder in world.holders.values():
             found, answered = await crawl(world, holder, GETS)
             assert found == []
@@ -420,7 +420,7 @@ async def test_prices_for_other_places_do_not_show(world: World) -> None:
     limited = [str(each) for each in north.ids["limited_price"]]
     for holder, expected in (("north", limited), ("place-0", limited[:1]), ("place-1", limited[1:])):
         for path in (f"/products/{north.ids['product'][2]}", "/products"):
-            answer = await ask(world.door.app, "GET", path, world.holders[holder].key)
+            answer = await ask(world.api.app, "GET", path, world.holders[holder].key)
             assert sorted(each for each in limited if each in answer.body.decode()) == sorted(expected)
 
 
@@ -431,9 +431,9 @@ async def test_a_restricted_key_sees_all_of_its_own_place(world: World) -> None:
         for route in LISTS:
             if "{" in route.path:
                 continue
-            answer = await ask(world.door.app, "GET", route.path, holder.key, query={"limit": 200})
+            answer = await ask(world.api.app, "GET", route.path, holder.key, query={"limit": 200})
             seen = {row["id"] for row in answer.json()["data"]}
-            everything = (await ask(world.door.app, "GET", route.path, world.holders["north"].key)).json()["data"]
+            everything = (await ask(world.api.app, "GET", route.path, world.holders["north"].key)).json()["data"]
             assert seen == {row["id"] for row in everything} & holder.ids, route.path
             assert seen
 
@@ -458,7 +458,7 @@ async def test_hidden_and_unknown_ids_are_indistinguishable(world: World, name: 
                 kinds += ["waitlisted_booking", "cancelled_booking"]
             asked = [uuid4(), *(row_id for kind in kinds for row_id in hidden(world, holder, kind))]
             paths = [_filled(route.path, names, [*own[:position], each, *own[position + 1 :]]) for each in asked]
-            answers = {await ask(world.door.app, "GET", path, holder.key) for path in paths}
+            answers = {await ask(world.api.app, "GET", path, holder.key) for path in paths}
             assert len(answers) == 1, route.path
             only = answers.pop()
             assert (only.status, only.code) == (404, "not_found"), route.path
@@ -498,7 +498,7 @@ async def test_hidden_and_unknown_cursors_are_indistinguishable(world: World, na
         own = [sorted(holder.ids & {str(each) for each in holder.studio.ids[kind_of(n)]})[0] for n in names]
         path = _filled(route.path, names, own)
         cursors = [uuid4(), *hidden(world, holder, LIST_KINDS[route.path])]
-        answers = {await ask(world.door.app, "GET", path, holder.key, query={"cursor": each}) for each in cursors}
+        answers = {await ask(world.api.app, "GET", path, holder.key, query={"cursor": each}) for each in cursors}
         assert len(answers) == 1, route.path
         only = answers.pop()
         assert (only.status, only.code) == (400, "invalid_cursor"), route.path
@@ -511,7 +511,7 @@ async def test_foreign_class_and_member_filters_find_nothing(world: World, name:
     for field in BY_PATH[path].dependant.query_params:
         if field.alias in ("class_id", "member_id"):
             asked = [uuid4(), *hidden(world, holder, kind_of(field.alias))]
-            answers = {await ask(world.door.app, "GET", path, holder.key, query={field.alias: each}) for each in asked}
+            answers = {await ask(world.api.app, "GET", path, holder.key, query={field.alias: each}) for each in asked}
             assert len(answers) == 1
             assert answers.pop().json() == {"object": "list", "data": [], "has_more": False, "next_cursor": None}
 
@@ -521,7 +521,7 @@ async def test_foreign_class_and_member_filters_find_nothing(world: World, name:
 async def test_hidden_location_filters_do_not_exist(world: World, name: str, path: str) -> None:
     holder = world.holders[name]
     asked = [uuid4(), *hidden(world, holder, "location"), *world.others("location")]
-    answers = {await ask(world.door.app, "GET", path, holder.key, query={"location_id": each}) for each in asked}
+    answers = {await ask(world.api.app, "GET", path, holder.key, query={"location_id": each}) for each in asked}
     assert len(answers) == 1
     assert answers.pop().code == "not_found"
 
@@ -532,7 +532,7 @@ async def test_no_conditional_request_finds_out_more(world: World) -> None:
     for path, kind in (("/bookings/{}", "booking"), ("/classes/{}", "class"), ("/members/{}", "member")):
         asked = [uuid4(), *hidden(world, holder, kind)]
         answers = {
-            await ask(world.door.app, method, path.format(each), holder.key, headers={"If-None-Match": "*"})
+            await ask(world.api.app, method, path.format(each), holder.key, headers={"If-None-Match": "*"})
             for method in ("GET", "HEAD")
             for each in asked
         }
@@ -545,7 +545,7 @@ async def test_no_conditional_request_finds_out_more(world: World) -> None:
 
 async def _counts(world: World) -> list[int]:
     tables = ("bookings", "waitlist_entries", "booking_cancellations", "credit_ledger", "purchases", "idempotency_keys")
-    return [await world.door.connection.fetchval(f"select count(*) from {table}") for table in tables]
+    return [await world.api.connection.fetchval(f"select count(*) from {table}") for table in tables]
 
 
 @pytest.mark.parametrize("name", HOLDERS)
@@ -577,7 +577,7 @@ async def test_writes_to_what_is_hidden_find_nothing(world: World, name: str) ->
 
 async def _write(world: World, holder: Holder, method: str, path: str, body: Any = None) -> Answered:
     headers = {"Idempotency-Key": f"isolation-{uuid4()}"}
-    answer = await ask(world.door.app, method, path, holder.key, body=body, headers=headers)
+    answer = await ask(world.api.app, method, path, holder.key, body=body, headers=headers)
     assert leaks(holder, answer) == []
     return answer
 
@@ -594,7 +594,7 @@ async def test_a_foreign_spot_is_no_spot(world: World) -> None:
     }
     assert len(answers) == 2, "one for each of the two paths"
     assert all(b"spot_not_found" in answer.body for answer in answers)
-    assert await world.door.connection.fetchval("select count(*) from bookings where class_spot_id is not null") == 0
+    assert await world.api.connection.fetchval("select count(*) from bookings where class_spot_id is not null") == 0
 
 
 async def test_idempotency_keys_of_two_credentials_never_meet(world: World) -> None:
@@ -602,14 +602,14 @@ async def test_idempotency_keys_of_two_credentials_never_meet(world: World) -> N
     headers = {"Idempotency-Key": "the-same-for-all"}
     path = f"/bookings/{uuid4()}"
     for holder in world.holders.values():
-        answer = await ask(world.door.app, "DELETE", path, holder.key, headers=headers)
+        answer = await ask(world.api.app, "DELETE", path, holder.key, headers=headers)
         assert answer.code == "not_found"
         assert b"idempotent-replayed" not in dict(answer.headers)
     wrong = str(uuid4())
     for holder in world.holders.values():
         body = {"class_id": str(holder.studio.ids["class"][holder.place or 0]), "class_spot_id": wrong}
         body["member_id"] = str(holder.studio.ids["member"][2])
-        answer = await ask(world.door.app, "POST", "/bookings", holder.key, body=body, headers=headers)
+        answer = await ask(world.api.app, "POST", "/bookings", holder.key, body=body, headers=headers)
         assert answer.status == 409
         assert answer.code != "idempotency_key_reused"
         assert leaks(holder, answer) == []
@@ -623,9 +623,9 @@ async def test_a_bad_request_never_echoes_its_input(world: World) -> None:
         names = re.findall(r"\{(\w+)\}", route.path)
         path = _filled(route.path, names, [holder.studio.first(kind_of(name)) for name in names])
         for field in route.dependant.query_params:
-            answer = await ask(world.door.app, "GET", path, holder.key, query={field.alias: canary})
+            answer = await ask(world.api.app, "GET", path, holder.key, query={field.alias: canary})
             assert answer.status in (400, 422)
             assert canary.encode() not in answer.raw
-    answer = await ask(world.door.app, "GET", f"/classes/{canary}", holder.key)
+    answer = await ask(world.api.app, "GET", f"/classes/{canary}", holder.key)
     assert answer.status == 422
     assert canary.encode() not in answer.raw

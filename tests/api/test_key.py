@@ -8,27 +8,27 @@ import pytest
 from studiogate.domain.access import Scope
 from studiogate.flows import keys
 from tests.support.direct_client import Answered, ask
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
 EXPIRES = b"x-service-key-expires"
 
 
-async def read(door: Door, key: str, path: str = "/key") -> Answered:
-    return await ask(door.app, "GET", path, key)
+async def read(api: PartnerApi, key: str, path: str = "/key") -> Answered:
+    return await ask(api.app, "GET", path, key)
 
 
 @pytest.fixture
-async def studio(door: Door) -> Studio:
-    return await seed_studio(door.connection)
+async def studio(api: PartnerApi) -> Studio:
+    return await seed_studio(api.connection)
 
 
-async def test_a_key_reads_itself_whatever_its_scopes(door: Door, studio: Studio) -> None:
+async def test_a_key_reads_itself_whatever_its_scopes(api: PartnerApi, studio: Studio) -> None:
     locations = sorted(studio.ids["location"])
     for scopes, permitted in ((["leads:write"], None), (["studio:read", "events:read"], locations)):
-        key = await issue_key(door.connection, studio, *scopes, locations=permitted)
-        answer = await read(door, key)
+        key = await issue_key(api.connection, studio, *scopes, locations=permitted)
+        answer = await read(api, key)
         assert answer.json() == {
             "id": key.split("_")[2],
             "object": "service_key",
@@ -38,34 +38,34 @@ async def test_a_key_reads_itself_whatever_its_scopes(door: Door, studio: Studio
             "test": False,
             "expires_at": None,
         }
-    assert (await ask(door.app, "GET", "/key")).code == "missing_api_key"
+    assert (await ask(api.app, "GET", "/key")).code == "missing_api_key"
 
 
-async def test_it_tells_when_it_expires_and_of_a_test_studio(door: Door, studio: Studio) -> None:
-    key = await issue_key(door.connection, studio)
-    await door.connection.execute("update studios set test = true")
-    await door.connection.execute("update credentials set expires_at = '2031-02-03T04:05:06.7Z'")
-    found = (await read(door, key)).json()
+async def test_it_tells_when_it_expires_and_of_a_test_studio(api: PartnerApi, studio: Studio) -> None:
+    key = await issue_key(api.connection, studio)
+    await api.connection.execute("update studios set test = true")
+    await api.connection.execute("update credentials set expires_at = '2031-02-03T04:05:06.7Z'")
+    found = (await read(api, key)).json()
     assert (found["test"], found["expires_at"]) == (True, "2031-02-03T04:05:06.7+00:00")
     assert found["scopes"] == [scope.value for scope in Scope]
 
 
 @pytest.mark.parametrize("key_ends", [None, timedelta(minutes=30)])
-async def test_the_old_secret_is_told_when_it_ends(door: Door, studio: Studio, key_ends: timedelta | None) -> None:
-    old = await issue_key(door.connection, studio)
-    assert EXPIRES not in dict((await read(door, old)).headers)
+async def test_the_old_secret_is_told_when_it_ends(api: PartnerApi, studio: Studio, key_ends: timedelta | None) -> None:
+    old = await issue_key(api.connection, studio)
+    assert EXPIRES not in dict((await read(api, old)).headers)
     if key_ends is not None:
-        await door.connection.execute("update credentials set expires_at = now() + $1", key_ends)
-    rotated = await keys.rotate(door.connection, old.split("_")[2], timedelta(hours=1))
-    told = dict((await read(door, rotated.key)).headers)
+        await api.connection.execute("update credentials set expires_at = now() + $1", key_ends)
+    rotated = await keys.rotate(api.connection, old.split("_")[2], timedelta(hours=1))
+    told = dict((await read(api, rotated.key)).headers)
     assert EXPIRES not in told
     for path, status in (("/key", 200), ("/studio", 200), ("/nothing", 404)):
-        answer = await read(door, old, path)
+        answer = await read(api, old, path)
         assert answer.status == status
         # Retry without the cache of this process, which may have seen the key before the rotation.
         if EXPIRES not in dict(answer.headers):
-            door.app.authenticator._cache.clear()
-            answer = await read(door, old, path)
+            api.app.authenticator._cache.clear()
+            answer = await read(api, old, path)
         text = dict(answer.headers)[EXPIRES].decode()
         assert text.endswith("+00:00")
         left = datetime.fromisoformat(text) - datetime.now(UTC)
@@ -74,12 +74,12 @@ async def test_the_old_secret_is_told_when_it_ends(door: Door, studio: Studio, k
 
 
 @pytest.fixture
-async def public(database_url: str) -> AsyncIterator[Door]:
-    async for opened in open_door(database_url, public_url="https://api.studio.example/"):
+async def public(database_url: str) -> AsyncIterator[PartnerApi]:
+    async for opened in open_partner_api(database_url, public_url="https://api.studio.example/"):
         yield opened
 
 
-async def test_links_are_absolute_where_the_address_is_known(public: Door) -> None:
+async def test_links_are_absolute_where_the_address_is_known(public: PartnerApi) -> None:
     key = await issue_key(public.connection, await seed_studio(public.connection))
     base = "https://api.studio.example/docs/errors#"
     for asked in (None, key):
@@ -90,5 +90,5 @@ async def test_links_are_absolute_where_the_address_is_known(public: Door) -> No
     assert (await public.client.get("/nothing")).json()["error"]["doc_url"] == base + "not_found"
 
 
-async def test_links_are_relative_otherwise(door: Door) -> None:
-    assert (await door.get("/nothing", None)).json()["error"]["doc_url"] == "/docs/errors#missing_api_key"
+async def test_links_are_relative_otherwise(api: PartnerApi) -> None:
+    assert (await api.get("/nothing", None)).json()["error"]["doc_url"] == "/docs/errors#missing_api_key"

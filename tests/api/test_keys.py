@@ -16,7 +16,7 @@ from studiogate.domain.access import operator_access
 from studiogate.flows import keys
 from studiogate.storage import keys as storage
 from tests.support.asgi import Told, ask, assert_refused, post
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -39,27 +39,27 @@ def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 @dataclass
 class House:
-    door: Door
+    api: PartnerApi
     studio: Studio
 
     async def key(self, *scopes: str, **options: Any) -> str:
-        return await issue_key(self.door.connection, self.studio, *scopes, **options)
+        return await issue_key(self.api.connection, self.studio, *scopes, **options)
 
     async def studio_with(self, key: str) -> Told:
-        return await ask(self.door.app, "GET", "/studio", key=key)
+        return await ask(self.api.app, "GET", "/studio", key=key)
 
 
 @pytest.fixture(scope="module")
-async def one_door(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Door]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield door
+async def fresh_api(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield api
 
 
 @pytest.fixture
-async def house(one_door: Door) -> House:
+async def house(fresh_api: PartnerApi) -> House:
     """A separate studio, and an API that has not seen any key yet."""
-    one_door.app.authenticator = auth.Authenticator(one_door.app._runtime.database)
-    return House(one_door, await seed_studio(one_door.connection, f"house-{uuid4()}"))
+    fresh_api.app.authenticator = auth.Authenticator(fresh_api.app._runtime.database)
+    return House(fresh_api, await seed_studio(fresh_api.connection, f"house-{uuid4()}"))
 
 
 def credential_id(key: str) -> str:
@@ -70,7 +70,7 @@ def credential_id(key: str) -> str:
 
 
 async def test_every_action_on_a_key_is_in_the_audit_log(house: House) -> None:
-    connection, access = house.door.connection, operator_access(house.studio.studio_id, "ada")
+    connection, access = house.api.connection, operator_access(house.studio.studio_id, "ada")
     issued = await keys.issue(connection, access, keys.KeyRequest("App", ["studio:read"]))
     assert isinstance(issued, keys.IssuedKey)
     await keys.rotate(connection, issued.id, timedelta(hours=1), "ada")
@@ -93,14 +93,14 @@ async def test_every_action_on_a_key_is_in_the_audit_log(house: House) -> None:
 
 async def test_the_database_holds_no_secret(house: House) -> None:
     """Neither key nor secret occurs in any column of any table, as text or as bytes."""
-    connection = house.door.connection
+    connection = house.api.connection
     key = await house.key()
     rotated = (await keys.rotate(connection, credential_id(key), timedelta(hours=1))).key
     for each in (key, rotated):
         assert (await house.studio_with(each)).status == 200
-    await house.door.app.authenticator.flush_last_use()
+    await house.api.app.authenticator.flush_last_use()
     body = {"class_id": str(house.studio.first("class")), "member_id": str(house.studio.ids["member"][2])}
-    assert (await post(house.door.app, "/bookings", key, body, ("idempotency-key", "first-one"))).status == 201
+    assert (await post(house.api.app, "/bookings", key, body, ("idempotency-key", "first-one"))).status == 201
     tables = await connection.fetch("select tablename from pg_tables where schemaname = 'public'")
     everything = ""
     for table in tables:
@@ -119,17 +119,17 @@ async def test_the_database_holds_no_secret(house: House) -> None:
 async def test_keys_do_not_stay_in_memory(house: House) -> None:
     key = await house.key()
     await house.studio_with(key)
-    authenticator = house.door.app.authenticator
+    authenticator = house.api.app.authenticator
     assert key.split("_")[3][:43] not in repr([authenticator._cache, authenticator._parsed, authenticator._used])
 
 
 @pytest.mark.parametrize("test", [True, False])
 async def test_test_studios_have_test_keys(house: House, test: bool) -> None:
-    studio = await seed_studio(house.door.connection, f"other-{uuid4()}", test=test)
-    key = await issue_key(house.door.connection, studio)
+    studio = await seed_studio(house.api.connection, f"other-{uuid4()}", test=test)
+    key = await issue_key(house.api.connection, studio)
     kind = "sgk_test_" if test else "sgk_live_"
     assert key.startswith(kind)
-    rotated = await keys.rotate(house.door.connection, credential_id(key), timedelta(0))
+    rotated = await keys.rotate(house.api.connection, credential_id(key), timedelta(0))
     assert rotated.key.startswith(kind)
 
 
@@ -170,7 +170,7 @@ async def test_expiry(house: House, time_: Time) -> None:
 async def test_revocation_is_felt_within_5_seconds(house: House, time_: Time) -> None:
     key = await house.key()
     assert (await house.studio_with(key)).status == 200
-    await keys.revoke(house.door.connection, credential_id(key))
+    await keys.revoke(house.api.connection, credential_id(key))
     time_.ahead = 5.0
     assert_refused(await house.studio_with(key), "revoked_api_key")
 
@@ -179,7 +179,7 @@ async def test_a_busy_key_is_looked_up_again_all_the_same(house: House, time_: T
     """Continuous requests do not keep an outdated credential in the cache."""
     key = await house.key()
     assert (await house.studio_with(key)).status == 200
-    await keys.revoke(house.door.connection, credential_id(key))
+    await keys.revoke(house.api.connection, credential_id(key))
     answers = []
     for step in range(25):
         time_.ahead = step * 0.2
@@ -190,16 +190,16 @@ async def test_a_busy_key_is_looked_up_again_all_the_same(house: House, time_: T
 
 async def test_narrowing_is_felt_within_5_seconds(house: House, time_: Time) -> None:
     key = await house.key()
-    connection, first = house.door.connection, house.studio.first("location")
-    assert len((await ask(house.door.app, "GET", "/locations", key=key)).json()["data"]) == 2
+    connection, first = house.api.connection, house.studio.first("location")
+    assert len((await ask(house.api.app, "GET", "/locations", key=key)).json()["data"]) == 2
     await connection.execute("update credentials set location_ids = $2 where id = $1", credential_id(key), [first])
     time_.ahead = 5.0
-    seen = await ask(house.door.app, "GET", "/locations", key=key)
+    seen = await ask(house.api.app, "GET", "/locations", key=key)
     assert [each["id"] for each in seen.json()["data"]] == [str(first)]
     await connection.execute("update credentials set scopes = array['schedule:read'] where id = $1", credential_id(key))
     time_.ahead = 10.0
-    assert_refused(await ask(house.door.app, "GET", "/locations", key=key), "insufficient_scope")
-    assert (await ask(house.door.app, "GET", "/classes", key=key)).status == 200
+    assert_refused(await ask(house.api.app, "GET", "/locations", key=key), "insufficient_scope")
+    assert (await ask(house.api.app, "GET", "/classes", key=key)).status == 200
 
 
 async def test_a_credential_is_read_once_in_a_while(house: House, time_: Time, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,8 +222,8 @@ async def test_a_credential_is_read_once_in_a_while(house: House, time_: Time, m
 async def test_a_deleted_credential_is_unknown(house: House, time_: Time) -> None:
     key = await house.key()
     assert (await house.studio_with(key)).status == 200
-    await house.door.connection.execute("delete from credential_secrets where credential_id = $1", credential_id(key))
-    await house.door.connection.execute("delete from credentials where id = $1", credential_id(key))
+    await house.api.connection.execute("delete from credential_secrets where credential_id = $1", credential_id(key))
+    await house.api.connection.execute("delete from credentials where id = $1", credential_id(key))
     time_.ahead = 5.0
     assert_refused(await house.studio_with(key), "invalid_api_key")
 
@@ -233,7 +233,7 @@ async def test_the_cache_has_a_size(house: House, monkeypatch: pytest.MonkeyPatc
     made = [await house.key("studio:read") for _ in range(10)]
     for key in made * 2:
         assert (await house.studio_with(key)).status == 200
-    authenticator = house.door.app.authenticator
+    authenticator = house.api.app.authenticator
     assert len(authenticator._cache) <= 3
     assert len(authenticator._parsed) <= 3
     # Credentials that do not exist are not cached at all.
@@ -249,7 +249,7 @@ async def test_the_cache_has_a_size(house: House, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("overlap", [timedelta(0), timedelta(hours=24), timedelta(days=7)])
 async def test_rotation(house: House, time_: Time, overlap: timedelta) -> None:
     old = await house.key()
-    new = (await keys.rotate(house.door.connection, credential_id(old), overlap)).key
+    new = (await keys.rotate(house.api.connection, credential_id(old), overlap)).key
     assert credential_id(new) == credential_id(old)
     assert new != old
     if overlap:
@@ -264,7 +264,7 @@ async def test_a_rotated_key_works_at_once(house: House) -> None:
     """Also in a process that has just looked up the credential."""
     old = await house.key()
     assert (await house.studio_with(old)).status == 200
-    new = (await keys.rotate(house.door.connection, credential_id(old), timedelta(hours=1))).key
+    new = (await keys.rotate(house.api.connection, credential_id(old), timedelta(hours=1))).key
     assert {(await house.studio_with(key)).status for key in (new, old)} == {200}
 
 
@@ -272,14 +272,14 @@ async def test_a_rotated_key_works_at_once(house: House) -> None:
 async def test_overlaps_out_of_bounds(house: House, overlap: timedelta) -> None:
     key = await house.key()
     with pytest.raises(keys.KeyProblemError, match="between 0 and 7d"):
-        await keys.rotate(house.door.connection, credential_id(key), overlap)
+        await keys.rotate(house.api.connection, credential_id(key), overlap)
     left = "select count(*) from credential_secrets where credential_id = $1"
-    assert await house.door.connection.fetchval(left, credential_id(key)) == 1
+    assert await house.api.connection.fetchval(left, credential_id(key)) == 1
 
 
 async def test_rotating_again_does_not_prolong_the_oldest(house: House, time_: Time) -> None:
     first = await house.key()
-    connection, id_ = house.door.connection, credential_id(first)
+    connection, id_ = house.api.connection, credential_id(first)
     second = (await keys.rotate(connection, id_, timedelta(hours=1))).key
     third = (await keys.rotate(connection, id_, timedelta(days=7))).key
     time_.ahead = 2 * 3600
@@ -288,7 +288,7 @@ async def test_rotating_again_does_not_prolong_the_oldest(house: House, time_: T
 
 
 async def test_rotation_does_not_outlive_expiry_or_revocation(house: House, time_: Time) -> None:
-    connection = house.door.connection
+    connection = house.api.connection
     key = await house.key(expires_at=clock.now() + timedelta(hours=1))
     new = (await keys.rotate(connection, credential_id(key), timedelta(days=7))).key
     time_.ahead = 2 * 3600
@@ -308,24 +308,24 @@ async def test_rotation_does_not_outlive_expiry_or_revocation(house: House, time
 )
 async def test_unknown_credentials(house: House, call: Any) -> None:
     with pytest.raises(keys.KeyProblemError, match="There is no key"):
-        await call(house.door.connection)
+        await call(house.api.connection)
 
 
 async def test_idempotency_survives_rotation(house: House, time_: Time) -> None:
     """The namespace is the credential, not the secret: a retry with the new key is a replay."""
     old = await house.key()
-    new = (await keys.rotate(house.door.connection, credential_id(old), timedelta(0))).key
+    new = (await keys.rotate(house.api.connection, credential_id(old), timedelta(0))).key
     body = {"class_id": str(house.studio.first("class")), "member_id": str(house.studio.ids["member"][2])}
-    first = await post(house.door.app, "/bookings", new, body, ("idempotency-key", "same-key-1"))
+    first = await post(house.api.app, "/bookings", new, body, ("idempotency-key", "same-key-1"))
     assert first.status == 201
-    newer = (await keys.rotate(house.door.connection, credential_id(old), timedelta(hours=1))).key
+    newer = (await keys.rotate(house.api.connection, credential_id(old), timedelta(hours=1))).key
     time_.ahead = 5.0
     for key in (new, newer):
-        again = await post(house.door.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
+        again = await post(house.api.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
         assert (again.status, again.body) == (201, first.body)
         assert again.header("idempotent-replayed") == "true"
     # Another credential of the same studio: another namespace.
-    stranger = await post(house.door.app, "/bookings", await house.key(), body, ("idempotency-key", "same-key-1"))
+    stranger = await post(house.api.app, "/bookings", await house.key(), body, ("idempotency-key", "same-key-1"))
     assert_refused(stranger, "already_booked")
     assert stranger.header("idempotent-replayed") is None
 
@@ -333,9 +333,9 @@ async def test_idempotency_survives_rotation(house: House, time_: Time) -> None:
 async def test_a_replay_needs_its_scope_again(house: House, time_: Time) -> None:
     key = await house.key()
     body = {"class_id": str(house.studio.first("class")), "member_id": str(house.studio.ids["member"][2])}
-    asked = (house.door.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
+    asked = (house.api.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
     assert (await post(*asked)).status == 201
-    connection, id_ = house.door.connection, credential_id(key)
+    connection, id_ = house.api.connection, credential_id(key)
     await connection.execute(
         "update credentials set location_ids = $2 where id = $1", id_, [house.studio.ids["location"][1]]
     )
@@ -353,7 +353,7 @@ async def test_a_replay_needs_its_scope_again(house: House, time_: Time) -> None
 
 
 async def test_last_use_is_noted_in_one_statement(house: House) -> None:
-    connection = house.door.connection
+    connection = house.api.connection
     await connection.execute("create table noted (id text)")
     await connection.execute(
         "create function note() returns trigger language plpgsql as"
@@ -367,7 +367,7 @@ async def test_last_use_is_noted_in_one_statement(house: House) -> None:
     await house.studio_with(refused)
     await house.studio_with(domain.new_key(credential_id(unused), test=False))
     assert await connection.fetchval("select count(*) from noted") == 0
-    authenticator = house.door.app.authenticator
+    authenticator = house.api.app.authenticator
     await authenticator.flush_last_use()
     await authenticator.flush_last_use()
     noted = [row["id"] for row in await connection.fetch("select id from noted")]
@@ -381,7 +381,7 @@ async def test_last_use_is_noted_in_one_statement(house: House) -> None:
 
 async def test_last_use_never_goes_back(house: House) -> None:
     key = await house.key()
-    connection, id_ = house.door.connection, credential_id(key)
+    connection, id_ = house.api.connection, credential_id(key)
     later = clock.now() + timedelta(days=1)
     await storage.record_use(connection, {id_: later})
     await storage.record_use(connection, {id_: clock.now()})
@@ -391,7 +391,7 @@ async def test_last_use_never_goes_back(house: House) -> None:
 
 async def test_listing_shows_no_secret(house: House) -> None:
     key = await house.key()
-    rows = [dict(row) for row in await storage.list_credentials(house.door.connection, None)]
+    rows = [dict(row) for row in await storage.list_credentials(house.api.connection, None)]
     shown = json.dumps(rows, default=str)
     assert credential_id(key) in shown
     assert key.split("_")[3][:43] not in shown

@@ -9,7 +9,7 @@ import pytest
 
 from tests.api.test_conversion import events_of, lead_of, read
 from tests.support.asgi import Told, ask, assert_refused
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 
 pytestmark = pytest.mark.anyio
@@ -19,8 +19,8 @@ KIB = 1024
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 async def patch(partner: Partner, lead_id: str, body: dict[str, Any], *headers: tuple[str, str]) -> Told:
@@ -56,7 +56,7 @@ async def test_the_result_of_every_merge_is_measured(partner: Partner) -> None:
 
 async def test_what_was_too_large_before_can_shrink_and_stay(partner: Partner) -> None:
     lead_id = await lead_of(partner, "legacy@example.com")
-    await partner.door.connection.execute(
+    await partner.api.connection.execute(
         "update leads set metadata = jsonb_build_object('a', repeat('x', 50000), 'b', 1) where id = $1", lead_id
     )
     assert (await partner.post("/leads", {"email": "legacy@example.com", "first_name": "A"})).status == 201
@@ -159,7 +159,7 @@ async def test_an_etag_changes_with_updated_at_only(partner: Partner) -> None:
     lead_id = await lead_of(partner, "etag@example.com")
 
     async def etag() -> str | None:
-        return (await ask(partner.door.app, "GET", f"/leads/{lead_id}", key=partner.key)).header("etag")
+        return (await ask(partner.api.app, "GET", f"/leads/{lead_id}", key=partner.key)).header("etag")
 
     before = await etag()
     await patch(partner, lead_id, {"notes": "x", "first_name": ""})

@@ -10,7 +10,7 @@ import pytest
 
 from studiogate.storage import leads as storage
 from tests.support.asgi import Told, assert_refused
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.seed import issue_key
 
@@ -30,8 +30,8 @@ SPELLINGS = [
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 async def create(partner: Partner, email: str, **more: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ async def test_only_empty_fields_are_filled(partner: Partner) -> None:
     made = await create(partner, "fill@example.com")
     await create(partner, "fill@example.com", first_name="Ada", last_name="L", phone="(212) 555-0100", source="later")
     await create(partner, "fill@example.com", first_name="Eve", last_name="X", phone="+442079460000")
-    row = await partner.door.connection.fetchrow("select * from leads where email = 'fill@example.com'")
+    row = await partner.api.connection.fetchrow("select * from leads where email = 'fill@example.com'")
     assert row is not None
     assert (row["first_name"], row["last_name"], row["phone"]) == ("Ada", "L", "+12125550100")
     assert row["source"] == "partner_api"
@@ -136,7 +136,7 @@ async def test_without_the_lead_s_lock_metadata_is_lost(partner: Partner, monkey
 
 
 async def test_two_studios_have_leads_of_their_own(partner: Partner) -> None:
-    other = await partner_of(partner.door, f"other{uuid4().hex[:6]}")
+    other = await partner_of(partner.api, f"other{uuid4().hex[:6]}")
     one, two = await create(partner, "both@example.com"), await create(other, "both@example.com")
     assert one["id"] != two["id"]
     assert two["created"] is True
@@ -164,7 +164,7 @@ async def test_an_update_changes_what_is_given(partner: Partner, way: str) -> No
     assert (lead["first_name"], lead["status"], lead["metadata"]) == ("B", "qualified", {"keep": 1, "new": [1]})
     assert "first note" not in json.dumps(lead)
     await patch(partner, made["id"], {"notes": "second <b>note</b>"})
-    row = await partner.door.connection.fetchrow("select * from leads where id = $1", made["id"])
+    row = await partner.api.connection.fetchrow("select * from leads where id = $1", made["id"])
     assert row is not None
     assert row["staff_notes"] == "first note\nsecond <b>note</b>"
     assert (row["last_name"], row["phone"]) == ("C", "+12125550100")
@@ -244,7 +244,7 @@ async def test_a_retry_with_its_key_is_the_first_answer(partner: Partner) -> Non
 
 
 async def test_a_location_restricted_key_writes_leads_too(partner: Partner) -> None:
-    key = await issue_key(partner.door.connection, partner.studio, locations=[partner.studio.first("location")])
+    key = await issue_key(partner.api.connection, partner.studio, locations=[partner.studio.first("location")])
     told = await partner.post("/leads", {"email": "restricted@example.com"}, key=key)
     assert told.status == 201
 
@@ -348,8 +348,8 @@ async def test_unknown_members_are_refused(partner: Partner) -> None:
     assert sorted(each[-1] for each in locs(told)) == ["email", "joinWaitlist", "lifecycle_stage", "notes", "status"]
 
 
-async def test_a_key_without_the_scope(door: Door) -> None:
-    reader = await partner_of(door, "north", "leads:read")
+async def test_a_key_without_the_scope(api: PartnerApi) -> None:
+    reader = await partner_of(api, "north", "leads:read")
     error = assert_refused(await reader.post("/leads", {"email": "broken"}), "insufficient_scope")
     assert error["details"] == {"required_scope": "leads:write"}
 

@@ -20,7 +20,7 @@ from studiogate.flows import keys
 from studiogate.web import limits
 from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 from tests.support.asgi import Told, ask, assert_refused
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -215,22 +215,22 @@ def test_processes_share_one_limit(tmp_path: Path) -> None:
 
 @dataclass
 class House:
-    door: Door
+    api: PartnerApi
     studio: Studio
 
     async def studio_with(self, key: str | None, address: str = "192.0.2.1") -> Told:
-        return await ask(self.door.app, "GET", "/studio", key=key, address=address)
+        return await ask(self.api.app, "GET", "/studio", key=key, address=address)
 
 
 @pytest.fixture(scope="module")
 async def limited(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[House]:
-    async for door in open_door(new_database(), rate_limit=5):
-        yield House(door, await seed_studio(door.connection))
+    async for api in open_partner_api(new_database(), rate_limit=5):
+        yield House(api, await seed_studio(api.connection))
 
 
 @pytest.fixture(scope="module")
 async def key(limited: House) -> str:
-    return await issue_key(limited.door.connection, limited.studio)
+    return await issue_key(limited.api.connection, limited.studio)
 
 
 def told_limit(told: Told) -> tuple[str, int, int, int, int]:
@@ -271,7 +271,7 @@ async def test_every_answer_to_a_key_tells_its_limit(limited: House, key: str, t
         ("HEAD", "/studio"),
         ("POST", "/bookings"),
     ):
-        told = await ask(limited.door.app, method, path, key=key)
+        told = await ask(limited.api.app, method, path, key=key)
         assert told_limit(told)[:3] == ("requests", 10, 2)
     told = await limited.studio_with("x", "198.51.100.1")
     assert told_limit(told)[:3] == ("failed-authentication", 20, 60)
@@ -279,8 +279,8 @@ async def test_every_answer_to_a_key_tells_its_limit(limited: House, key: str, t
 
 async def test_a_key_with_a_limit_of_its_own(limited: House, time_: Time) -> None:
     time_.now += 3000
-    small = await issue_key(limited.door.connection, limited.studio, rate_limit=1)
-    large = await issue_key(limited.door.connection, limited.studio, rate_limit=50)
+    small = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
+    large = await issue_key(limited.api.connection, limited.studio, rate_limit=50)
     assert [(await limited.studio_with(small)).status for _ in range(3)] == [200, 200, 429]
     statuses = [(await limited.studio_with(large)).status for _ in range(101)]
     assert statuses == [200] * 100 + [429]
@@ -290,11 +290,11 @@ async def test_a_key_with_a_limit_of_its_own(limited: House, time_: Time) -> Non
 async def test_a_limit_belongs_to_the_credential(limited: House, time_: Time) -> None:
     """Not to the address, and not to the secret: rotating a key does not raise its limit."""
     time_.now += 4000
-    mine = await issue_key(limited.door.connection, limited.studio, rate_limit=1)
-    new = (await keys.rotate(limited.door.connection, mine.split("_")[2], timedelta(hours=1))).key
+    mine = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
+    new = (await keys.rotate(limited.api.connection, mine.split("_")[2], timedelta(hours=1))).key
     told = [await limited.studio_with(each, f"192.0.2.{n}") for n, each in enumerate((mine, new, mine, new))]
     assert [each.status for each in told] == [200, 200, 429, 429]
-    other = await issue_key(limited.door.connection, limited.studio, rate_limit=1)
+    other = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
     assert (await limited.studio_with(other)).status == 200
 
 
@@ -322,18 +322,18 @@ async def test_failed_authentications(limited: House, key: str, time_: Time) -> 
 
 async def test_good_keys_do_not_count_as_failures(limited: House, time_: Time) -> None:
     time_.now += 6000
-    plenty = await issue_key(limited.door.connection, limited.studio, rate_limit=1000)
+    plenty = await issue_key(limited.api.connection, limited.studio, rate_limit=1000)
     for _ in range(100):
         assert (await limited.studio_with(plenty, "203.0.113.5")).status == 200
     assert told_limit(await limited.studio_with("x", "203.0.113.5"))[3] == 19
 
 
 async def test_off_lifts_both_limits(limited: House, time_: Time) -> None:
-    runtime = limited.door.app._runtime
-    unlimited = type(limited.door.app)(
+    runtime = limited.api.app._runtime
+    unlimited = type(limited.api.app)(
         dataclasses.replace(runtime, settings=runtime.settings.model_copy(update={"rate_limit": 0}))
     )
-    small = await issue_key(limited.door.connection, limited.studio, rate_limit=1)
+    small = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
     for each in [small] * 30 + ["x"] * 30:
         told = await ask(unlimited, "GET", "/studio", key=each)
         assert told.status == (200 if each == small else 401)

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.support.direct_client import Answered, ask
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, insert, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -24,14 +24,14 @@ PLACES = 3
 class Shelf:
     """A studio with three locations and a few dozen rows of each kind, inserted in no particular order."""
 
-    door: Door
+    api: PartnerApi
     studio: Studio
     locations: list[UUID]
     now: datetime
     keys: dict[str, str] = field(default_factory=dict)
 
     async def get(self, path: str, query: Mapping[str, Any] | None = None, key: str = "all") -> Answered:
-        return await ask(self.door.app, "GET", path, self.keys[key], query=query)
+        return await ask(self.api.app, "GET", path, self.keys[key], query=query)
 
     async def ids(self, path: str, query: Mapping[str, Any] | None = None, key: str = "all") -> list[str]:
         answer = await self.get(path, {"limit": 200, **(query or {})}, key)
@@ -39,7 +39,7 @@ class Shelf:
         return [row["id"] for row in answer.json()["data"]]
 
     async def expected(self, sql: str, *values: Any) -> list[str]:
-        rows = await self.door.connection.fetch(sql, self.studio.studio_id, *values)
+        rows = await self.api.connection.fetch(sql, self.studio.studio_id, *values)
         return [str(row["id"]) for row in rows]
 
 
@@ -86,8 +86,8 @@ FILL = """
 
 @pytest.fixture(scope="module")
 async def shelf(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Shelf]:
-    async for door in open_door(new_database(), rate_limit=0):
-        connection = door.connection
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        connection = api.connection
         studio = await seed_studio(connection, "many")
         third = await insert(
             connection, "locations", studio_id=studio.studio_id, name="c", city="c", state="c", timezone="UTC"
@@ -96,7 +96,7 @@ async def shelf(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIte
         now = await connection.fetchval("select now()")
         places = ",".join([*(str(each) for each in locations), "null"])
         await connection.execute(FILL.format(studio=studio.studio_id, places=places, now=now, long_ago=LONG_AGO))
-        shelf = Shelf(door, studio, locations, now)
+        shelf = Shelf(api, studio, locations, now)
         shelf.keys["all"] = await issue_key(connection, studio)
         for number in range(PLACES):
             shelf.keys[f"place {number}"] = await issue_key(connection, studio, locations=[locations[number]])
@@ -129,7 +129,7 @@ async def test_newest_first(shelf: Shelf, path: str, table: str) -> None:
 async def test_classes_by_their_start(shelf: Shelf) -> None:
     expected = await shelf.expected("select id from classes where studio_id = $1 order by start_time, id")
     assert await walk(shelf, "/classes", 50) == expected
-    ties = await shelf.door.connection.fetchval("select count(*) - count(distinct start_time) from classes")
+    ties = await shelf.api.connection.fetchval("select count(*) - count(distinct start_time) from classes")
     assert ties > 10, "many classes start together, so the id decides"
 
 
@@ -191,20 +191,20 @@ PARENTS = {
 @pytest.fixture(scope="module")
 async def full(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Shelf]:
     """A studio with 250 rows per list."""
-    async for door in open_door(new_database(), rate_limit=0):
-        studio = await seed_studio(door.connection, "full")
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        studio = await seed_studio(api.connection, "full")
         for fill in [*UNPAGED.values(), *PAGED.values()]:
             statement = fill.format("select $1, gen_random_uuid(),") + " from generate_series(1, 250) n"
-            await door.connection.execute(statement, studio.studio_id)
-        key = await issue_key(door.connection, studio)
-        yield Shelf(door, studio, studio.ids["location"], LONG_AGO, {"all": key})
+            await api.connection.execute(statement, studio.studio_id)
+        key = await issue_key(api.connection, studio)
+        yield Shelf(api, studio, studio.ids["location"], LONG_AGO, {"all": key})
 
 
 @pytest.mark.parametrize(("path", "fill", "default"), DEFAULTS, ids=[each[0] for each in DEFAULTS])
 async def test_default_limits(full: Shelf, path: str, fill: str, default: int) -> None:
     """200 where the partner of a small studio wants all rows in one call, otherwise 50."""
     if path in PARENTS:
-        path = path.format(await full.door.connection.fetchval(PARENTS[path], full.studio.studio_id))
+        path = path.format(await full.api.connection.fetchval(PARENTS[path], full.studio.studio_id))
     page = (await full.get(path)).json()
     assert len(page["data"]) == default
     assert page["has_more"] is True
@@ -230,7 +230,7 @@ async def test_limits_out_of_bounds(shelf: Shelf, path: str, limit: str) -> None
 
 async def test_page_boundaries(shelf: Shelf) -> None:
     """Exactly one page, one row less, one row more."""
-    class_id = await shelf.door.connection.fetchval("select class_id from bookings group by 1 order by count(*) desc")
+    class_id = await shelf.api.connection.fetchval("select class_id from bookings group by 1 order by count(*) desc")
     for path, query in (("/bookings", {"class_id": class_id}), ("/locations", {}), ("/class-types", {})):
         total = len(await walk(shelf, path, 200, **query))
         exact = (await shelf.get(path, {**query, "limit": total})).json()
@@ -278,7 +278,7 @@ async def test_restricted_pages_are_merged_in_order(shelf: Shelf, path: str, tab
 @pytest.mark.parametrize("key", ["two places", "all places"])
 async def test_restricted_and_filtered_pages_are_merged_in_order(shelf: Shelf, key: str) -> None:
     own = [shelf.locations[number] for number in HELD[key]]
-    everything = await shelf.door.connection.fetch(
+    everything = await shelf.api.connection.fetch(
         "select * from bookings where studio_id = $1 and location_id = any($2) order by created_at desc, id desc",
         shelf.studio.studio_id,
         own,
@@ -304,7 +304,7 @@ async def test_a_location_filter_narrows_a_restricted_key(shelf: Shelf) -> None:
 
 async def test_a_location_named_twice_on_a_key_counts_once(shelf: Shelf) -> None:
     key = await issue_key(
-        shelf.door.connection, shelf.studio, locations=[shelf.locations[0], shelf.locations[1], shelf.locations[0]]
+        shelf.api.connection, shelf.studio, locations=[shelf.locations[0], shelf.locations[1], shelf.locations[0]]
     )
     shelf.keys["twice"] = key
     for path in [*LOCATED, "/rooms"]:
@@ -331,7 +331,7 @@ async def test_a_class_s_status_follows_the_clock(shelf: Shelf) -> None:
 
 async def test_the_week_long_class_is_in_progress(shelf: Shelf) -> None:
     """The longest possible class, shortly before its end, and classes that start or end around now."""
-    connection, now = shelf.door.connection, await shelf.door.connection.fetchval("select now()")
+    connection, now = shelf.api.connection, await shelf.api.connection.fetchval("select now()")
     hour, second = timedelta(hours=1), timedelta(seconds=30)
     spans = {
         "long": (now - timedelta(days=7) + second, now + second, "in_progress"),
@@ -359,7 +359,7 @@ async def test_the_week_long_class_is_in_progress(shelf: Shelf) -> None:
 
 
 async def test_start_times_are_inclusive_and_exclusive(shelf: Shelf) -> None:
-    starts = await shelf.door.connection.fetch(
+    starts = await shelf.api.connection.fetch(
         "select id, start_time from classes where studio_id = $1 order by start_time, id", shelf.studio.studio_id
     )
     instant = starts[len(starts) // 2]["start_time"]
@@ -404,7 +404,7 @@ async def test_class_filters_together(shelf: Shelf, key: str) -> None:
 @pytest.mark.parametrize(("path", "status"), [("/bookings", "confirmed"), ("/waitlist", "converted")])
 async def test_booking_filters_together(shelf: Shelf, path: str, status: str, key: str) -> None:
     row = (await shelf.get(path, {"status": status}, key)).json()["data"][3]
-    booking = await shelf.door.connection.fetchrow(
+    booking = await shelf.api.connection.fetchrow(
         "select * from bookings where id = $1", UUID(row.get("booking_id", row["id"]))
     )
     assert booking is not None
@@ -450,10 +450,10 @@ async def test_an_unknown_status_names_the_known_ones(shelf: Shelf, path: str, a
 
 @pytest.mark.parametrize("path", ["/members", "/leads"])
 async def test_an_email_is_compared_in_normal_form(shelf: Shelf, path: str) -> None:
-    table, connection = path[1:], shelf.door.connection
+    table, connection = path[1:], shelf.api.connection
     person = {"first_name": "F", "last_name": "B"} if table == "members" else {}
     row_id = await insert(connection, table, studio_id=shelf.studio.studio_id, email="foo@bar.example", **person)
-    app, key = shelf.door.app, shelf.keys["all"]
+    app, key = shelf.api.app, shelf.keys["all"]
     for text in (" Foo@BAR.example", "foo@bar.example", "FOO@bar.EXAMPLE ", "\uff46oo@bar.example"):
         answer = await ask(app, "GET", path, key, query={"email": text})
         assert [row["id"] for row in answer.json()["data"]] == [str(row_id)], text
@@ -466,9 +466,9 @@ async def test_an_email_is_compared_in_normal_form(shelf: Shelf, path: str) -> N
 
 async def test_an_email_as_it_stands_in_an_address(shelf: Shelf) -> None:
     """Percent-encoded, with a leading space, as a careless client sends it."""
-    member = await shelf.door.connection.fetchrow("select id, email from members where email = 'm7@many.example'")
+    member = await shelf.api.connection.fetchrow("select id, email from members where email = 'm7@many.example'")
     assert member is not None
-    answer = await shelf.door.get("/members?email=%20M7%40MANY.example", shelf.keys["all"])
+    answer = await shelf.api.get("/members?email=%20M7%40MANY.example", shelf.keys["all"])
     assert [row["id"] for row in answer.json()["data"]] == [str(member["id"])]
 
 
@@ -488,7 +488,7 @@ CHANGING = {
 @pytest.mark.parametrize(("path", "table"), CHANGING.items())
 async def test_updated_after_is_inclusive(shelf: Shelf, path: str, table: str, key: str) -> None:
     """Updated rows and new rows are returned, each once, in the list's order."""
-    connection = shelf.door.connection
+    connection = shelf.api.connection
     everything = await walk(shelf, path, 200, key)
     touched = everything[3::9]
     await connection.execute(
@@ -510,7 +510,7 @@ async def test_updated_after_is_inclusive(shelf: Shelf, path: str, table: str, k
 
 
 async def test_updated_after_on_the_lists_of_a_parent(shelf: Shelf) -> None:
-    connection = shelf.door.connection
+    connection = shelf.api.connection
     for path, table in (
         (f"/members/{shelf.studio.first('member')}/memberships", "memberships"),
         (f"/forms/{shelf.studio.first('form')}/submissions", "form_submissions"),
@@ -526,7 +526,7 @@ async def test_updated_after_on_the_lists_of_a_parent(shelf: Shelf) -> None:
 
 
 async def test_products_are_active_unless_asked(shelf: Shelf) -> None:
-    connection = shelf.door.connection
+    connection = shelf.api.connection
     idle = str(
         await insert(
             connection,
@@ -583,7 +583,7 @@ async def test_filters_that_find_nothing(shelf: Shelf, path: str, name: str) -> 
 
 
 async def test_a_cursor_whose_row_left_the_filter_still_works(shelf: Shelf) -> None:
-    connection = shelf.door.connection
+    connection = shelf.api.connection
     cases = [
         (
             "/bookings",

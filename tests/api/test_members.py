@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.asgi import Told, assert_refused
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.seed import issue_key
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 async def create(partner: Partner, email: str, *headers: tuple[str, str], **more: Any) -> Told:
@@ -52,7 +52,7 @@ async def test_the_same_email_exists(partner: Partner) -> None:
     first = await create(partner, "twice@example.com")
     error = assert_refused(await create(partner, "TWICE@example.com"), "member_exists")
     assert error["details"] == {"member_id": first.json()["id"]}
-    blind = await issue_key(partner.door.connection, partner.studio, "members:write")
+    blind = await issue_key(partner.api.connection, partner.studio, "members:write")
     body = {"email": "twice@example.com", "first_name": "X", "last_name": "Y"}
     error = assert_refused(await partner.post("/members", body, key=blind), "member_exists")
     assert error["details"] == {}
@@ -95,7 +95,7 @@ async def test_a_retry_with_its_key(partner: Partner) -> None:
     # A conflict is not stored: once it is resolved, the same key works.
     other = ("idempotency-key", f"member-{uuid4()}")
     assert_refused(await create(partner, "idem@example.com", other), "member_exists")
-    await partner.door.connection.execute("update members set email = null where email = 'idem@example.com'")
+    await partner.api.connection.execute("update members set email = null where email = 'idem@example.com'")
     assert (await create(partner, "idem@example.com", other)).status == 201
 
 

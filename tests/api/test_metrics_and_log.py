@@ -26,7 +26,7 @@ from studiogate.storage.db.pool import DatabaseUnavailableError
 from studiogate.web.limits import Buckets
 from tests.support.asgi import PREFIX, ask, post
 from tests.support.databases import run
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 # The log
 
 
-async def test_one_line_a_request(shared_door: Door, key: str, log: Log) -> None:
+async def test_one_line_a_request(shared_api: PartnerApi, key: str, log: Log) -> None:
     for method, path, sent, route, status in (
         ("GET", "/studio", key, "/partner/v1/studio", 200),
         ("GET", "/classes/not-an-id", key, "/partner/v1/classes/{class_id}", 422),
@@ -76,7 +76,7 @@ async def test_one_line_a_request(shared_door: Door, key: str, log: Log) -> None
         ("GET", "//elsewhere", None, "none", 404),
         ("BREW", "/studio", key, "/partner/v1/studio", 405),
     ):
-        told = await ask(shared_door.app, method, path, key=sent)
+        told = await ask(shared_api.app, method, path, key=sent)
         (line,) = log.lines()
         assert line["event"] == "request"
         assert line["method"] == (method if method != "BREW" else "other")
@@ -89,20 +89,20 @@ async def test_one_line_a_request(shared_door: Door, key: str, log: Log) -> None
 
 @pytest.mark.parametrize("form", [telemetry._JSON_LINE, telemetry._CONSOLE_LINE], ids=["json", "console"])
 async def test_no_secrets_and_no_people(
-    shared_door: Door, studios: list[Studio], key: str, monkeypatch: pytest.MonkeyPatch, form: str
+    shared_api: PartnerApi, studios: list[Studio], key: str, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     log = Log(monkeypatch, form)
     member = studios[0].first("member")
     forged = key[:-1] + ("a" if key[-1] != "a" else "b")
     for sent in (key, forged):
-        await ask(shared_door.app, "GET", f"/leads?email={EMAIL}", key=sent)
-        await ask(shared_door.app, "GET", f"/members/{member}", key=sent)
-        await ask(shared_door.app, "GET", f"/members/{EMAIL}", key=sent)
+        await ask(shared_api.app, "GET", f"/leads?email={EMAIL}", key=sent)
+        await ask(shared_api.app, "GET", f"/members/{member}", key=sent)
+        await ask(shared_api.app, "GET", f"/members/{EMAIL}", key=sent)
         await ask(
-            shared_door.app, "GET", f"/{EMAIL}?{key}", key=sent, headers=[("user-agent", EMAIL), ("cookie", EMAIL)]
+            shared_api.app, "GET", f"/{EMAIL}?{key}", key=sent, headers=[("user-agent", EMAIL), ("cookie", EMAIL)]
         )
-        await post(shared_door.app, "/bookings", sent, {"class_id": EMAIL, EMAIL: EMAIL}, ("idempotency-key", EMAIL))
-        await ask(shared_door.app, "GET", "/studio", key=sent, headers=[("x-request-id", EMAIL)])
+        await post(shared_api.app, "/bookings", sent, {"class_id": EMAIL, EMAIL: EMAIL}, ("idempotency-key", EMAIL))
+        await ask(shared_api.app, "GET", "/studio", key=sent, headers=[("x-request-id", EMAIL)])
     text = log.text()
     assert text.count("\n") == 12
     for secret in (key.split("_")[3], key, forged, EMAIL, EMAIL.split("@")[0], str(member), "?"):
@@ -110,16 +110,16 @@ async def test_no_secrets_and_no_people(
 
 
 @pytest.mark.parametrize("own", ['x","level":"error', "x\nGET /", "\x1b[31m", "{0}", "%s", "x" * 200])
-async def test_a_line_cannot_be_forged(shared_door: Door, key: str, log: Log, own: str) -> None:
-    await ask(shared_door.app, "GET", f"/{own}", key=key, headers=[("x-request-id", own.encode())])
-    await ask(shared_door.app, own, "/studio", key=key)
+async def test_a_line_cannot_be_forged(shared_api: PartnerApi, key: str, log: Log, own: str) -> None:
+    await ask(shared_api.app, "GET", f"/{own}", key=key, headers=[("x-request-id", own.encode())])
+    await ask(shared_api.app, own, "/studio", key=key)
     lines = log.lines()
     assert len(lines) == 2
     assert [line["level"] for line in lines] == ["info", "info"]
 
 
 async def test_a_failure_is_told_without_its_values(
-    shared_door: Door, key: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    shared_api: PartnerApi, key: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The stack is logged, the message is not, because PostgreSQL puts rows into its messages."""
 
@@ -130,8 +130,8 @@ async def test_a_failure_is_told_without_its_values(
     try:
         telemetry.configure_logging("json")
         monkeypatch.setattr("studiogate.api.app.log", structlog.get_logger())
-        monkeypatch.setattr(shared_door.app.authenticator, "authenticate", fail)
-        told = await ask(shared_door.app, "GET", "/studio", key=key)
+        monkeypatch.setattr(shared_api.app.authenticator, "authenticate", fail)
+        told = await ask(shared_api.app, "GET", "/studio", key=key)
     finally:
         structlog.configure(**configured)
         telemetry.request_records._file_descriptor = None
@@ -169,11 +169,11 @@ def counted() -> dict[tuple[str, str, str], float]:
     return {(method, route, status): float(value) for method, route, status, value in SERIES.findall(text)}
 
 
-async def test_requests_are_counted(shared_door: Door, key: str) -> None:
+async def test_requests_are_counted(shared_api: PartnerApi, key: str) -> None:
     before = counted()
     for _ in range(3):
-        await ask(shared_door.app, "GET", "/studio", key=key)
-    await ask(shared_door.app, "GET", "/studio?x=1", key=None)
+        await ask(shared_api.app, "GET", "/studio", key=key)
+    await ask(shared_api.app, "GET", "/studio?x=1", key=None)
     after = counted()
     ok, refused = ("GET", "/partner/v1/studio", "200"), ("GET", "/partner/v1/studio", "401")
     assert after[ok] - before.get(ok, 0) == 3
@@ -194,7 +194,7 @@ async def test_many_durations_are_counted_like_one_by_one() -> None:
     assert len(series[0]) == len(telemetry._BUCKETS) + 3
 
 
-async def test_an_attacker_makes_no_series(shared_door: Door, studios: list[Studio], key: str) -> None:
+async def test_an_attacker_makes_no_series(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
     """Whatever paths, methods, ids, codes and keys are sent, no series is added after the first of each kind."""
 
     async def attack(word: str) -> None:
@@ -209,7 +209,7 @@ async def test_an_attacker_makes_no_series(shared_door: Door, studios: list[Stud
             ):
                 for sent in (key, word, None):
                     await ask(
-                        shared_door.app, method, path, key=sent, headers=[("x-request-id", word), ("user-agent", word)]
+                        shared_api.app, method, path, key=sent, headers=[("x-request-id", word), ("user-agent", word)]
                     )
 
     await attack("FIRST")
@@ -220,9 +220,9 @@ async def test_an_attacker_makes_no_series(shared_door: Door, studios: list[Stud
     assert after == before
 
 
-async def test_metrics_name_no_secret(shared_door: Door, studios: list[Studio], key: str) -> None:
-    await ask(shared_door.app, "GET", f"/leads?email={EMAIL}", key=key)
-    told = await ask(shared_door.app, "GET", "//metrics")
+async def test_metrics_name_no_secret(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
+    await ask(shared_api.app, "GET", f"/leads?email={EMAIL}", key=key)
+    told = await ask(shared_api.app, "GET", "//metrics")
     assert told.status == 200
     assert (
         told.header(
@@ -235,20 +235,20 @@ async def test_metrics_name_no_secret(shared_door: Door, studios: list[Studio], 
         assert secret not in text
 
 
-async def test_readiness(shared_door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (await ask(shared_door.app, "GET", "//readyz")).json() == {"status": "ok"}
-    assert (await ask(shared_door.app, "GET", "//livez")).json() == {"status": "ok"}
+async def test_readiness(shared_api: PartnerApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await ask(shared_api.app, "GET", "//readyz")).json() == {"status": "ok"}
+    assert (await ask(shared_api.app, "GET", "//livez")).json() == {"status": "ok"}
 
     class Gone:
         def connection(self) -> None:
             raise DatabaseUnavailableError("host=secret")
 
-    monkeypatch.setattr(shared_door.app.health, "_database", Gone())
-    told = await ask(shared_door.app, "GET", "//readyz")
+    monkeypatch.setattr(shared_api.app.health, "_database", Gone())
+    told = await ask(shared_api.app, "GET", "//readyz")
     assert told.status == 503
     assert told.header("retry-after")
     assert "secret" not in told.body.decode()
-    assert (await ask(shared_door.app, "GET", "//livez")).status == 200
+    assert (await ask(shared_api.app, "GET", "//livez")).status == 200
 
 
 # Two real processes

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 
 from studiogate.storage.db.pool import OverloadedError
 from tests.support.asgi import ask, post
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import issue_key, seed_studio
 
 pytestmark = pytest.mark.anyio
@@ -24,14 +24,14 @@ def all_bookings() -> "Counter[str]":
     return Counter({each.labels["outcome"]: int(each.value) for each in samples if each.name.endswith("_total")})
 
 
-async def test_bookings_by_their_outcome(door: Door) -> None:
-    studio = await seed_studio(door.connection)
-    key = await issue_key(door.connection, studio)
+async def test_bookings_by_their_outcome(api: PartnerApi) -> None:
+    studio = await seed_studio(api.connection)
+    key = await issue_key(api.connection, studio)
     body = {"class_id": str(studio.first("class")), "member_id": str(studio.first("member"))}
     before = all_bookings()
     outcomes = []
     for number in ("one", "two", "one"):
-        told = await post(door.app, "/bookings", key, body, ("idempotency-key", f"metrics-{number}"))
+        told = await post(api.app, "/bookings", key, body, ("idempotency-key", f"metrics-{number}"))
         parsed = json.loads(told.body)
         outcomes.append(parsed["status"] if told.status == 201 else parsed["error"]["code"])
     rise = all_bookings() - before
@@ -42,12 +42,12 @@ async def test_bookings_by_their_outcome(door: Door) -> None:
     ("error", "reason"), [(OverloadedError(), "overloaded"), (asyncio.CancelledError(), "drained")]
 )
 async def test_overloads_by_their_reason(
-    shared_door: Door, key: str, monkeypatch: pytest.MonkeyPatch, error: BaseException, reason: str
+    shared_api: PartnerApi, key: str, monkeypatch: pytest.MonkeyPatch, error: BaseException, reason: str
 ) -> None:
     async def fail(_key: object) -> None:
         raise error
 
-    monkeypatch.setattr(shared_door.app.authenticator, "authenticate", fail)
+    monkeypatch.setattr(shared_api.app.authenticator, "authenticate", fail)
     before = counted("studiogate_overloads_total", reason=reason)
-    assert (await ask(shared_door.app, "GET", "/studio", key=key)).status == 503
+    assert (await ask(shared_api.app, "GET", "/studio", key=key)).status == 503
     assert counted("studiogate_overloads_total", reason=reason) == before + 1

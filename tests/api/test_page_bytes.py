@@ -6,7 +6,7 @@ import pytest
 
 from studiogate.domain.paging import MAXIMUM_PAGE_BYTES
 from tests.support.asgi import ask
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, partner_of
 from tests.support.seed import issue_key
 
@@ -17,8 +17,8 @@ MIB = 1024 * 1024
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 async def leads_of_sizes(partner: Partner, *sizes: int) -> list[str]:
@@ -26,7 +26,7 @@ async def leads_of_sizes(partner: Partner, *sizes: int) -> list[str]:
     ids = []
     for number, size in enumerate(sizes):
         made = (await partner.post("/leads", {"email": f"size{number}@example.com"})).json()["id"]
-        await partner.door.connection.execute(
+        await partner.api.connection.execute(
             "update leads set metadata = jsonb_build_object('a', repeat('x', $2)) where id = $1", made, size
         )
         ids.append(made)
@@ -38,7 +38,7 @@ async def walk(partner: Partner, path: str, key: str | None = None) -> list[list
     pages: list[list[str]] = []
     cursor = ""
     while True:
-        told = await ask(partner.door.app, "GET", path + cursor, key=key or partner.key)
+        told = await ask(partner.api.app, "GET", path + cursor, key=key or partner.key)
         assert told.status == 200, told.body
         page = told.json()
         pages.append([each["id"] for each in page["data"]])
@@ -71,7 +71,7 @@ async def test_leads(partner: Partner) -> None:
 @pytest.mark.parametrize("restricted", [False, True])
 async def test_classes(partner: Partner, restricted: bool) -> None:
     """Covers ascending order, several ranges for a restricted key, and text of several bytes per character."""
-    connection = partner.door.connection
+    connection = partner.api.connection
     key = None
     if restricted:
         locations = await connection.fetch(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio
 
 pytestmark = pytest.mark.anyio
@@ -23,15 +23,15 @@ LISTS = [
 ]
 
 
-async def test_the_studio(shared_door: Door, studios: list[Studio], key: str) -> None:
-    answer = await shared_door.get("/studio", key)
+async def test_the_studio(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
+    answer = await shared_api.get("/studio", key)
     assert answer.status_code == 200
     assert answer.json()["id"] == str(studios[0].studio_id)
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_every_list(shared_door: Door, key: str, path: str) -> None:
-    answer = await shared_door.get(path, key)
+async def test_every_list(shared_api: PartnerApi, key: str, path: str) -> None:
+    answer = await shared_api.get(path, key)
     assert answer.status_code == 200
     body = answer.json()
     assert body["object"] == "list"

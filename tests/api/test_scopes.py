@@ -12,7 +12,7 @@ from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain import keys
 from studiogate.domain.access import Scope
 from tests.support.direct_client import Answered, ask
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key
 
 pytestmark = pytest.mark.anyio
@@ -23,17 +23,17 @@ every_route = pytest.mark.parametrize(("method", "route"), BUILT, ids=NAMES)
 
 
 @pytest.fixture(scope="module")
-async def only(shared_door: Door, studios: list[Studio]) -> dict[str, str]:
+async def only(shared_api: PartnerApi, studios: list[Studio]) -> dict[str, str]:
     """One key per scope, with only that scope."""
-    return {scope.value: await issue_key(shared_door.connection, studios[0], scope.value) for scope in Scope}
+    return {scope.value: await issue_key(shared_api.connection, studios[0], scope.value) for scope in Scope}
 
 
 @pytest.fixture(scope="module")
-async def all_but(shared_door: Door, studios: list[Studio]) -> dict[str, str]:
+async def all_but(shared_api: PartnerApi, studios: list[Studio]) -> dict[str, str]:
     """One key per scope, with every other scope."""
     return {
         scope.value: await issue_key(
-            shared_door.connection, studios[0], *(other.value for other in Scope if other != scope)
+            shared_api.connection, studios[0], *(other.value for other in Scope if other != scope)
         )
         for scope in Scope
     }
@@ -43,12 +43,10 @@ def concrete(route: LeanRoute) -> str:
     return re.sub(r"\{\w+\}", lambda _: str(uuid4()), route.path)
 
 
-async def request(door: Door, method: str, route: LeanRoute, key: str | None) -> Answered:
+async def request(api: PartnerApi, method: str, route: LeanRoute, key: str | None) -> Answered:
     """Send a well-formed request for a row that does not exist, with a body that no write accepts."""
     body: dict[str, Any] | None = {} if method in ("POST", "PUT", "PATCH") else None
-    return await ask(
-        door.app, method, concrete(route), key, body=body, headers={"Idempotency-Key": f"scopes-{uuid4()}"}
-    )
+    return await ask(api.app, method, concrete(route), key, body=body, headers={"Idempotency-Key": f"scopes-{uuid4()}"})
 
 
 def assert_denied(answer: Answered, scope: str) -> None:
@@ -59,9 +57,11 @@ def assert_denied(answer: Answered, scope: str) -> None:
 
 
 @every_route
-async def test_a_key_with_one_scope(shared_door: Door, only: dict[str, str], method: str, route: LeanRoute) -> None:
+async def test_a_key_with_one_scope(
+    shared_api: PartnerApi, only: dict[str, str], method: str, route: LeanRoute
+) -> None:
     for scope, key in only.items():
-        answer = await request(shared_door, method, route, key)
+        answer = await request(shared_api, method, route, key)
         if route.scope in (scope, None):
             assert answer.status not in (401, 403), scope
             assert answer.status < 500
@@ -71,10 +71,10 @@ async def test_a_key_with_one_scope(shared_door: Door, only: dict[str, str], met
 
 @every_route
 async def test_a_key_with_all_scopes_but_one(
-    shared_door: Door, all_but: dict[str, str], method: str, route: LeanRoute
+    shared_api: PartnerApi, all_but: dict[str, str], method: str, route: LeanRoute
 ) -> None:
     for scope, key in all_but.items():
-        answer = await request(shared_door, method, route, key)
+        answer = await request(shared_api, method, route, key)
         if scope == route.scope:
             assert_denied(answer, route.scope)
         else:
@@ -82,49 +82,49 @@ async def test_a_key_with_all_scopes_but_one(
 
 
 @every_route
-async def test_no_key(shared_door: Door, method: str, route: LeanRoute) -> None:
-    answer = await request(shared_door, method, route, None)
+async def test_no_key(shared_api: PartnerApi, method: str, route: LeanRoute) -> None:
+    answer = await request(shared_api, method, route, None)
     assert (answer.status, answer.code) == (401, "missing_api_key")
     assert dict(answer.headers)[b"www-authenticate"] == b'ApiKey realm="partner"'
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE"])
 @pytest.mark.parametrize("path", ["/nothing", "/", "/studio/", "/classes/not-a-uuid", "/studio/x/y/z", "/openapi"])
-async def test_no_key_where_nothing_is(shared_door: Door, key: str, method: str, path: str) -> None:
-    without = await ask(shared_door.app, method, path)
+async def test_no_key_where_nothing_is(shared_api: PartnerApi, key: str, method: str, path: str) -> None:
+    without = await ask(shared_api.app, method, path)
     assert without.status == 401
-    assert (await ask(shared_door.app, method, path, key)).status != 401
+    assert (await ask(shared_api.app, method, path, key)).status != 401
 
 
-async def test_a_wrong_key_says_no_more_than_none(shared_door: Door, key: str) -> None:
+async def test_a_wrong_key_says_no_more_than_none(shared_api: PartnerApi, key: str) -> None:
     """A well-formed key with a wrong secret and one with an unknown credential get the same bytes."""
     guessed = keys.new_key(key.split("_")[2], test=False)
     nobody_s = keys.new_key("zzzzzzzz", test=False)
     wrong = [guessed, nobody_s, key[:-1] + ("A" if key[-1] != "A" else "B"), "sgk_live_nothing", "x" * 5000]
-    answers = [await ask(shared_door.app, "GET", "/studio", each) for each in wrong]
+    answers = [await ask(shared_api.app, "GET", "/studio", each) for each in wrong]
     assert {(answer.status, answer.code) for answer in answers} == {(401, "invalid_api_key")}
     assert len({answer.raw for answer in answers}) == 1
 
 
 async def test_drafts_need_the_form_manager_s_scope(
-    shared_door: Door, only: dict[str, str], all_but: dict[str, str]
+    shared_api: PartnerApi, only: dict[str, str], all_but: dict[str, str]
 ) -> None:
     drafts = {"include_drafts": "true"}
-    assert_denied(await ask(shared_door.app, "GET", "/forms", only["forms:read"], query=drafts), "forms:write")
-    assert_denied(await ask(shared_door.app, "GET", "/forms", all_but["forms:write"], query=drafts), "forms:write")
-    assert_denied(await ask(shared_door.app, "GET", "/forms", only["forms:write"], query=drafts), "forms:read")
-    assert (await ask(shared_door.app, "GET", "/forms", all_but["leads:read"], query=drafts)).status == 200
+    assert_denied(await ask(shared_api.app, "GET", "/forms", only["forms:read"], query=drafts), "forms:write")
+    assert_denied(await ask(shared_api.app, "GET", "/forms", all_but["forms:write"], query=drafts), "forms:write")
+    assert_denied(await ask(shared_api.app, "GET", "/forms", only["forms:write"], query=drafts), "forms:read")
+    assert (await ask(shared_api.app, "GET", "/forms", all_but["leads:read"], query=drafts)).status == 200
     for faulty in ({"limit": "0"}, {"cursor": "x"}):
-        told = await ask(shared_door.app, "GET", "/forms", only["forms:read"], query={**drafts, **faulty})
+        told = await ask(shared_api.app, "GET", "/forms", only["forms:read"], query={**drafts, **faulty})
         assert_denied(told, "forms:write")
 
 
 async def test_a_form_that_is_not_published_needs_it_too(
-    shared_door: Door, studios: list[Studio], only: dict[str, str], key: str
+    shared_api: PartnerApi, studios: list[Studio], only: dict[str, str], key: str
 ) -> None:
     for form_id, expected in zip(studios[0].ids["form"], (200, 404, 404), strict=True):
-        assert (await ask(shared_door.app, "GET", f"/forms/{form_id}", only["forms:read"])).status == expected
-        assert (await ask(shared_door.app, "GET", f"/forms/{form_id}", key)).status == 200
+        assert (await ask(shared_api.app, "GET", f"/forms/{form_id}", only["forms:read"])).status == expected
+        assert (await ask(shared_api.app, "GET", f"/forms/{form_id}", key)).status == 200
 
 
 async def test_a_new_route_denies_by_default() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.api.test_forms_uploads import World, new_form
 from tests.support.asgi import ask, assert_common, assert_refused
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import partner_of
 from tests.support.pictures import PDF
 from tests.support.seed import issue_key
@@ -22,8 +22,8 @@ async def world(
     anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[World]:
     folder = tmp_path_factory.mktemp("files")
-    async for door in open_door(new_database(), rate_limit=0, data_dir=folder):
-        partner = await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0, data_dir=folder):
+        partner = await partner_of(api)
         yield World(partner, folder, await new_form(partner))
 
 
@@ -36,7 +36,7 @@ async def submitted(world: World, content: bytes, filename: str = "a.bin") -> tu
 
 
 async def get(world: World, path: str, method: str = "GET", **more: Any) -> Any:
-    return await ask(world.partner.door.app, method, path, key=more.get("key", world.partner.key))
+    return await ask(world.partner.api.app, method, path, key=more.get("key", world.partner.key))
 
 
 async def test_a_file_comes_back_as_an_attachment(world: World) -> None:
@@ -69,7 +69,7 @@ async def test_every_other_file_is_unknown(world: World) -> None:
     ):
         assert_refused(await get(world, wrong), "not_found")
     assert_refused(await get(world, f"{base}/nonsense"), "validation_error", param="upload_id")
-    key = await issue_key(world.partner.door.connection, world.partner.studio, "form_submissions:write")
+    key = await issue_key(world.partner.api.connection, world.partner.studio, "form_submissions:write")
     assert_refused(await get(world, path, key=key), "insufficient_scope")
 
 

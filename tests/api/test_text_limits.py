@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.asgi import Told, ask
 from tests.support.counted_work import Count, counted
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 
 pytestmark = pytest.mark.anyio
@@ -44,8 +44,8 @@ NORMALIZING = 150 * 254**2
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 async def sent(
@@ -98,7 +98,7 @@ async def test_a_text_beyond_its_limit_is_only_measured(
 async def test_the_email_filter_is_measured_first(partner: Partner, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     for text, normalizing in ((COMBINING * 254, NORMALIZING), (COMBINING * 255, 1), (COMBINING * 9_000, 1)):
         with counted(monkeypatch) as count:
-            told = await ask(partner.door.app, "GET", f"{path}?email={quote(text)}", key=partner.key)
+            told = await ask(partner.api.app, "GET", f"{path}?email={quote(text)}", key=partner.key)
         assert locs(told) == [["query", "email"]]
         # Percent-decoding is linear.
         assert count.bytecodes < BYTECODES + 20 * len(quote(text))

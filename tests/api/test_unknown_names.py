@@ -13,7 +13,7 @@ from studiogate.api.framework.errors import MAXIMUM_FAULTS
 from studiogate.api.framework.faults import LONGEST_COMPARED, MOST_COMPARED, nearest, unknown_parameters, worded
 from studiogate.api.framework.route import LeanRoute
 from tests.support.direct_client import Answered, ask
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio
 
 pytestmark = pytest.mark.anyio
@@ -40,16 +40,16 @@ def message(answer: Answered, *loc: str) -> str:
         ("/forms", "include_draft", "include_drafts"),
     ],
 )
-async def test_a_mistyped_parameter(shared_door: Door, key: str, path: str, name: str, meant: str) -> None:
-    answer = await ask(shared_door.app, "GET", path, key, query={name: "1"})
+async def test_a_mistyped_parameter(shared_api: PartnerApi, key: str, path: str, name: str, meant: str) -> None:
+    answer = await ask(shared_api.app, "GET", path, key, query={name: "1"})
     assert message(answer, "query", name) == f"Unknown parameter: did you mean {meant}?"
     assert answer.json()["error"]["param"] == name
 
 
-async def test_where_none_is_near_the_known_ones_are_named(shared_door: Door, key: str) -> None:
-    answer = await ask(shared_door.app, "GET", "/rooms", key, query={"zzz": ""})
+async def test_where_none_is_near_the_known_ones_are_named(shared_api: PartnerApi, key: str) -> None:
+    answer = await ask(shared_api.app, "GET", "/rooms", key, query={"zzz": ""})
     assert message(answer, "query", "zzz") == "Unknown parameter: known are location_id, cursor, limit"
-    answer = await ask(shared_door.app, "GET", "/studio", key, query={"zzz": ""})
+    answer = await ask(shared_api.app, "GET", "/studio", key, query={"zzz": ""})
     assert message(answer, "query", "zzz") == "Unknown parameter: none is known here"
 
 
@@ -58,12 +58,12 @@ EVERY = [(route, method) for route in ROUTES for method in route.methods or ()]
 
 @pytest.mark.parametrize(("route", "method"), EVERY, ids=[f"{method} {route.path}" for route, method in EVERY])
 async def test_every_operation_refuses_unknown_parameters(
-    shared_door: Door, key: str, route: LeanRoute, method: str
+    shared_api: PartnerApi, key: str, route: LeanRoute, method: str
 ) -> None:
     path = "/".join(ID if each.startswith("{") else each for each in route.path.split("/"))
     body: dict[str, Any] | None = {"zzz": 1} if route.body_field is not None else None
     headers = {"Idempotency-Key": "unknown-names"}
-    answer = await ask(shared_door.app, method, path, key, query={"zzz": "1"}, body=body, headers=headers)
+    answer = await ask(shared_api.app, method, path, key, query={"zzz": "1"}, body=body, headers=headers)
     assert message(answer, "query", "zzz").startswith("Unknown parameter: ")
     if body is not None:
         assert message(answer, "body", "zzz").startswith("Unknown field: ")
@@ -83,28 +83,32 @@ async def test_every_operation_refuses_unknown_parameters(
         ("POST", f"/webhook-endpoints/{ID}/replay", "type", "types"),
     ],
 )
-async def test_a_mistyped_field(shared_door: Door, key: str, method: str, path: str, name: str, meant: str) -> None:
+async def test_a_mistyped_field(
+    shared_api: PartnerApi, key: str, method: str, path: str, name: str, meant: str
+) -> None:
     headers = {"Idempotency-Key": "unknown-names"}
-    answer = await ask(shared_door.app, method, path, key, body={name: "x"}, headers=headers)
+    answer = await ask(shared_api.app, method, path, key, body={name: "x"}, headers=headers)
     assert message(answer, "body", name) == f"Unknown field: did you mean {meant}?"
 
 
-async def test_extras_are_kept_where_the_contract_says_so(shared_door: Door, key: str, studios: list[Studio]) -> None:
+async def test_extras_are_kept_where_the_contract_says_so(
+    shared_api: PartnerApi, key: str, studios: list[Studio]
+) -> None:
     field = {"key": "a", "label": "A", "type": "text", "colour": "red"}
     form = {"title": "Extras", "fields": [field], "settings": {"colour": "red"}}
-    made = await ask(shared_door.app, "POST", "/forms", key, body=form)
+    made = await ask(shared_api.app, "POST", "/forms", key, body=form)
     assert made.status == 201, made.body
     assert made.json()["fields"][0]["colour"] == made.json()["settings"]["colour"] == "red"
     lead = {"email": "extras@example.com", "metadata": {"colour": {"of": "hair"}}}
-    assert (await ask(shared_door.app, "POST", "/leads", key, body=lead)).status == 201
+    assert (await ask(shared_api.app, "POST", "/leads", key, body=lead)).status == 201
 
 
 @pytest.mark.parametrize(("route", "method"), EVERY, ids=[f"{method} {route.path}" for route, method in EVERY])
-async def test_an_empty_parameter_is_a_fault(shared_door: Door, key: str, route: LeanRoute, method: str) -> None:
+async def test_an_empty_parameter_is_a_fault(shared_api: PartnerApi, key: str, route: LeanRoute, method: str) -> None:
     path = "/".join(ID if each.startswith("{") else each for each in route.path.split("/"))
     for name in [field.alias for field in route.dependant.query_params]:
         headers = {"Idempotency-Key": "empty-parameters"}
-        answer = await ask(shared_door.app, method, path, key, query={name: ""}, headers=headers)
+        answer = await ask(shared_api.app, method, path, key, query={name: ""}, headers=headers)
         expected = (400, "invalid_cursor") if name == "cursor" else (422, "validation_error")
         assert (answer.status, answer.code) == expected, name
 
@@ -148,24 +152,24 @@ def test_only_the_first_unknown_names_are_compared() -> None:
     assert [each["msg"] for each in many[MOST_COMPARED:]] == ["Unknown parameter"] * (9 * MOST_COMPARED)
 
 
-async def test_more_faults_than_can_be_listed_are_one(shared_door: Door, key: str) -> None:
+async def test_more_faults_than_can_be_listed_are_one(shared_api: PartnerApi, key: str) -> None:
     names = {f"n{number}": "1" for number in range(MAXIMUM_FAULTS + 1)}
-    answer = await ask(shared_door.app, "GET", "/classes", key, query=names)
+    answer = await ask(shared_api.app, "GET", "/classes", key, query=names)
     (fault,) = answer.json()["detail"]
     assert (answer.status, fault["type"], fault["loc"]) == (422, "too_many_faults", ["query"])
     assert str(MAXIMUM_FAULTS) in fault["msg"]
-    answer = await ask(shared_door.app, "POST", "/leads", key, body=names)
+    answer = await ask(shared_api.app, "POST", "/leads", key, body=names)
     (fault,) = answer.json()["detail"]
     assert (answer.status, fault["type"], fault["loc"]) == (422, "too_many_faults", ["body"])
     del names["n0"], names["n1"]
-    answer = await ask(shared_door.app, "GET", "/classes", key, query=names)
+    answer = await ask(shared_api.app, "GET", "/classes", key, query=names)
     assert len(answer.json()["detail"]) == MAXIMUM_FAULTS - 1
 
 
 # Wording
 
 
-async def test_texts_speak_of_characters_and_fields(shared_door: Door, key: str) -> None:
+async def test_texts_speak_of_characters_and_fields(shared_api: PartnerApi, key: str) -> None:
     """For some types pydantic calls characters items, and it calls objects dictionaries."""
     asked: list[tuple[str, str, dict[str, Any]]] = [
         ("POST", "/bookings", {"headers": {"Idempotency-Key": "short"}, "body": {}}),
@@ -181,7 +185,7 @@ async def test_texts_speak_of_characters_and_fields(shared_door: Door, key: str)
     ]
     texts = []
     for method, path, options in asked:
-        answer = await ask(shared_door.app, method, path, key, **options)
+        answer = await ask(shared_api.app, method, path, key, **options)
         assert answer.status == 422, (path, answer.body)
         texts += [each["msg"] for each in answer.json()["detail"]]
     for text in texts:

@@ -14,7 +14,7 @@ from studiogate.flows import housekeeping
 from studiogate.storage.upload_folder import UploadFolder
 from tests.api.test_forms_uploads import World, new_form
 from tests.support.asgi import assert_refused
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import locs, partner_of
 
 pytestmark = pytest.mark.anyio
@@ -23,8 +23,8 @@ MIB = 1024 * 1024
 
 
 async def worlds(database_url: str, folder: Path, **settings: Any) -> AsyncGenerator[World, None]:
-    async for door in open_door(database_url, data_dir=folder, **({"rate_limit": 0} | settings)):
-        partner = await partner_of(door)
+    async for api in open_partner_api(database_url, data_dir=folder, **({"rate_limit": 0} | settings)):
+        partner = await partner_of(api)
         yield World(partner, folder, await new_form(partner))
 
 
@@ -35,7 +35,7 @@ async def world(anyio_backend: str, new_database: Callable[[], str], tmp_path: P
 
 
 async def usage(world: World, table: str) -> list[tuple[int, int]]:
-    return [tuple(row) for row in await world.partner.door.connection.fetch(f"select files, bytes from {table}")]
+    return [tuple(row) for row in await world.partner.api.connection.fetch(f"select files, bytes from {table}")]
 
 
 async def test_twenty_files_are_a_submission_s_most(world: World) -> None:
@@ -84,10 +84,10 @@ async def test_of_many_at_once_no_more_fit_than_one_by_one(world: World) -> None
 
 
 async def test_what_is_removed_makes_room(world: World) -> None:
-    runtime = world.partner.door.app._runtime
+    runtime = world.partner.api.app._runtime
     assert (await world.upload(b"x" * MIB)).status == 201
     assert_refused(await world.upload(b"x"), "limit_reached")
-    await world.partner.door.connection.execute("update form_uploads set created_at = now() - interval '25 hours'")
+    await world.partner.api.connection.execute("update form_uploads set created_at = now() - interval '25 hours'")
     assert await housekeeping.forget_uploads(runtime.database, UploadFolder(world.data)) == 1
     assert await usage(world, "form_upload_usage") == await usage(world, "studio_upload_usage") == [(0, 0)]
     assert (await world.upload(b"x" * MIB)).status == 201

@@ -16,18 +16,18 @@ from studiogate.domain.webhooks.retry_schedule import MAXIMUM_WAITING
 from studiogate.flows import deliveries, housekeeping
 from studiogate.storage.events import Change, emit
 from studiogate.storage.webhooks.deliveries import REPLAYED_AT_ONCE
-from tests.api.test_webhooks import call, create, door, manager, studio
-from tests.support.partner_api import Door
+from tests.api.test_webhooks import api, call, create, manager, studio
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio
 
 pytestmark = pytest.mark.anyio
-__all__ = ["door", "manager", "studio"]
+__all__ = ["api", "manager", "studio"]
 FULL = {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING}
 
 
-async def fill(door: Door, endpoint_id: str, leave: int) -> None:
+async def fill(api: PartnerApi, endpoint_id: str, leave: int) -> None:
     """Insert pending deliveries until there is room for only ``leave`` more."""
-    await door.connection.execute(
+    await api.connection.execute(
         """
         insert into webhook_deliveries (studio_id, id, endpoint_id, event_type, body)
         select studio_id, gen_random_uuid(), id, 'webhook_endpoint.test', '{}'
@@ -37,130 +37,132 @@ async def fill(door: Door, endpoint_id: str, leave: int) -> None:
     )
 
 
-async def waiting(door: Door, endpoint_id: str) -> int:
-    counted: int = await door.connection.fetchval(
+async def waiting(api: PartnerApi, endpoint_id: str) -> int:
+    counted: int = await api.connection.fetchval(
         "select count(*) from webhook_deliveries where endpoint_id = $1 and status = 'pending'", UUID(endpoint_id)
     )
     return counted
 
 
-async def happen(door: Door, studio: Studio, times: int) -> list[str]:
+async def happen(api: PartnerApi, studio: Studio, times: int) -> list[str]:
     """Emit and number ``times`` events of a lead; return the ids of all lead updates in the log."""
     access, lead = operator_access(studio.studio_id), studio.first("lead")
-    await emit(door.connection, access, EventType.LEAD_UPDATED, *[Change(lead)] * times)
-    door.app._runtime.sequencer.kick(studio.studio_id)
-    await door.app._runtime.sequencer.settled()
-    rows = await door.connection.fetch(
+    await emit(api.connection, access, EventType.LEAD_UPDATED, *[Change(lead)] * times)
+    api.app._runtime.sequencer.kick(studio.studio_id)
+    await api.app._runtime.sequencer.settled()
+    rows = await api.connection.fetch(
         "select id from events where type = 'lead.updated' and sequence is not null order by sequence"
     )
     return [str(row["id"]) for row in rows]
 
 
-async def test_events_beyond_the_limit_are_in_the_log_only(door: Door, studio: Studio, manager: str) -> None:
-    full, free = [await create(door, manager, event_types=["lead.*"]) for _ in range(2)]
-    await fill(door, full["id"], leave=2)
-    logged = await happen(door, studio, 5)
+async def test_events_beyond_the_limit_are_in_the_log_only(api: PartnerApi, studio: Studio, manager: str) -> None:
+    full, free = [await create(api, manager, event_types=["lead.*"]) for _ in range(2)]
+    await fill(api, full["id"], leave=2)
+    logged = await happen(api, studio, 5)
     assert len(logged) == 5
-    assert await waiting(door, full["id"]) == MAXIMUM_WAITING
-    queued = await door.connection.fetch(
+    assert await waiting(api, full["id"]) == MAXIMUM_WAITING
+    queued = await api.connection.fetch(
         "select event_id from webhook_deliveries where endpoint_id = $1 and event_id is not null", UUID(full["id"])
     )
     assert {str(row["event_id"]) for row in queued} == set(logged[:2]), "the oldest go first"
-    assert await waiting(door, free["id"]) == 5, "another endpoint misses nothing"
-    await happen(door, studio, 1)
-    assert await waiting(door, full["id"]) == MAXIMUM_WAITING
+    assert await waiting(api, free["id"]) == 5, "another endpoint misses nothing"
+    await happen(api, studio, 1)
+    assert await waiting(api, full["id"]) == MAXIMUM_WAITING
 
 
-async def test_nothing_can_be_asked_for_beyond_the_limit(door: Door, studio: Studio, manager: str) -> None:
-    (event,) = await happen(door, studio, 1)
-    made = await create(door, manager, event_types=["lead.*"])
+async def test_nothing_can_be_asked_for_beyond_the_limit(api: PartnerApi, studio: Studio, manager: str) -> None:
+    (event,) = await happen(api, studio, 1)
+    made = await create(api, manager, event_types=["lead.*"])
     path = f"/webhook-endpoints/{made['id']}"
-    await fill(door, made["id"], leave=0)
+    await fill(api, made["id"], leave=0)
     span = {"since": "2020-01-01T00:00:00Z"}
     for asked, body in ((path + "/replay", span), (path + "/test", None), (f"/events/{event}/redeliver", None)):
-        refused = await call(door, manager, "POST", asked, body)
+        refused = await call(api, manager, "POST", asked, body)
         error = refused.json()["error"]
         assert (refused.status_code, error["type"], error["code"]) == (409, "conflict_error", "limit_reached"), asked
         assert error["details"] == FULL
-    await door.connection.execute("delete from webhook_deliveries")
-    assert (await call(door, manager, "POST", f"/events/{event}/redeliver")).json()["deliveries"] == 1
+    await api.connection.execute("delete from webhook_deliveries")
+    assert (await call(api, manager, "POST", f"/events/{event}/redeliver")).json()["deliveries"] == 1
 
 
 async def test_a_replay_fills_what_is_free_and_says_that_there_is_more(
-    door: Door, studio: Studio, manager: str
+    api: PartnerApi, studio: Studio, manager: str
 ) -> None:
-    await happen(door, studio, 5)
-    made = await create(door, manager, event_types=["lead.*"])
-    await fill(door, made["id"], leave=3)
+    await happen(api, studio, 5)
+    made = await create(api, manager, event_types=["lead.*"])
+    await fill(api, made["id"], leave=3)
     body = {"since": "2020-01-01T00:00:00Z", "types": ["lead.*"]}
-    replayed = (await call(door, manager, "POST", f"/webhook-endpoints/{made['id']}/replay", body)).json()
+    replayed = (await call(api, manager, "POST", f"/webhook-endpoints/{made['id']}/replay", body)).json()
     assert (replayed["deliveries"], replayed["has_more"]) == (3, True)
     assert replayed["next_since"] is not None
-    assert await waiting(door, made["id"]) == MAXIMUM_WAITING
+    assert await waiting(api, made["id"]) == MAXIMUM_WAITING
 
 
 async def test_one_replay_queues_a_part_and_the_next_ones_get_through_to_the_end(
-    door: Door, studio: Studio, manager: str
+    api: PartnerApi, studio: Studio, manager: str
 ) -> None:
     """More events have the same time than one replay takes: repeating it from that time must come to an end."""
-    events = await happen(door, studio, REPLAYED_AT_ONCE + 200)
-    await door.connection.execute("update events set created_at = date_trunc('second', now())")
-    made = await create(door, manager, event_types=["lead.*"])
+    events = await happen(api, studio, REPLAYED_AT_ONCE + 200)
+    await api.connection.execute("update events set created_at = date_trunc('second', now())")
+    made = await create(api, manager, event_types=["lead.*"])
     path, since = f"/webhook-endpoints/{made['id']}/replay", "2020-01-01T00:00:00Z"
     replays: list[dict[str, Any]] = []
     while since and len(replays) < 5:
-        replays.append((await call(door, manager, "POST", path, {"since": since, "types": ["lead.*"]})).json())
+        replays.append((await call(api, manager, "POST", path, {"since": since, "types": ["lead.*"]})).json())
         since = replays[-1]["next_since"]
     assert [each["deliveries"] for each in replays] == [REPLAYED_AT_ONCE, REPLAYED_AT_ONCE + 200]
     assert [each["has_more"] for each in replays] == [True, False]
-    queued = await door.connection.fetch("select distinct event_id from webhook_deliveries")
+    queued = await api.connection.fetch("select distinct event_id from webhook_deliveries")
     assert {str(row["event_id"]) for row in queued} == set(events)
 
 
-async def test_the_limit_holds_against_replays_and_events_at_once(door: Door, studio: Studio, manager: str) -> None:
-    (event,) = await happen(door, studio, 1)
-    made = await create(door, manager, event_types=["lead.*"])
-    await fill(door, made["id"], leave=5)
+async def test_the_limit_holds_against_replays_and_events_at_once(
+    api: PartnerApi, studio: Studio, manager: str
+) -> None:
+    (event,) = await happen(api, studio, 1)
+    made = await create(api, manager, event_types=["lead.*"])
+    await fill(api, made["id"], leave=5)
     path, span = f"/webhook-endpoints/{made['id']}", {"since": "2020-01-01T00:00:00Z", "types": ["lead.*"]}
-    asked: list[Any] = [call(door, manager, "POST", path + "/replay", span) for _ in range(4)]
-    asked += [call(door, manager, "POST", path + "/test") for _ in range(4)]
-    asked += [call(door, manager, "POST", f"/events/{event}/redeliver") for _ in range(4)]
-    answers = await asyncio.gather(*asked, happen(door, studio, 3))
+    asked: list[Any] = [call(api, manager, "POST", path + "/replay", span) for _ in range(4)]
+    asked += [call(api, manager, "POST", path + "/test") for _ in range(4)]
+    asked += [call(api, manager, "POST", f"/events/{event}/redeliver") for _ in range(4)]
+    answers = await asyncio.gather(*asked, happen(api, studio, 3))
     assert {each.status_code for each in answers[:-1]} == {202, 409}
-    assert await waiting(door, made["id"]) == MAXIMUM_WAITING
+    assert await waiting(api, made["id"]) == MAXIMUM_WAITING
 
 
 async def test_an_endpoint_without_a_success_for_five_days_is_disabled_by_time_alone(
-    door: Door, studio: Studio, manager: str
+    api: PartnerApi, studio: Studio, manager: str
 ) -> None:
     """Even if nothing has been attempted since."""
-    late, early, fine = [await create(door, manager) for _ in range(3)]
+    late, early, fine = [await create(api, manager) for _ in range(3)]
     for endpoint, since in ((late, "5 days"), (early, "4 days 23 hours")):
-        await door.connection.execute(
+        await api.connection.execute(
             f"update webhook_endpoints set failing_since = now() - interval '{since}' where id = $1",
             UUID(endpoint["id"]),
         )
-    before = (await call(door, manager, "GET", f"/webhook-endpoints/{late['id']}")).json()
-    database = door.app._runtime.database
+    before = (await call(api, manager, "GET", f"/webhook-endpoints/{late['id']}")).json()
+    database = api.app._runtime.database
     assert await deliveries.disable_failing(database) == 1
     assert await deliveries.disable_failing(database) == 0
     assert deliveries.disable_failing in housekeeping.STEPS.values()
-    after = (await call(door, manager, "GET", f"/webhook-endpoints/{late['id']}")).json()
+    after = (await call(api, manager, "GET", f"/webhook-endpoints/{late['id']}")).json()
     assert (after["enabled"], after["disabled_reason"]) == (False, "failing")
-    row = await door.connection.fetchrow("select * from events where type = 'webhook_endpoint.disabled'")
+    row = await api.connection.fetchrow("select * from events where type = 'webhook_endpoint.disabled'")
     assert row is not None
     assert (json.loads(row["object"]), row["actor"]) == (after, "system")
     changed = ("enabled", "disabled_reason", "disabled_at")
     assert json.loads(row["previous_attributes"]) == {name: before[name] for name in changed}
     for other in (early, fine):
-        assert (await call(door, manager, "GET", f"/webhook-endpoints/{other['id']}")).json()["enabled"] is True
+        assert (await call(api, manager, "GET", f"/webhook-endpoints/{other['id']}")).json()["enabled"] is True
 
 
-async def test_the_test_message_is_an_event_by_the_schema(door: Door, studio: Studio, manager: str) -> None:
+async def test_the_test_message_is_an_event_by_the_schema(api: PartnerApi, studio: Studio, manager: str) -> None:
     """It is not in the log, so it has no sequence; its object is the endpoint as GET returns it."""
-    made = await create(door, manager)
-    await call(door, manager, "POST", f"/webhook-endpoints/{made['id']}/test")
-    message = json.loads(await door.connection.fetchval("select body from webhook_deliveries where body is not null"))
+    made = await create(api, manager)
+    await call(api, manager, "POST", f"/webhook-endpoints/{made['id']}/test")
+    message = json.loads(await api.connection.fetchval("select body from webhook_deliveries where body is not null"))
     document = openapi.document(ROUTES)
     schema = document["webhooks"]["webhook_endpoint.test"]["post"]["requestBody"]["content"]["application/json"]
     whole = {**schema["schema"], "components": document["components"]}
@@ -168,6 +170,6 @@ async def test_the_test_message_is_an_event_by_the_schema(door: Door, studio: St
     assert [fault.message for fault in validator.iter_errors(message)] == []
     assert (message["type"], message["sequence"]) == ("webhook_endpoint.test", None)
     assert message["actor"] == {"type": "partner"}
-    assert message["data"]["object"] == (await call(door, manager, "GET", f"/webhook-endpoints/{made['id']}")).json()
-    logged = (await call(door, manager, "GET", "/events")).json()["data"]
+    assert message["data"]["object"] == (await call(api, manager, "GET", f"/webhook-endpoints/{made['id']}")).json()
+    logged = (await call(api, manager, "GET", "/events")).json()["data"]
     assert "webhook_endpoint.test" not in {each["type"] for each in logged}

@@ -15,7 +15,7 @@ import pytest
 from studiogate.cli.main import main
 from tests.support.booking_studio import BookingStudio, Hall
 from tests.support.databases import run
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 
 Build = Callable[[BookingStudio], Awaitable[Any]]
 
@@ -53,8 +53,8 @@ class Keyboard:
         made = []
 
         async def work() -> None:
-            async for door in open_door(self._url):
-                studio = await Hall(door).new_studio()
+            async for api in open_partner_api(self._url):
+                studio = await Hall(api).new_studio()
                 made.append((studio.id, await build(studio)))
 
         run(work())

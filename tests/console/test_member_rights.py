@@ -131,7 +131,7 @@ async def upload(console: Console, member: UUID, filename: str, content: bytes) 
     """Store a file of a submission of the member; return the ids of the submission and the upload."""
     studio = console.studio
     submission = await studio.submit(form := await studio.new_form(), member)
-    folder = UploadFolder(Path(studio.door.app._runtime.settings.data_dir))
+    folder = UploadFolder(Path(studio.api.app._runtime.settings.data_dir))
     with IncomingFile(folder, studio.id) as incoming:
         incoming.write(content)
         incoming.finish()
@@ -193,7 +193,7 @@ async def test_erase(console: Console) -> None:
     assert (done.status_code, done.headers["location"]) == (303, "/console/members")
     row = await studio.row("members", member)
     assert (row["name"], row["email"]) == ("Erased member", None)
-    folder = UploadFolder(Path(studio.door.app._runtime.settings.data_dir))
+    folder = UploadFolder(Path(studio.api.app._runtime.settings.data_dir))
     assert not folder.has(studio.id, stored)
     assert "Erased member" not in texts(await console.get("/console/members"))
     profile = texts(await console.get(f"/console/members/{member}"))

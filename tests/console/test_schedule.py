@@ -224,7 +224,7 @@ async def test_a_week_costs_few_statements_and_bytes(console: Console) -> None:
         )  # fmt: skip
     statements: list[str] = []
     await week(console, day(1))
-    database = studio.door.app._runtime.database
+    database = studio.api.app._runtime.database
 
     def note(sent: LoggedQuery) -> None:
         statements.append(sent.query)

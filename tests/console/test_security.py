@@ -173,7 +173,7 @@ async def test_a_toast_of_somebody_else_is_not_shown(console: Console) -> None:
 
 
 async def test_cookies_are_for_https_where_the_service_is(console: Console) -> None:
-    runtime = console.studio.door.app._runtime
+    runtime = console.studio.api.app._runtime
     settings = runtime.settings.model_copy(update={"public_url": "https://console.test"})
     app = type(console.app)(replace(runtime, settings=settings))
     person = await console.people.hire(Role.FRONT_DESK)
@@ -269,7 +269,7 @@ async def test_all_assets_of_the_shell_are_small(console: Console) -> None:
 
 
 async def test_too_many_requests_are_refused(console: Console) -> None:
-    runtime = console.studio.door.app._runtime
+    runtime = console.studio.api.app._runtime
     settings = runtime.settings.model_copy(update={"rate_limit": 1000})
     app = type(console.app)(replace(runtime, settings=settings))
     async with new_client(app) as client:

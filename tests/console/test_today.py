@@ -24,7 +24,7 @@ MOST_STATEMENTS = 12
 async def today(studio: BookingStudio, class_id: UUID, **query: str) -> str:
     """The address of the day on which a class is, which tests near midnight need."""
     start = (await studio.row("classes", class_id))["start_time"]
-    day = await studio.door.connection.fetchval("select ($1 at time zone 'America/New_York')::date::text", start)
+    day = await studio.api.connection.fetchval("select ($1 at time zone 'America/New_York')::date::text", start)
     rest = "".join(f"&{name}={value}" for name, value in query.items())
     return f"/console/today?day={day}{rest}"
 
@@ -249,7 +249,7 @@ async def test_any_url_shows_a_page(console: Console, query: str) -> None:
 async def full_day(studio: BookingStudio) -> UUID:
     """36 classes of one day and location; in one of them all 24 have a seat and 8 wait. Returns that one."""
     teachers = [await studio.add("instructors", name=name) for name in ("Ana Reyes", "Mira Okafor", "Jonas Weber")]
-    noon = await studio.door.connection.fetchval(
+    noon = await studio.api.connection.fetchval(
         "select ((date_trunc('day', now() at time zone 'America/New_York') + interval '1 day 6 hours')"
         " at time zone 'America/New_York')"
     )

@@ -19,7 +19,7 @@ from tests.api.test_forms_uploads import BOUNDARY, multipart
 from tests.support.asgi import Told
 from tests.support.asgi import ask as send
 from tests.support.direct_client import Answered, ask
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, insert, issue_key, seed_studio
 from tests.support.specification import (
     ACTOR,
@@ -228,66 +228,66 @@ class Seen(dict[str, set[str]]):
 
 
 @pytest.fixture
-async def studio_door(database_url: str, tmp_path: Path) -> AsyncIterator[Door]:
-    async for opened in open_door(database_url, secret_key=SECRET_KEY, data_dir=tmp_path):
+async def studio_api(database_url: str, tmp_path: Path) -> AsyncIterator[PartnerApi]:
+    async for opened in open_partner_api(database_url, secret_key=SECRET_KEY, data_dir=tmp_path):
         yield opened
 
 
-async def log_of_everything(door: Door, studio: Studio) -> None:
+async def log_of_everything(api: PartnerApi, studio: Studio) -> None:
     """Replace the seed's events by events about real resources."""
-    await door.connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
+    await api.connection.execute("delete from webhook_attempts; delete from webhook_deliveries; delete from events")
     access = operator_access(studio.studio_id)
     for type_ in EventType:
-        row_id = await events.newest(door.connection, access, type_)
+        row_id = await events.newest(api.connection, access, type_)
         assert row_id is not None
-        await events.emit(door.connection, access, type_, events.Change(row_id))
-    door.app._runtime.sequencer.kick(studio.studio_id)
-    await door.app._runtime.sequencer.settled()
+        await events.emit(api.connection, access, type_, events.Change(row_id))
+    api.app._runtime.sequencer.kick(studio.studio_id)
+    await api.app._runtime.sequencer.settled()
 
 
-async def test_every_read_answers_by_the_tables(studio_door: Door) -> None:
+async def test_every_read_answers_by_the_tables(studio_api: PartnerApi) -> None:
     """Each list, and each row of it by its id; for keys with and without locations."""
-    studio = await seed_studio(studio_door.connection)
+    studio = await seed_studio(studio_api.connection)
     seen = Seen()
     deliveries = f"/webhook-endpoints/{studio.first('endpoint')}/deliveries"
-    tried = await ask(studio_door.app, "GET", deliveries, await issue_key(studio_door.connection, studio))
+    tried = await ask(studio_api.app, "GET", deliveries, await issue_key(studio_api.connection, studio))
     assert seen.note(tried)["data"][0]["attempts"] != []
-    await log_of_everything(studio_door, studio)
+    await log_of_everything(studio_api, studio)
     singles = {route.path for route in ROUTES if "GET" in (route.methods or ()) and route.path.count("{") == 1}
     for locations in (None, studio.ids["location"][:1]):
-        key = await issue_key(studio_door.connection, studio, locations=locations)
+        key = await issue_key(studio_api.connection, studio, locations=locations)
         for path in ("/studio", "/key"):
-            seen.note(await ask(studio_door.app, "GET", path, key))
+            seen.note(await ask(studio_api.app, "GET", path, key))
         for path in sorted(route.path for route in ROUTES if route.path.count("/") == 1):
             if "GET" not in next(iter(route.methods or ()) for route in ROUTES if route.path == path):
                 continue
-            listed = seen.note(await ask(studio_door.app, "GET", path, key))
+            listed = seen.note(await ask(studio_api.app, "GET", path, key))
             for row in listed.get("data", []):
                 single = next((each for each in singles if re.fullmatch(path + r"/\{\w+\}", each)), None)
                 assert single is not None, path
-                read = await ask(studio_door.app, "GET", f"{path}/{row['id']}", key)
+                read = await ask(studio_api.app, "GET", f"{path}/{row['id']}", key)
                 assert seen.note(read) == row, "a list shows what GET shows"
         for class_id in studio.ids["class"][:1]:
-            seen.note(await ask(studio_door.app, "GET", f"/classes/{class_id}/spots", key))
+            seen.note(await ask(studio_api.app, "GET", f"/classes/{class_id}/spots", key))
         for member_id in studio.ids["member"]:
-            held = seen.note(await ask(studio_door.app, "GET", f"/members/{member_id}/memberships", key))
+            held = seen.note(await ask(studio_api.app, "GET", f"/members/{member_id}/memberships", key))
             for row in held["data"]:
-                assert seen.note(await ask(studio_door.app, "GET", f"/memberships/{row['id']}", key)) == row
+                assert seen.note(await ask(studio_api.app, "GET", f"/memberships/{row['id']}", key)) == row
         path = f"/forms/{studio.first('form')}/submissions"
-        for row in seen.note(await ask(studio_door.app, "GET", path, key))["data"]:
-            assert seen.note(await ask(studio_door.app, "GET", f"{path}/{row['id']}", key)) == row
+        for row in seen.note(await ask(studio_api.app, "GET", path, key))["data"]:
+            assert seen.note(await ask(studio_api.app, "GET", f"{path}/{row['id']}", key)) == row
     written = {"booking_cancellation", "booking_validation", "form_upload", "webhook_replay", "event_redelivery"}
     assert set(RESOURCES) - set(seen) == written
 
 
-async def test_every_write_answers_by_the_tables(studio_door: Door) -> None:
-    door, seen = studio_door, Seen()
-    studio = await seed_studio(door.connection)
-    key = await issue_key(door.connection, studio)
+async def test_every_write_answers_by_the_tables(studio_api: PartnerApi) -> None:
+    api, seen = studio_api, Seen()
+    studio = await seed_studio(api.connection)
+    key = await issue_key(api.connection, studio)
 
     async def write(method: str, path: str, body: Any = None) -> Any:
         headers = {"Idempotency-Key": f"table-{uuid4()}"}
-        return seen.note(await ask(door.app, method, path, key, body=body, headers=headers))
+        return seen.note(await ask(api.app, method, path, key, body=body, headers=headers))
 
     lead = await write("POST", "/leads", {"email": "table@example.com", "first_name": "Ta"})
     for method, path in (("PATCH", f"/leads/{lead['id']}"), ("POST", f"/leads/{lead['id']}/update")):
@@ -307,60 +307,60 @@ async def test_every_write_answers_by_the_tables(studio_door: Door) -> None:
     uploading = [("content-type", f"multipart/form-data; boundary={BOUNDARY}")]
     file = multipart(b"table", "file", "a.txt")
     path = f"/forms/{form['id']}/uploads"
-    seen.note(await send(door.app, "POST", path, key=key, headers=uploading, body=[file]))
+    seen.note(await send(api.app, "POST", path, key=key, headers=uploading, body=[file]))
     assert set(seen) == {"member", "form", "form_submission", "form_upload"}
 
 
-async def test_bookings_answer_by_the_tables(studio_door: Door) -> None:
+async def test_bookings_answer_by_the_tables(studio_api: PartnerApi) -> None:
     """With a late fee, and without."""
-    door, seen = studio_door, Seen()
-    studio = await seed_studio(door.connection)
-    key = await issue_key(door.connection, studio)
+    api, seen = studio_api, Seen()
+    studio = await seed_studio(api.connection)
+    key = await issue_key(api.connection, studio)
     member = studio.first("member")
-    await _give_membership(door, studio, str(member))
+    await _give_membership(api, studio, str(member))
     for policy in ({}, {"late_action": "fee", "late_fee_amount": "15.00", "cancellation_window_minutes": 20_000}):
-        class_id = await _coming_class(door, studio, policy)
+        class_id = await _coming_class(api, studio, policy)
         wanted = {"class_id": class_id, "member_id": str(member)}
-        validation = seen.note(await ask(door.app, "POST", "/bookings/validate", key, body=wanted))
+        validation = seen.note(await ask(api.app, "POST", "/bookings/validate", key, body=wanted))
         assert validation["bookable"], validation
         once, again = ({"Idempotency-Key": f"table-{uuid4()}"} for _ in range(2))
-        booked = seen.note(await ask(door.app, "POST", "/bookings", key, body=wanted, headers=once))
+        booked = seen.note(await ask(api.app, "POST", "/bookings", key, body=wanted, headers=once))
         path = f"/bookings/{booked['id']}"
-        refused = seen.note(await ask(door.app, "POST", "/bookings/validate", key, body=wanted))
+        refused = seen.note(await ask(api.app, "POST", "/bookings/validate", key, body=wanted))
         assert [each["code"] for each in refused["reasons"]] == ["already_booked"]
-        preview = seen.note(await ask(door.app, "GET", path + "/cancellation-preview", key))
-        receipt = seen.note(await ask(door.app, "DELETE", path, key, headers=again))
-        assert seen.note(await ask(door.app, "GET", path + "/cancellation", key)) == receipt
+        preview = seen.note(await ask(api.app, "GET", path + "/cancellation-preview", key))
+        receipt = seen.note(await ask(api.app, "DELETE", path, key, headers=again))
+        assert seen.note(await ask(api.app, "GET", path + "/cancellation", key)) == receipt
         for fee in (preview["late_fee"], receipt["late_fee"]):
             assert (fee is not None) == bool(policy)
     assert set(seen) == {"booking", "booking_cancellation", "booking_validation"}
 
 
-async def test_endpoints_answer_by_the_tables(studio_door: Door) -> None:
+async def test_endpoints_answer_by_the_tables(studio_api: PartnerApi) -> None:
     """Only two responses contain the secret."""
-    door, seen = studio_door, Seen()
-    studio = await seed_studio(door.connection)
-    await log_of_everything(door, studio)
-    key = await issue_key(door.connection, studio)
+    api, seen = studio_api, Seen()
+    studio = await seed_studio(api.connection)
+    await log_of_everything(api, studio)
+    key = await issue_key(api.connection, studio)
     body = {"url": "https://partner.example/hook"}
-    made = seen.note(await ask(door.app, "POST", "/webhook-endpoints", key, body=body), WEBHOOK_SECRET)
+    made = seen.note(await ask(api.app, "POST", "/webhook-endpoints", key, body=body), WEBHOOK_SECRET)
     path = f"/webhook-endpoints/{made['id']}"
-    seen.note(await ask(door.app, "PATCH", path, key, body={"description": "Table"}))
-    seen.note(await ask(door.app, "POST", path + "/rotate-secret", key), WEBHOOK_SECRET)
-    assert seen.note(await ask(door.app, "GET", path, key))["previous_secret_expires_at"] is not None
-    assert (await ask(door.app, "POST", path + "/test", key)).status == 202
-    (tested,) = seen.note(await ask(door.app, "GET", path + "/deliveries", key))["data"]
+    seen.note(await ask(api.app, "PATCH", path, key, body={"description": "Table"}))
+    seen.note(await ask(api.app, "POST", path + "/rotate-secret", key), WEBHOOK_SECRET)
+    assert seen.note(await ask(api.app, "GET", path, key))["previous_secret_expires_at"] is not None
+    assert (await ask(api.app, "POST", path + "/test", key)).status == 202
+    (tested,) = seen.note(await ask(api.app, "GET", path + "/deliveries", key))["data"]
     assert tested["event_id"] is None
     since = {"since": tested["created_at"]}
-    seen.note(await ask(door.app, "POST", path + "/replay", key, body=since))
-    (event, *_) = (await ask(door.app, "GET", "/events", key)).json()["data"]
-    seen.note(await ask(door.app, "POST", f"/events/{event['id']}/redeliver", key))
+    seen.note(await ask(api.app, "POST", path + "/replay", key, body=since))
+    (event, *_) = (await ask(api.app, "GET", "/events", key)).json()["data"]
+    seen.note(await ask(api.app, "POST", f"/events/{event['id']}/redeliver", key))
     assert set(seen) == {"webhook_endpoint", "webhook_delivery", "webhook_replay", "event_redelivery"}
 
 
-async def _give_membership(door: Door, studio: Studio, member_id: str) -> None:
+async def _give_membership(api: PartnerApi, studio: Studio, member_id: str) -> None:
     await insert(
-        door.connection,
+        api.connection,
         "memberships",
         studio_id=studio.studio_id,
         member_id=UUID(member_id),
@@ -370,8 +370,8 @@ async def _give_membership(door: Door, studio: Studio, member_id: str) -> None:
     )
 
 
-async def _coming_class(door: Door, studio: Studio, policy: Mapping[str, Any]) -> str:
-    class_id: UUID = await door.connection.fetchval(
+async def _coming_class(api: PartnerApi, studio: Studio, policy: Mapping[str, Any]) -> str:
+    class_id: UUID = await api.connection.fetchval(
         """
         insert into classes (studio_id, id, title, start_time, end_time, capacity, policy)
         values ($1, gen_random_uuid(), 'x', now() + interval '9 days', now() + interval '217 hours', 5, $2)

@@ -23,8 +23,8 @@ CAUSED = set(EventType) - {EventType.WEBHOOK_ENDPOINT_DISABLED}
 
 
 async def test_doctor_finds_nothing(demo_service: DemoService) -> None:
-    findings = await doctor.examine(demo_service.door.connection)
-    findings.append(await doctor.examine_files(demo_service.door.connection, UploadFolder(demo_service.folder)))
+    findings = await doctor.examine(demo_service.api.connection)
+    findings.append(await doctor.examine_files(demo_service.api.connection, UploadFolder(demo_service.folder)))
     assert [finding for finding in findings if finding.level != "ok"] == []
 
 
@@ -48,7 +48,7 @@ async def test_the_event_log_has_every_type(demo_service: DemoService) -> None:
 
 
 async def test_partners_read_the_log(demo_service: DemoService) -> None:
-    await events.number_all(demo_service.door.app._runtime.database)
+    await events.number_all(demo_service.api.app._runtime.database)
     status, page = await demo_service.request("GET", "/events?limit=200")
     assert status == 200
     assert {event["type"] for event in page["data"]} == {each.value for each in CAUSED}
@@ -99,7 +99,7 @@ async def test_the_roster_of_the_class_that_starts_soon(demo_service: DemoServic
 async def test_submissions_have_files_and_signatures(demo_service: DemoService) -> None:
     row = (await demo_service.rows("select id, form_id, submission_id from form_uploads order by id limit 1"))[0]
     path = f"/partner/v1/forms/{row['form_id']}/submissions/{row['submission_id']}/files/{row['id']}"
-    answer = await demo_service.door.client.get(path, headers={"X-Service-Key": demo_service.key})
+    answer = await demo_service.api.client.get(path, headers={"X-Service-Key": demo_service.key})
     assert (answer.status_code, answer.content[:5]) == (200, b"%PDF-")
     signed = "select count(*) from form_submissions where data ->> 'signature' like 'data:image/png;base64,%'"
     assert await demo_service.value(signed) > 30
@@ -107,7 +107,7 @@ async def test_submissions_have_files_and_signatures(demo_service: DemoService) 
 
 async def test_it_is_loaded_once(demo_service: DemoService) -> None:
     before = await demo_service.value("select count(*) from events")
-    assert await demo.ensure(demo_service.door.connection, demo_service.folder) == demo_service.key
+    assert await demo.ensure(demo_service.api.connection, demo_service.folder) == demo_service.key
     assert await demo_service.value("select count(*) from events") == before
 
 

@@ -29,7 +29,7 @@ async def test_the_preview_of_a_cancellation_says_what_the_cancellation_does(stu
         await studio.booked(class_id, await studio.new_member(remaining, first_name=first, last_name="M"))
     await studio.imported_booking(await studio.new_class(), await studio.new_member())
     await studio.waits(class_id, await studio.new_member(first_name="Aaron", last_name="M"))
-    found = await affected.by_cancelling(studio.door.connection, studio.access, class_id)
+    found = await affected.by_cancelling(studio.api.connection, studio.access, class_id)
     assert found is not None
     assert [(each.name, each.is_waiting, each.credits_returned) for each in found] == [
         ("Ada M", False, 1),
@@ -47,7 +47,7 @@ async def test_the_preview_of_a_cancellation_says_what_the_cancellation_does(stu
 async def test_a_class_elsewhere_has_no_preview(studio: BookingStudio) -> None:
     limited = person(studio, Role.MANAGER, studio.other_location)
     class_id = await studio.new_class()
-    assert await affected.by_cancelling(studio.door.connection, limited, class_id) is None
+    assert await affected.by_cancelling(studio.api.connection, limited, class_id) is None
 
 
 async def test_moving_names_members_with_another_class_at_the_new_time(studio: BookingStudio) -> None:
@@ -63,7 +63,7 @@ async def test_moving_names_members_with_another_class_at_the_new_time(studio: B
 
     async def overlapping(offset: timedelta) -> set[str]:
         between = (start + offset, start + offset + hour)
-        found = await affected.by_moving(studio.door.connection, studio.access, class_id, between)
+        found = await affected.by_moving(studio.api.connection, studio.access, class_id, between)
         assert len(found) == 3
         return {each.name for each in found if each.overlaps}
 
@@ -77,11 +77,11 @@ async def test_the_preview_of_a_closure_is_what_it_cancels(studio: BookingStudio
     await studio.new_class(9 * DAY)
     day = str((await studio.row("classes", class_id))["start_time"].astimezone(ZoneInfo("America/New_York")).date())
     given = Given({"first_date": day, "last_date": day, "mode": "cancel", "location_id": str(studio.location)})
-    assert await closures.preview(studio.door.connection, studio.access, given) == [class_id]
+    assert await closures.preview(studio.api.connection, studio.access, given) == [class_id]
     assert await studio.rows("closures") == []
     assert (await studio.staff(closures.create, given)).cancelled == 1
     wrong = Given({**given.values, "mode": "never"})
-    refusal = await closures.preview(studio.door.connection, studio.access, wrong)
+    refusal = await closures.preview(studio.api.connection, studio.access, wrong)
     assert isinstance(refusal, Refusal)
     assert refusal.code is Code.VALIDATION_ERROR
 
@@ -98,9 +98,9 @@ async def test_what_is_tried_out_leaves_nothing_and_does_not_use_the_form_up(stu
     async def cancel(connection: Connection, access: Access) -> staff.CancelledClass | Refusal:
         return await staff.cancel_class(connection, access, class_id)
 
-    tried = await preview.previewed(studio.door.connection, access, cancel)
+    tried = await preview.previewed(studio.api.connection, access, cancel)
     assert tried == staff.CancelledClass(1, 1)
     assert await studio.snapshot() == before
     assert (len(await studio.rows("audit_log")), token.is_claimed) == (0, False)
-    refused = await preview.previewed(studio.door.connection, studio.access.within(()), cancel)
+    refused = await preview.previewed(studio.api.connection, studio.access.within(()), cancel)
     assert refused == Refusal(Code.NOT_FOUND)

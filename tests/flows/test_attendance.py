@@ -23,7 +23,7 @@ async def soon(studio: BookingStudio, instructor: UUID | None = None) -> UUID:
 
 
 async def test_every_mark_is_in_the_audit_log(studio: BookingStudio) -> None:
-    booking, connection = await soon(studio), studio.door.connection
+    booking, connection = await soon(studio), studio.api.connection
     desk = person(studio, Role.FRONT_DESK)
     assert await attendance.mark(connection, desk, booking, "checked_in") == "checked_in"
     assert await attendance.mark(connection, desk, booking, "confirmed", undoes="checked_in") == "confirmed"
@@ -50,7 +50,7 @@ async def test_every_mark_is_in_the_audit_log(studio: BookingStudio) -> None:
 async def test_an_instructor_marks_their_own_classes_only(studio: BookingStudio) -> None:
     ada, ben = [await studio.add("instructors", name=name) for name in ("Ada", "Ben")]
     own, other, nobody = await soon(studio, ada), await soon(studio, ben), await soon(studio)
-    connection, access = studio.door.connection, person(studio, Role.INSTRUCTOR, instructor=ada)
+    connection, access = studio.api.connection, person(studio, Role.INSTRUCTOR, instructor=ada)
     assert await attendance.mark(connection, access, own, "checked_in") == "checked_in"
     for booking in (other, nobody):
         assert await attendance.mark(connection, access, booking, "checked_in") == Refusal(Code.NOT_FOUND)
@@ -61,7 +61,7 @@ async def test_an_instructor_marks_their_own_classes_only(studio: BookingStudio)
 
 
 async def test_a_location_s_desk_marks_its_own_classes_only(studio: BookingStudio) -> None:
-    booking, connection = await soon(studio), studio.door.connection
+    booking, connection = await soon(studio), studio.api.connection
     elsewhere = person(studio, Role.FRONT_DESK, studio.other_location)
     assert await attendance.mark(connection, elsewhere, booking, "checked_in") == Refusal(Code.NOT_FOUND)
     here = person(studio, Role.FRONT_DESK, studio.location)
@@ -69,7 +69,7 @@ async def test_a_location_s_desk_marks_its_own_classes_only(studio: BookingStudi
 
 
 async def test_who_may_mark_cancel_and_promote(studio: BookingStudio) -> None:
-    connection, booking = studio.door.connection, await soon(studio)
+    connection, booking = studio.api.connection, await soon(studio)
     developer = person(studio, Role.DEVELOPER)
     denied = await attendance.mark(connection, developer, booking, "checked_in")
     assert denied == Refusal(Code.PERMISSION_DENIED, {"required_permission": "attendance"})

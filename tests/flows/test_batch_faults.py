@@ -27,7 +27,7 @@ from tests.support.batches import in_one_batch
 from tests.support.booking_studio import BookingStudio, Hall, wire_body
 from tests.support.direct_client import Answered
 from tests.support.held_locks import BLOCKED, somebody_waits
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.races import mutants
 
 pytestmark = pytest.mark.anyio
@@ -41,14 +41,14 @@ WAITS = "select cardinality(pg_blocking_pids($1)) > 0"
 async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hall]:
     """An application whose waits end only by what a test does, however slow the machine is."""
     with patient_api.patience():
-        async for opened in open_door(new_database(), rate_limit=0):
+        async for opened in open_partner_api(new_database(), rate_limit=0):
             yield Hall(opened)
 
 
 @asynccontextmanager
 async def holding(studio: BookingStudio, member: UUID) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
     """Another session, which has locked a member."""
-    session = await pool.connect(str(studio.door.app._runtime.settings.database_url))
+    session = await pool.connect(str(studio.api.app._runtime.settings.database_url))
     try:
         await session.execute("begin")
         await session.execute("select from members where id = $1 for update", member)
@@ -108,7 +108,7 @@ async def deadlocked(studio: BookingStudio, kind: str) -> list[str]:
         sent = asyncio.create_task(volley.in_one_batch(studio, some_keys()))
         await somebody_waits(gate)  # the batch has the first member
         wants = asyncio.create_task(other.execute("select from members where id = $1 for update", members[0]))
-        while not await studio.door.connection.fetchval(WAITS, other.get_server_pid()):
+        while not await studio.api.connection.fetchval(WAITS, other.get_server_pid()):
             await asyncio.sleep(0.01)
         await gate.execute("rollback")  # the batch goes on to the last member, and closes the circle
         await wants
@@ -166,8 +166,8 @@ async def cut(studio: BookingStudio, kind: str) -> list[str]:
     """The connection is cut at each message of a batch, before and after PostgreSQL has got it. Nobody is told a
     success; the same keys then have one effect each."""
     together, make = BATCHES[kind]
-    queue, wrong = studio.door.app._runtime.class_queue, []
-    proxy = BatchProxy(str(studio.door.app._runtime.settings.database_url))
+    queue, wrong = studio.api.app._runtime.class_queue, []
+    proxy = BatchProxy(str(studio.api.app._runtime.settings.database_url))
     await proxy.start()
     database = Database(proxy.url, 1)
     try:

@@ -111,7 +111,7 @@ async def test_a_connection_that_is_cut_inside_a_batch(studio: BookingStudio) ->
     async def cut(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
         outcomes = await book_together(connection, asked)
         pid = connection.get_server_pid()
-        await studio.door.connection.fetchval("select pg_terminate_backend($1)", pid)
+        await studio.api.connection.fetchval("select pg_terminate_backend($1)", pid)
         return outcomes
 
     outcomes = await Execution(studio.database, cut)(asked)
@@ -124,7 +124,7 @@ async def test_a_connection_that_is_cut_inside_a_batch(studio: BookingStudio) ->
 @pytest.fixture
 async def hasty(studio: BookingStudio) -> Any:
     """A pool whose sessions wait only briefly for a lock."""
-    database = Database(str(studio.door.app._runtime.settings.database_url), 2, lock_timeout="50ms")
+    database = Database(str(studio.api.app._runtime.settings.database_url), 2, lock_timeout="50ms")
     yield database
     await database.close()
 
@@ -173,7 +173,7 @@ async def outcome_of(studio: BookingStudio, outcomes: Sequence[BatchOutcome]) ->
     told = []
     for outcome in outcomes:
         if isinstance(outcome, Stored) and outcome.status == 201:
-            row = await studio.door.connection.fetchrow(
+            row = await studio.api.connection.fetchrow(
                 "select b.status, b.credits_taken, p.label, w.position from bookings b"
                 " left join room_spots p on p.id = b.class_spot_id left join waitlist_entries w on w.booking_id = b.id"
                 " where b.id = ($1::text::json ->> 'id')::uuid",

@@ -32,7 +32,7 @@ WITHOUT = """
 
 @pytest.fixture(scope="module", autouse=True)
 async def unguarded(hall: Hall) -> None:
-    await hall.door.connection.execute(WITHOUT)
+    await hall.api.connection.execute(WITHOUT)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def one(studio: BookingStudio, table: str, where: str = "true") -> Any:
 async def twin(studio: BookingStudio, table: str, row: Any, **columns: Any) -> None:
     """Insert a copy of the row with another id."""
     values = {name: value for name, value in row.items() if name != "name"} | {"id": uuid4(), **columns}
-    await insert(studio.door.connection, table, **values)
+    await insert(studio.api.connection, table, **values)
 
 
 CONFIRMED, WAITLISTED, CANCELLED = ("status = 'confirmed'", "status = 'waitlisted'", "status = 'cancelled'")
@@ -320,13 +320,13 @@ async def an_entry_filed_elsewhere(s: BookingStudio) -> None:
 
 @plants("places of keys")
 async def a_key_for_another_studios_location(s: BookingStudio) -> None:
-    other = await Hall(s.door).new_studio()
+    other = await Hall(s.api).new_studio()
     await s.sql("update credentials set location_ids = $2 where studio_id = $1", [s.location, other.location])
 
 
 @plants("waivers")
 async def a_waiver_of_another_studio(s: BookingStudio) -> None:
-    other = await Hall(s.door).new_studio()
+    other = await Hall(s.api).new_studio()
     await s.policy("class_types", s.class_type, waiver_form_id=str(await other.new_form()))
 
 

@@ -106,8 +106,8 @@ async def test_a_pause_that_ends_gives_the_seat_that_waited(studio: BookingStudi
     await studio.cancelled(first["id"])
     assert (await studio.entry(waiting))["skip_reason"] == "membership_paused"
     await studio.sql("update memberships set pause_ends_at = now() where studio_id = $1 and member_id = $2", member)
-    done = await housekeeping_job.sweep_once(studio.door.app._runtime)
-    assert set(done) == set(housekeeping_job.steps_of(studio.door.app._runtime))
+    done = await housekeeping_job.sweep_once(studio.api.app._runtime)
+    assert set(done) == set(housekeeping_job.steps_of(studio.api.app._runtime))
     assert await studio.status(waiting) == "confirmed"
 
 
@@ -134,7 +134,7 @@ async def test_one_class_that_cannot_be_done_does_not_stop_the_others(hall: Hall
         await housekeeping.expire_waitlists(studio.database)
     assert str(classes[1][0]) in str(told.value.exceptions[0].__notes__)
     assert [await studio.status(booking) for booking in waiting] == ["cancelled", "no_show", "cancelled"]
-    done = await housekeeping_job.sweep_once(studio.door.app._runtime)
+    done = await housekeeping_job.sweep_once(studio.api.app._runtime)
     assert set(housekeeping.STEPS) - set(done) == {"expired waitlist entries"}, "told, and the other steps go on"
     assert {finding.subject for finding in await studio.findings()} >= {"waitlist entries"}
     await studio.change("bookings", UUID(waiting[1]["id"]), status="waitlisted")
@@ -160,6 +160,6 @@ async def test_an_entry_with_an_offer_leaves_without_being_counted_twice(hall: H
 
 async def test_a_sweep_of_nothing(hall: Hall) -> None:
     """With no work due, a sweep does nothing and nothing fails, also the second time."""
-    runtime = hall.door.app._runtime
+    runtime = hall.api.app._runtime
     await housekeeping_job.sweep_once(runtime)
     assert await housekeeping_job.sweep_once(runtime) == dict.fromkeys(housekeeping_job.steps_of(runtime), 0)

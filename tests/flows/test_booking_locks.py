@@ -140,7 +140,7 @@ async def test_what_changed_while_a_lock_was_waited_for_is_seen(studio: BookingS
         async with elsewhere.transaction():
             await elsewhere.execute(f"select from {table} where id = $1 for no key update", row_id)
             waiting = asyncio.create_task(studio.post(wire_body(class_id, member)))
-            await somebody_waits(studio.door.connection)
+            await somebody_waits(studio.api.connection)
             await elsewhere.execute("update memberships set credits_remaining = 0 where member_id = $1", member)
         assert (await waiting).code == "insufficient_credits"
     await studio.settle_ledger()
@@ -209,7 +209,7 @@ async def test_who_joins_while_a_cancellation_waits_gets_the_seat(studio: Bookin
         async with elsewhere.transaction():
             await elsewhere.execute("select from classes where id = $1 for no key update", class_id)
             waiting = asyncio.create_task(studio.cancel(booking["id"]))
-            await somebody_waits(studio.door.connection)
+            await somebody_waits(studio.api.connection)
             joined = WantedBooking(class_id, newcomer, join_waitlist=True)
             await book_together(elsewhere, [Asked(WriteContext(studio.access), joined)])
             await elsewhere.execute("update memberships set credits_remaining = 15 where member_id = $1", member)
@@ -225,7 +225,7 @@ async def test_of_two_cancellations_the_second_finds_the_first(studio: BookingSt
         async with elsewhere.transaction():
             await elsewhere.execute("select from classes where id = $1 for no key update", booking["class_id"])
             waiting = asyncio.create_task(studio.cancel(booking["id"]))
-            await somebody_waits(studio.door.connection)
+            await somebody_waits(studio.api.connection)
             wanted = WantedCancellation(UUID(booking["class_id"]), UUID(booking["id"]))
             await cancel_together(elsewhere, [Asked(WriteContext(studio.access), wanted)])
         assert (await waiting).code == "booking_already_cancelled"

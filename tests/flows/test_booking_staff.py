@@ -73,7 +73,7 @@ async def test_a_class_is_cancelled_once(studio: BookingStudio) -> None:
     class_id, _ = await studio.full_class()
     await studio.staff(staff.cancel_class, class_id)
     before = await studio.snapshot()
-    again = await staff.cancel_class(studio.door.connection, studio.access, class_id)
+    again = await staff.cancel_class(studio.api.connection, studio.access, class_id)
     assert isinstance(again, Refusal)
     assert again.code is Code.INVALID_TRANSITION
     assert await studio.snapshot() == before
@@ -105,7 +105,7 @@ async def test_down_to_the_booked_count_and_no_further(studio: BookingStudio) ->
     class_id = await studio.new_class(capacity=5)
     held = [await studio.booked(class_id, await studio.new_member()) for _ in range(2)]
     await studio.staff(attendance.mark, id_of(held[0]), "no_show")
-    refused = await staff.change_capacity(studio.door.connection, studio.access, class_id, 1)
+    refused = await staff.change_capacity(studio.api.connection, studio.access, class_id, 1)
     assert isinstance(refused, Refusal)
     assert (refused.code, refused.details) == (Code.INVALID_TRANSITION, {"booked_count": 2})
     assert (await studio.get(f"/classes/{class_id}"))["capacity"] == 5
@@ -140,7 +140,7 @@ async def test_what_is_unknown_or_anothers(studio: BookingStudio, hall: Hall) ->
     other = await hall.new_studio()
     class_id = await other.new_class()
     booking = await other.booked(class_id, await other.new_member())
-    connection, access = studio.door.connection, operator_access(studio.id)
+    connection, access = studio.api.connection, operator_access(studio.id)
     for unknown in (uuid4(), class_id):
         assert await staff.cancel_class(connection, access, unknown) == Refusal(Code.NOT_FOUND)
         assert await staff.change_capacity(connection, access, unknown, 1) == Refusal(Code.NOT_FOUND)
@@ -176,7 +176,7 @@ async def booking_that_is(studio: BookingStudio, status: str) -> Any:
 async def test_marks(studio: BookingStudio, status: str, mark: flow.Mark) -> None:
     booking = await booking_that_is(studio, status)
     counts = await studio.counts(UUID(booking["class_id"]))
-    done = await attendance.mark(studio.door.connection, studio.access, id_of(booking), mark)
+    done = await attendance.mark(studio.api.connection, studio.access, id_of(booking), mark)
     if mark in TRANSITIONS[status]:
         assert done == mark
         assert await studio.status(booking) == mark
@@ -190,7 +190,7 @@ async def test_taking_back_what_was_not_done(studio: BookingStudio) -> None:
     """Checking in undoes a no-show; it must not check in a member who was never marked as one."""
     booking = await booking_that_is(studio, "confirmed")
     refused = await attendance.mark(
-        studio.door.connection, studio.access, id_of(booking), "checked_in", undoes="no_show"
+        studio.api.connection, studio.access, id_of(booking), "checked_in", undoes="no_show"
     )
     assert refused == Refusal(Code.INVALID_TRANSITION, {"is": "confirmed", "undoes": "no_show"})
     assert await studio.status(booking) == "confirmed"
@@ -214,7 +214,7 @@ async def test_attendance_is_not_marked_days_ahead(
     await studio.move(UUID(booking["class_id"]), minutes)
     marks: tuple[flow.Mark, ...] = ("checked_in", "no_show")
     for mark in marks:
-        done = await flow.mark(studio.door.connection, studio.access, id_of(booking), mark)
+        done = await flow.mark(studio.api.connection, studio.access, id_of(booking), mark)
         if mark in allowed:
             assert done == mark
             await studio.change("bookings", booking["id"], status="confirmed")
@@ -226,4 +226,4 @@ async def test_attendance_is_not_marked_days_ahead(
 
 async def test_a_check_in_is_taken_back_at_any_time(studio: BookingStudio) -> None:
     booking = await booking_that_is(studio, "checked_in")
-    assert await flow.mark(studio.door.connection, studio.access, id_of(booking), "confirmed") == "confirmed"
+    assert await flow.mark(studio.api.connection, studio.access, id_of(booking), "confirmed") == "confirmed"

@@ -18,7 +18,7 @@ PACKAGE = {"key": "ten", "name": "Ten classes", "product_type": "package", "cred
 
 
 async def run(studio: BookingStudio, flow: Any, *arguments: Any, access: Any = None, **options: Any) -> Any:
-    return await flow(studio.door.connection, access or person(studio), *arguments, **options)
+    return await flow(studio.api.connection, access or person(studio), *arguments, **options)
 
 
 async def wire(studio: BookingStudio, product: UUID) -> Any:

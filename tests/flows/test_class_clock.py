@@ -73,7 +73,7 @@ async def test_the_event_is_in_the_log_for_its_readers(studio: BookingStudio) ->
     class_id = await studio.new_class(DAY)
     await studio.move(class_id, -10)
     await sweep(studio)
-    sequencer = studio.door.app._runtime.sequencer
+    sequencer = studio.api.app._runtime.sequencer
     sequencer.kick(studio.id)
     await sequencer.settled()
     (event,) = (await studio.get("/events", type="class.updated"))["data"]
@@ -198,7 +198,7 @@ async def test_sql_and_the_rule_agree(
     studio: BookingStudio, stored: ClassStatus, announced: ClassStatus, begins: int, length: int
 ) -> None:
     starts, lasts = timedelta(minutes=begins), timedelta(minutes=length)
-    row = await studio.door.connection.fetchrow(ROW, stored.value, announced.value, starts, starts + lasts)
+    row = await studio.api.connection.fetchrow(ROW, stored.value, announced.value, starts, starts + lasts)
     assert row is not None
     times = (row["now"] + starts, row["now"] + starts + lasts, row["now"])
     assert row["status"] == class_status(stored, *times)

@@ -157,7 +157,7 @@ async def test_refusals_change_nothing(studio: BookingStudio) -> None:
 
 async def test_a_preview_shows_the_same_and_creates_nothing(studio: BookingStudio) -> None:
     await studio.new_class(start=at(1))
-    shown = await copy_week.preview(studio.door.connection, studio.access, wanted(studio))
+    shown = await copy_week.preview(studio.api.connection, studio.access, wanted(studio))
     assert isinstance(shown, CopiedWeek)
     assert (len(await studio.rows("classes")), len(await studio.rows("audit_log"))) == (1, 0)
     assert (await copied(studio)).copies == shown.copies

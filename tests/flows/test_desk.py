@@ -28,7 +28,7 @@ def person(studio: BookingStudio, role: Role, *locations: UUID, instructor: UUID
 
 
 async def attempt(studio: BookingStudio, wanted: StaffBooking, access: Access | None = None) -> Booked | Refusal:
-    return await desk.book_for_member(studio.door.connection, access or studio.access, wanted)
+    return await desk.book_for_member(studio.api.connection, access or studio.access, wanted)
 
 
 async def refused(studio: BookingStudio, wanted: StaffBooking, access: Access | None = None) -> Refusal:

@@ -30,7 +30,7 @@ Work = Callable[[Connection], Awaitable[Any]]
 
 @asynccontextmanager
 async def connected(studio: BookingStudio) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    connection = await asyncpg.connect(str(studio.door.app._runtime.settings.database_url))
+    connection = await asyncpg.connect(str(studio.api.app._runtime.settings.database_url))
     try:
         yield connection
     finally:
@@ -50,7 +50,7 @@ async def at_once(studio: BookingStudio, class_ids: Sequence[UUID], works: Seque
         running = []
         for work, connection in zip(works, own, strict=True):
             running.append(asyncio.create_task(_run(work, connection)))
-            while await studio.door.connection.fetchval(WAITING) < len(running):
+            while await studio.api.connection.fetchval(WAITING) < len(running):
                 await asyncio.sleep(0.01)
         await transaction.rollback()
         return list(await asyncio.gather(*running, return_exceptions=True))

@@ -31,7 +31,7 @@ from tests.api.test_forms_uploads import BOUNDARY, multipart
 from tests.support import asgi
 from tests.support.booking_studio import HOUR, SOON, BookingStudio, Hall, wire_body
 from tests.support.held_locks import until_blocked
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.person_search import everything_stored, found_in, found_on_disk
 from tests.support.staff import book_on, did, entries, news, person, refused
 
@@ -48,7 +48,7 @@ async def hall(
     anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Hall]:
     folder = tmp_path_factory.mktemp("erasure")
-    async for opened in open_door(new_database(), rate_limit=0, data_dir=folder, smtp_url="smtp://127.0.0.1:1"):
+    async for opened in open_partner_api(new_database(), rate_limit=0, data_dir=folder, smtp_url="smtp://127.0.0.1:1"):
         yield Hall(opened)
 
 
@@ -60,7 +60,7 @@ async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
 
 
 def data_dir(studio: BookingStudio) -> Path:
-    return Path(studio.door.app._runtime.settings.data_dir)
+    return Path(studio.api.app._runtime.settings.data_dir)
 
 
 @dataclass
@@ -117,7 +117,7 @@ async def submitted(studio: BookingStudio, values: dict[str, str]) -> UUID:
     content = multipart(values["content"].encode(), "scan", values["filename"] + ".txt")
     headers = [("content-type", f"multipart/form-data; boundary={BOUNDARY}")]
     path = f"/forms/{form['id']}/uploads"
-    told = await asgi.ask(studio.door.app, "POST", path, key=studio.key, headers=headers, body=content)
+    told = await asgi.ask(studio.api.app, "POST", path, key=studio.key, headers=headers, body=content)
     assert told.status == 201, told.body
     answers = {"goal": values["answer"], "scan": [told.json()["id"]], "agree": "true"}
     contact = {"submitter_email": values["old_email"], "submitter_name": values["typed"]}
@@ -139,7 +139,7 @@ async def history(studio: BookingStudio, member: UUID, reason: str) -> dict[str,
 
 
 async def numbered(studio: BookingStudio) -> None:
-    sequencer = studio.door.app._runtime.sequencer
+    sequencer = studio.api.app._runtime.sequencer
     sequencer.kick(studio.id)
     await sequencer.settled()
 
@@ -157,7 +157,7 @@ async def test_nothing_of_the_person_is_left(studio: BookingStudio) -> None:
     before = await history(studio, someone.member, someone.values["reason"])
     values = someone.values.values()
     await numbered(studio)
-    stored = await everything_stored(studio.door.connection)
+    stored = await everything_stored(studio.api.connection)
     traces = found_in(stored, values)
     assert {value for _, value in traces} | {value for _, value in found_on_disk(data_dir(studio), values)} == set(
         values
@@ -168,7 +168,7 @@ async def test_nothing_of_the_person_is_left(studio: BookingStudio) -> None:
     assert (done.bookings_cancelled, done.memberships_cancelled, done.submissions, done.leads) == (2, 1, 1, 1)
     assert len(done.files) == 1
     await numbered(studio)
-    assert found_in(await everything_stored(studio.door.connection), values) == set()
+    assert found_in(await everything_stored(studio.api.connection), values) == set()
     assert found_on_disk(data_dir(studio), values) == set()
 
     statuses = {name: await studio.status(before[name]) for name in ("attended", "booked", "waits")}
@@ -281,7 +281,7 @@ async def test_housekeeping_removes_files_that_a_crash_left(studio: BookingStudi
 
 @pytest.fixture
 async def other(studio: BookingStudio) -> AsyncIterator[Database]:
-    opened = Database(str(studio.door.app._runtime.settings.database_url), 3)
+    opened = Database(str(studio.api.app._runtime.settings.database_url), 3)
     yield opened
     await opened.close()
 

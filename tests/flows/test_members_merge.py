@@ -92,7 +92,7 @@ async def test_what_the_kept_member_lacks_comes_from_the_other(studio: BookingSt
 
 async def test_every_reference_to_a_member_moves(studio: BookingStudio) -> None:
     """A table that refers to members and does not move would keep the duplicate from being deleted."""
-    tables = await studio.door.connection.fetch(
+    tables = await studio.api.connection.fetch(
         "select conrelid::regclass::text as name from pg_constraint"
         " where contype = 'f' and confrelid = 'members'::regclass"
     )
@@ -167,7 +167,7 @@ async def test_an_erasure_also_redacts_what_was_merged(studio: BookingStudio) ->
         ids.append(UUID((await did(studio, staff.create, names))["id"]))
     await did(studio, flow.merge, *ids)
     await did(studio, erase.erase, ids[0])
-    assert found_in(await everything_stored(studio.door.connection), values) == set()
+    assert found_in(await everything_stored(studio.api.connection), values) == set()
 
 
 async def test_an_erasure_finds_the_lead_of_an_earlier_email(studio: BookingStudio) -> None:
@@ -184,7 +184,7 @@ async def test_an_erasure_finds_the_lead_of_an_earlier_email(studio: BookingStud
 
 @pytest.fixture
 async def held(studio: BookingStudio) -> AsyncIterator[Database]:
-    opened = Database(str(studio.door.app._runtime.settings.database_url), 3)
+    opened = Database(str(studio.api.app._runtime.settings.database_url), 3)
     yield opened
     await opened.close()
 

@@ -21,7 +21,7 @@ ENDED = ("cancelled", "expired")
 
 
 async def run(studio: BookingStudio, flow_: Any, membership: UUID, *arguments: Any, **options: Any) -> Any:
-    return await flow_(studio.door.connection, person(studio), membership, *arguments, **options)
+    return await flow_(studio.api.connection, person(studio), membership, *arguments, **options)
 
 
 async def new_membership(studio: BookingStudio, remaining: int | None = 10, **columns: Any) -> UUID:

@@ -27,7 +27,7 @@ def id_of(booking: Any) -> UUID:
 async def refused(studio: BookingStudio, wanted: Move, access: Access | None = None) -> Refusal:
     """Attempt a move that must be refused and change nothing; return the refusal."""
     before, events = await studio.snapshot(), len(await studio.rows("events"))
-    done = await move.move_booking(studio.door.connection, access or studio.access, wanted)
+    done = await move.move_booking(studio.api.connection, access or studio.access, wanted)
     assert isinstance(done, Refusal), done
     assert (await studio.snapshot(), len(await studio.rows("events"))) == (before, events)
     assert await studio.rows("audit_log") == []

@@ -17,9 +17,9 @@ Plant = Callable[[BookingStudio, UUID], Awaitable[object]]
 
 
 async def a_name(s: BookingStudio, member: UUID) -> None:
-    await s.door.connection.execute("alter table members disable trigger keep_erased")
+    await s.api.connection.execute("alter table members disable trigger keep_erased")
     await s.change("members", member, first_name="Jo")
-    await s.door.connection.execute("alter table members enable trigger keep_erased")
+    await s.api.connection.execute("alter table members enable trigger keep_erased")
 
 
 async def a_membership(s: BookingStudio, member: UUID) -> None:

@@ -21,7 +21,7 @@ TOWEL = {"product_key": "towel", "amount_total": "5.00"}
 
 
 async def run(studio: BookingStudio, flow_: Any, *arguments: Any, access: Any = None) -> Any:
-    return await flow_(studio.door.connection, access or person(studio), *arguments)
+    return await flow_(studio.api.connection, access or person(studio), *arguments)
 
 
 async def new_purchase(studio: BookingStudio, **columns: Any) -> UUID:

@@ -218,13 +218,13 @@ async def test_a_purchase_that_is_no_renewal_is_marked_alone(studio: BookingStud
     purchase = await studio.add(
         "purchases", member_id=member, product_key="towel", product_type="retail", status="refunded"
     )
-    refused = await mark_purchase(studio.door.connection, studio.access, purchase, PurchaseStatus.COMPLETED)
+    refused = await mark_purchase(studio.api.connection, studio.access, purchase, PurchaseStatus.COMPLETED)
     assert isinstance(refused, Refusal)
     assert (refused.code, refused.details) == ("invalid_transition", {"from": "refunded", "to": "completed"})
     await studio.change("purchases", purchase, status="pending")
     await studio.staff(mark_purchase, purchase, PurchaseStatus.COMPLETED)
     assert await told(studio) == [("purchase.updated", str(purchase), {"status": "pending"})]
-    missing = await mark_purchase(studio.door.connection, studio.access, UUID(int=1), PurchaseStatus.FAILED)
+    missing = await mark_purchase(studio.api.connection, studio.access, UUID(int=1), PurchaseStatus.FAILED)
     assert isinstance(missing, Refusal)
     assert missing.code == "not_found"
 
@@ -258,7 +258,7 @@ async def test_the_statement_finds_exactly_what_the_rules_change(studio: Booking
     ]
     found = await studio.rows("memberships", DUE)
     zone = UTC
-    connection, access = studio.door.connection, studio.access
+    connection, access = studio.api.connection, studio.access
     states = {each: await read_state(connection, access, each) for each in made}
     due = {each for each, state in states.items() if advance(state, None, zone, now).state != state}
     assert {row["id"] for row in found} == due

@@ -34,7 +34,7 @@ async def package(studio: BookingStudio, granted: int | None = 10, **columns: An
 
 async def try_to_sell(studio: BookingStudio, member: UUID, access: Any = None, **order: Any) -> Any:
     wanted = Order(**{"member_id": member, "product_id": studio.product, **order})
-    return await sell(studio.door.connection, access or person(studio), wanted)
+    return await sell(studio.api.connection, access or person(studio), wanted)
 
 
 async def sold(studio: BookingStudio, member: UUID, **order: Any) -> Sold:

@@ -42,7 +42,7 @@ async def first_then(studio: BookingStudio, first: Step, second: Callable[[], Aw
             done = await first(connection)
             waiting = asyncio.ensure_future(second())
             async with asyncio.timeout(60):
-                while not await studio.door.connection.fetchval(BLOCKED, connection.get_server_pid()):
+                while not await studio.api.connection.fetchval(BLOCKED, connection.get_server_pid()):
                     assert not waiting.done(), "it did not wait"
                     await asyncio.sleep(0.01)
         return done, await waiting

@@ -38,9 +38,9 @@ def slugs() -> Iterator[str]:
 async def test_a_studio_is_created_with_its_entry(studio: BookingStudio) -> None:
     access, slug = operator_access(uuid4()), next(slugs())
     given = Given({**NEW, "slug": slug, "policy": {"late_fee_amount": "5.00"}, "test": True})
-    saved = await studio_flow.create(studio.door.connection, access, given)
+    saved = await studio_flow.create(studio.api.connection, access, given)
     assert saved == (access.studio_id, (), 0)
-    row = await studio.door.connection.fetchrow("select * from studios where slug = $1", slug)
+    row = await studio.api.connection.fetchrow("select * from studios where slug = $1", slug)
     assert row is not None
     assert (row["studio_id"], row["currency"], row["test"], row["schedule_weeks_ahead"]) == (
         access.studio_id,
@@ -48,16 +48,16 @@ async def test_a_studio_is_created_with_its_entry(studio: BookingStudio) -> None
         True,
         8,
     )
-    entry = await studio.door.connection.fetchrow("select * from audit_log where studio_id = $1", access.studio_id)
+    entry = await studio.api.connection.fetchrow("select * from audit_log where studio_id = $1", access.studio_id)
     assert entry is not None
     assert (entry["action"], entry["subject_id"]) == ("studio.create", access.studio_id)
-    again = await studio_flow.create(studio.door.connection, operator_access(uuid4()), given)
+    again = await studio_flow.create(studio.api.connection, operator_access(uuid4()), given)
     assert again == Refusal(Code.SLUG_TAKEN, param="slug")
 
 
 async def test_a_studio_refuses_wrong_values_and_unknown_forms(studio: BookingStudio) -> None:
     given = Given({**NEW, "slug": next(slugs()), "policy": {"waiver_form_id": str(uuid4())}})
-    refusal = await studio_flow.create(studio.door.connection, operator_access(uuid4()), given)
+    refusal = await studio_flow.create(studio.api.connection, operator_access(uuid4()), given)
     assert isinstance(refusal, Refusal)
     assert [fault.loc for fault in refusal.faults] == [("policy", "waiver_form_id")]
     refusal = await refused(studio, studio_flow.change, Given({"name": None, "country": "XX", "logo": 1}))

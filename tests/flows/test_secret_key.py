@@ -81,7 +81,7 @@ async def world(
     runtime = Runtime.open(settings)
     key = await issue_key(connection, await seed_studio(connection))
     async with httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(PartnerApp(runtime)), base_url="http://door"
+        transport=httpx2.ASGITransport(PartnerApp(runtime)), base_url="http://api.test"
     ) as client:
         yield World(settings, connection, client, key)
     await runtime.close()

@@ -377,7 +377,7 @@ async def test_a_series_that_ended_before_it_began_can_be_exported_and_imported(
     assert done.cancelled == saved.created > 0
     row = await studio.row("class_series", saved.id)
     assert (row["first_date"], row["last_date"]) == (begins, begins - timedelta(days=1))
-    connection = studio.door.connection
+    connection = studio.api.connection
     slug = await connection.fetchval("select slug from studios where studio_id = $1", studio.id)
     document = json.loads(await exported(connection, slug))
     outcome = await load(connection, document, dry_run=True)

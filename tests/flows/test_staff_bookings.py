@@ -31,7 +31,7 @@ async def entry_id(studio: BookingStudio, booking: Any) -> UUID:
 async def refused(studio: BookingStudio, booking: Any) -> Refusal:
     """Attempt a promotion that must be refused and change nothing; return the refusal."""
     entry, before = await entry_id(studio, booking), await studio.snapshot()
-    done = await staff_bookings.promote_entry(studio.door.connection, studio.access, entry)
+    done = await staff_bookings.promote_entry(studio.api.connection, studio.access, entry)
     assert isinstance(done, Refusal)
     assert await studio.snapshot() == before
     return done
@@ -61,7 +61,7 @@ async def test_in_manual_mode_staff_promote_past_the_order(studio: BookingStudio
         ),
         ("waitlist.updated", str(moved), {"position": 3}),
     ]
-    again = await staff_bookings.promote_entry(studio.door.connection, studio.access, entry)
+    again = await staff_bookings.promote_entry(studio.api.connection, studio.access, entry)
     assert isinstance(again, Refusal)
     assert (again.code, again.details) == ("invalid_transition", {"from": "converted", "to": "converted"})
 
@@ -87,7 +87,7 @@ async def test_what_staff_cannot_promote(studio: BookingStudio) -> None:
     assert ineligible.details["reasons"] == ["member_suspended", "insufficient_credits"]
     await studio.move(class_id, -1)
     assert (await refused(studio, two)).code == "class_started"
-    unknown = await staff_bookings.promote_entry(studio.door.connection, studio.access, uuid4())
+    unknown = await staff_bookings.promote_entry(studio.api.connection, studio.access, uuid4())
     assert isinstance(unknown, Refusal)
     assert unknown.code == "not_found"
     await housekeeping.expire_waitlists(studio.database)
@@ -117,7 +117,7 @@ async def test_staff_cancel_free_of_charge(studio: BookingStudio) -> None:
     events = await studio.rows("events", "true order by created_at, id")
     assert {row["actor"] for row in events} == {"staff"}
     assert [row["type"] for row in events] == ["booking.cancelled", "booking.updated", "waitlist.updated"]
-    again = await staff_bookings.cancel_booking(studio.door.connection, studio.access, UUID(first["id"]))
+    again = await staff_bookings.cancel_booking(studio.api.connection, studio.access, UUID(first["id"]))
     assert isinstance(again, Refusal)
     assert again.details == {"cancellation_id": receipt["id"], "reasons": ["booking_already_cancelled"]}
 
@@ -142,7 +142,7 @@ async def test_a_cancellation_is_in_the_audit_log(studio: BookingStudio) -> None
     assert json.loads(entry["changes"])["status"] == ["confirmed", "cancelled"]
     for reason in ("", " ", "x" * 501):
         other = await studio.booked(await studio.new_class(), await studio.new_member())
-        done = await staff_bookings.cancel_booking(studio.door.connection, studio.access, UUID(other["id"]), reason)
+        done = await staff_bookings.cancel_booking(studio.api.connection, studio.access, UUID(other["id"]), reason)
         assert isinstance(done, Refusal)
         assert (done.code, [fault.loc for fault in done.faults]) == ("validation_error", [("reason",)])
 
@@ -153,12 +153,12 @@ async def test_rules_of_a_promotion_are_overridden_with_a_reason(studio: Booking
     entry, member = await entry_id(studio, one), UUID(one["member_id"])
     await studio.change("members", member, suspended=True)
     override = Override(wanted=True, reason="Paid the arrears")
-    full = await staff_bookings.promote_entry(studio.door.connection, studio.access, entry, override)
+    full = await staff_bookings.promote_entry(studio.api.connection, studio.access, entry, override)
     assert isinstance(full, Refusal)
     assert full.code == "class_full", "seats cannot be overridden"
     await studio.cancelled(first["id"])
     assert (await refused(studio, one)).details["reasons"] == ["member_suspended"]
-    nameless = await staff_bookings.promote_entry(studio.door.connection, studio.access, entry, Override(wanted=True))
+    nameless = await staff_bookings.promote_entry(studio.api.connection, studio.access, entry, Override(wanted=True))
     assert isinstance(nameless, Refusal)
     assert nameless.code == "validation_error"
     done = await studio.staff(staff_bookings.promote_entry, entry, override)

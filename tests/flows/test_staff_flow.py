@@ -112,7 +112,7 @@ async def test_entries_are_kept_400_days(studio: BookingStudio, suspend: "staff_
 
 
 async def _hired(studio: BookingStudio) -> UUID:
-    account: UUID = await studio.door.connection.fetchval(
+    account: UUID = await studio.api.connection.fetchval(
         "insert into staff_accounts (id, email)"
         " values (gen_random_uuid(), gen_random_uuid() || '@example.com') returning id"
     )

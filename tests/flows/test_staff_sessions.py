@@ -66,7 +66,7 @@ async def test_what_is_no_session(people: People, token: str) -> None:
 )
 async def test_what_ends_a_session(people: People, change: str) -> None:
     token = (await people.session(await people.hire(Role.MANAGER))).token
-    async with people.studio.door.connection.transaction():
+    async with people.studio.api.connection.transaction():
         await people.sql(change)
         await people.sql("update staff_sessions set ended_at = now() where $1", "disabled" in change)
     assert code_of(await people.resolve(token)) == "session_ended"

@@ -26,7 +26,7 @@ async def test_signing_in(people: People) -> None:
     person = await people.hire(Role.OWNER)
     visit = people.visit("192.0.2.44", "Some\nBrowser")
     started = done(await sign_in.sign_in(visit, Credentials(f" {person.email.upper()}", PASSWORD)))
-    row = await people.studio.door.connection.fetchrow("select * from staff_sessions where id = $1", started.session_id)
+    row = await people.studio.api.connection.fetchrow("select * from staff_sessions where id = $1", started.session_id)
     assert row is not None
     assert (row["address"], row["user_agent"], row["chosen_studio_id"]) == (
         "192.0.2.44",
@@ -283,7 +283,7 @@ async def test_a_reset_is_mailed_and_nobody_learns_who_has_an_account(people: Pe
     await people.sql("delete from mails")
     outcomes = [await passwords.request_reset(people.visit(), email) for email in (person.email, "no@example.com", "x")]
     assert outcomes == [None, None, None]
-    rows = await people.studio.door.connection.fetch("select studio_id, account_id, kind, recipient from mails")
+    rows = await people.studio.api.connection.fetch("select studio_id, account_id, kind, recipient from mails")
     assert [tuple(row) for row in rows] == [(people.studio.id, person.account_id, "staff_password_reset", person.email)]
 
 

@@ -165,7 +165,7 @@ async def resources(studio: BookingStudio) -> Resources:
     found: Resources = {}
     for table, type_ in TABLES.items():
         ids = [row["id"] for row in await studio.rows(table)]
-        for wire in (await event_changes.snapshot(studio.door.connection, studio.access, type_, ids)).values():
+        for wire in (await event_changes.snapshot(studio.api.connection, studio.access, type_, ids)).values():
             found[wire["object"], wire["id"]] = compared(wire)
     return found
 
@@ -174,7 +174,7 @@ async def events(studio: BookingStudio) -> list[Any]:
     query = """
         select id, type, actor, object::text as object, previous_attributes::text as previous from events
         where studio_id = $1 order by created_at, id"""
-    return list(await studio.door.connection.fetch(query, studio.id))
+    return list(await studio.api.connection.fetch(query, studio.id))
 
 
 def test_the_table_has_every_flow() -> None:

@@ -50,7 +50,7 @@ def daily(studio: BookingStudio, **more: Any) -> Document:
 
 async def patch(studio: BookingStudio, options: Document | None = None, **sections: Any) -> Outcome:
     own = sections.pop("own", {})
-    return await load(studio.door.connection, {"studio": {"id": str(studio.id), **own}, **sections}, **(options or {}))
+    return await load(studio.api.connection, {"studio": {"id": str(studio.id), **own}, **sections}, **(options or {}))
 
 
 async def patched(studio: BookingStudio, **sections: Any) -> Outcome:
@@ -103,7 +103,7 @@ async def test_a_series_of_a_new_studio_gets_its_classes_unannounced(hall: Hall)
     pattern = {"weekdays": ["monday", "FRI"], "local_start": "18:00", "minutes": 60, "first_date": str(day(0))}
     row = {"id": uid("fresh", "series"), "title": "Yoga", "location_id": location, "capacity": 5, **pattern}
     document = {"studio": own | {"schedule_weeks_ahead": 2}, "locations": [{"id": location, "name": "L"}]}
-    connection = hall.door.connection
+    connection = hall.api.connection
     outcome = await load(connection, {**document, "series": [row]})
     assert outcome.faults == []
     of_studio = "from {0} where studio_id = $1"
@@ -205,7 +205,7 @@ async def test_what_a_series_uses_cannot_be_deactivated(
     series_id, _ = await made_series(studio, class_type_id=str(studio.class_type))
     off: dict[str, Any] = {section: [{"id": str(row_id), "active": False}]}
     assert places(await patch(studio, **off)) == [f"{section}[0].active"]
-    refused = await flow.deactivate(studio.door.connection, studio.access, row_id)
+    refused = await flow.deactivate(studio.api.connection, studio.access, row_id)
     assert isinstance(refused, Refusal)
     await studio.staff(series.end, series_id, day(-1))
     await studio.new_class()
@@ -215,12 +215,12 @@ async def test_what_a_series_uses_cannot_be_deactivated(
 
 async def test_a_series_that_was_changed_since_the_export_is_not_rewound(studio: BookingStudio) -> None:
     series_id, _ = await made_series(studio)
-    older = json.loads(await exported(studio.door.connection, studio.studio.slug))
+    older = json.loads(await exported(studio.api.connection, studio.studio.slug))
     await studio.staff(series.end, series_id, day(2))
-    before = await exported(studio.door.connection, studio.studio.slug)
-    outcome = await load(studio.door.connection, {"studio": older["studio"], "series": older["series"]})
+    before = await exported(studio.api.connection, studio.studio.slug)
+    outcome = await load(studio.api.connection, {"studio": older["studio"], "series": older["series"]})
     assert list(map(str, outcome.faults)) == ["series[0]: changed since this export"]
-    assert await exported(studio.door.connection, studio.studio.slug) == before
+    assert await exported(studio.api.connection, studio.studio.slug) == before
 
 
 async def test_creating_the_next_classes_is_no_change_of_a_series(studio: BookingStudio) -> None:
@@ -260,11 +260,11 @@ async def test_an_import_cancels_no_classes(studio: BookingStudio, located: bool
 async def test_a_removed_closure_does_not_come_back(studio: BookingStudio) -> None:
     closed = {"first_date": str(day(2)), "last_date": str(day(3)), "mode": "skip"}
     saved = await studio.staff(closures.create, Given(closed))
-    older = json.loads(await exported(studio.door.connection, studio.studio.slug))
+    older = json.loads(await exported(studio.api.connection, studio.studio.slug))
     await studio.staff(closures.remove, saved.id)
-    outcome = await load(studio.door.connection, older)
+    outcome = await load(studio.api.connection, older)
     assert list(map(str, outcome.faults)) == ["closures[0]: removed since this export"]
-    outcome = await load(studio.door.connection, older, overwrite=True)
+    outcome = await load(studio.api.connection, older, overwrite=True)
     assert (outcome.faults, outcome.sections["closures"].created) == ([], 1)
 
 
@@ -343,4 +343,4 @@ async def test_a_file_of_another_studio_is_a_fault(studio: BookingStudio) -> Non
 
 async def imported_by(studio: BookingStudio, access: Any, document: Document) -> Outcome | Refusal:
     file = io.BytesIO(json.dumps(document).encode())
-    return await studio_file.import_studio_file(studio.door.connection, access, file)
+    return await studio_file.import_studio_file(studio.api.connection, access, file)

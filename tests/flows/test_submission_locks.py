@@ -12,7 +12,7 @@ from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.storage.db.pool import Connection, Database
 from studiogate.storage.forms import submit as storage
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, partner_of
 
 pytestmark = pytest.mark.anyio
@@ -21,13 +21,13 @@ BLOCKED = "select count(*) from pg_locks where not granted and $1 = any(pg_block
 
 @pytest.fixture(scope="module")
 async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Partner]:
-    async for door in open_door(new_database(), rate_limit=0):
-        yield await partner_of(door)
+    async for api in open_partner_api(new_database(), rate_limit=0):
+        yield await partner_of(api)
 
 
 @pytest.fixture
 async def database(partner: Partner) -> AsyncIterator[Database]:
-    opened = Database(str(partner.door.app._runtime.settings.database_url), 3)
+    opened = Database(str(partner.api.app._runtime.settings.database_url), 3)
     yield opened
     await opened.close()
 

@@ -35,7 +35,7 @@ async def classes(studio: BookingStudio) -> AsyncIterator[list[ClassFacts]]:
         }
         minutes = chance.choice((-1, 1)) * chance.randint(1, 500)
         made.append(await studio.new_class(minutes, capacity=capacity, **columns))
-    found = [await lock.lock_class(studio.door.connection, studio.access, each) for each in made]
+    found = [await lock.lock_class(studio.api.connection, studio.access, each) for each in made]
     yield [situation.class_ for situation in found if situation is not None]
     await studio.sql("delete from classes where studio_id = $1")
 
@@ -46,7 +46,7 @@ def of_studio(studio: BookingStudio, found: list[tuple[UUID, UUID]]) -> set[UUID
 
 async def test_expired_waitlists(studio: BookingStudio, classes: list[ClassFacts]) -> None:
     now = await studio.now()
-    found = of_studio(studio, await staff.classes_with_expired_waitlist(studio.door.connection))
+    found = of_studio(studio, await staff.classes_with_expired_waitlist(studio.api.connection))
     expected = {each.id for each in classes if each.waitlist_count and waitlist_has_expired(each, now)}
     assert found == expected
     assert 0 < len(expected) < CLASSES
@@ -55,7 +55,7 @@ async def test_expired_waitlists(studio: BookingStudio, classes: list[ClassFacts
 async def test_free_seats_with_a_waitlist(studio: BookingStudio, classes: list[ClassFacts]) -> None:
     now = await studio.now()
     soon = now + timedelta(seconds=1)
-    found = of_studio(studio, await staff.classes_with_seat_and_waitlist(studio.door.connection, None, 10_000))
+    found = of_studio(studio, await staff.classes_with_seat_and_waitlist(studio.api.connection, None, 10_000))
     expected = {
         each.id
         for each in classes

@@ -74,12 +74,12 @@ class World:
 
 @asynccontextmanager
 async def opened(database_url: str, folder: Path) -> AsyncIterator[World]:
-    site = Site(database_url, folder, origin="http://door")
+    site = Site(database_url, folder, origin="http://api.test")
     await _load(site)
     async with proxy_of(database_url) as proxy:
         runtime = Runtime.open(settings.load(database_url=proxy.url, data_dir=folder, rate_limit=0))
         transport = httpx2.ASGITransport(FrontEnds(runtime))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://door") as client:
+        async with httpx2.AsyncClient(transport=transport, base_url="http://api.test") as client:
             made = World(site, proxy, runtime, client)
             connection = await asyncpg.connect(database_url)
             made.key = await issue_key(connection, Studio(UUID(site.studio["id"]), site.studio["slug"], ""))

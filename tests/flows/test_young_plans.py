@@ -116,8 +116,8 @@ async def cancel(database: Database, studio: BookingStudio, access: Access, coun
 @pytest.mark.parametrize("count", [1, 2, 64])
 async def test_bookings_their_events_and_their_cancellations(studio: BookingStudio, count: int) -> None:
     access = replace(studio.access, credential_id=studio.key.split("_")[2])
-    database = Database(str(studio.door.app._runtime.settings.database_url), 1)
-    await studio.door.connection.execute("analyze")  # now the planner knows that the tables are small
+    database = Database(str(studio.api.app._runtime.settings.database_url), 1)
+    await studio.api.connection.execute("analyze")  # now the planner knows that the tables are small
     for grown in (False, True):
         if grown:
             await grow(studio, access)
@@ -140,11 +140,11 @@ async def submit(connection: Connection, access: Access, form_id: UUID) -> None:
 
 @pytest.mark.parametrize("settings", ["{}", '{"allow_multiple": false, "create_lead": true}'])
 async def test_a_submission(studio: BookingStudio, settings: str) -> None:
-    database = Database(str(studio.door.app._runtime.settings.database_url), 1)
+    database = Database(str(studio.api.app._runtime.settings.database_url), 1)
     form_id = uuid4()
     await studio.sql(NEW_FORM, form_id)
     await studio.sql("update forms set settings = $2 where studio_id = $1", settings)
-    await studio.door.connection.execute("analyze")
+    await studio.api.connection.execute("analyze")
     async with database.connection() as connection:
         await submit(connection, studio.access, form_id)
         await studio.sql(GROW_SUBMISSIONS, MANY, form_id)

@@ -23,7 +23,7 @@ from studiogate.runtime import Runtime
 from tests.support.asgi import Told, ask
 from tests.support.counted_work import counted
 from tests.support.page_reader import PageReader
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, partner_of
 
 pytestmark = pytest.mark.anyio
@@ -58,9 +58,9 @@ class Hosting:
 @pytest.fixture(scope="module")
 async def hosting(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hosting]:
     url = new_database()
-    async for door in open_door(url, rate_limit=0):
+    async for api in open_partner_api(url, rate_limit=0):
         runtime = Runtime.open(settings.load(database_url=url, rate_limit=0))
-        yield Hosting(HostedApp(runtime), await partner_of(door, "north"), await partner_of(door, "south"))
+        yield Hosting(HostedApp(runtime), await partner_of(api, "north"), await partner_of(api, "south"))
         await runtime.close()
 
 
@@ -133,7 +133,7 @@ async def test_a_change_without_a_new_version_is_shown_too(hosting: Hosting) -> 
     form = await hosting.create(hosting.north, fields=LINE)
     await hosting.page(hosting.north, form)
     changed = json.dumps([{**LINE[0], "label": "Third question"}])
-    await hosting.north.door.connection.execute("update forms set fields = $2 where id = $1", UUID(form["id"]), changed)
+    await hosting.north.api.connection.execute("update forms set fields = $2 where id = $1", UUID(form["id"]), changed)
     assert "Third question" in await hosting.page(hosting.north, form)
 
 
@@ -149,7 +149,7 @@ async def test_a_change_of_the_studio_is_shown_at_once(hosting: Hosting, column:
     partner = hosting.south
     form = await hosting.create(partner, fields=LINE)
     assert text not in await hosting.page(partner, form)
-    await partner.door.connection.execute(
+    await partner.api.connection.execute(
         f"update studios set {column} = $2 where studio_id = $1", partner.studio.studio_id, value
     )
     assert text in await hosting.page(partner, form)
@@ -185,7 +185,7 @@ async def test_a_link_opens_a_page_for_its_member_only(hosting: Hosting) -> None
     secret = await north.value("select link_secret from studio_secrets where studio_id = $1", north.studio.studio_id)
     now = await north.value("select now()")
     row = "select id, name from members where studio_id = $1 and email is not null order by id limit 1"
-    member = await north.door.connection.fetchrow(row, north.studio.studio_id)
+    member = await north.api.connection.fetchrow(row, north.studio.studio_id)
     assert member is not None
     link = make_link(secret, UUID(form["id"]), Link(member["id"], now + timedelta(hours=1)))
     for _ in range(2):

@@ -37,14 +37,14 @@ class Killer:
 
     async def run(self, flow: str, arguments: str, at: int, **options: Any) -> Report:
         """Run a flow in a process that is killed at a statement; return once PostgreSQL has ended its session."""
-        dsn = str(self._studio.door.app._runtime.settings.database_url)
+        dsn = str(self._studio.api.app._runtime.settings.database_url)
         wanted = Order(dsn, str(self._studio.id), flow, arguments, at, **options)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(vars(wanted)).encode() + b"\n")
         await self._process.stdin.drain()
         report = Report(**json.loads(await self._process.stdout.readline()))
-        while await self._studio.door.connection.fetchval(SESSION, report.server_pid):
+        while await self._studio.api.connection.fetchval(SESSION, report.server_pid):
             await asyncio.sleep(0.01)
         return report
 
@@ -72,7 +72,7 @@ def killer(studio: BookingStudio, program: asyncio.subprocess.Process) -> Killer
 
 async def stored(studio: BookingStudio) -> dict[str, str | None]:
     """A hash of every table's rows of the studio. Events are numbered at any time after their commit."""
-    connection = studio.door.connection
+    connection = studio.api.connection
     found = {}
     for table in [row["name"] for row in await connection.fetch(TABLES)]:
         line = "(to_jsonb(t) - 'sequence')::text"
@@ -83,7 +83,7 @@ async def stored(studio: BookingStudio) -> dict[str, str | None]:
 
 async def settled(studio: BookingStudio) -> dict[str, str | None]:
     """The same, once the application has nothing left to do in the background."""
-    sequencer = studio.door.app._runtime.sequencer
+    sequencer = studio.api.app._runtime.sequencer
     sequencer.kick(studio.id)
     await sequencer.settled()
     return await stored(studio)

@@ -23,11 +23,11 @@ hall, studio = booking_studio.hall, booking_studio.studio
 
 async def seats(studio: BookingStudio, class_id: UUID) -> list[Seat]:
     start = (await studio.row("classes", class_id))["start_time"]
-    return await roster.seats_of_class(studio.door.connection, studio.access, class_id, start)
+    return await roster.seats_of_class(studio.api.connection, studio.access, class_id, start)
 
 
 async def warnings(studio: BookingStudio, class_id: UUID) -> dict[str, set[RosterWarning]]:
-    situation = await lock.find_class(studio.door.connection, studio.access, class_id)
+    situation = await lock.find_class(studio.api.connection, studio.access, class_id)
     assert situation is not None
     local_day = situation.class_.start_time.astimezone(situation.timezone).date()
     found = await seats(studio, class_id)
@@ -46,14 +46,14 @@ async def test_a_day_at_one_location_or_at_all(studio: BookingStudio) -> None:
 
     async def found(*locations: UUID, at: UUID | None = None) -> list[UUID]:
         access = studio.access.within(locations) if locations else studio.access
-        classes = await day.classes_between(studio.door.connection, access, begins, ends, at)
+        classes = await day.classes_between(studio.api.connection, access, begins, ends, at)
         return [each.id for each in classes]
 
     assert await found() == [here, there, nowhere]
     assert await found(at=studio.location) == [here]
     assert await found(studio.other_location) == [there]
     assert await found(studio.other_location, at=studio.location) == []
-    ride = await day.find_class(studio.door.connection, studio.access, here)
+    ride = await day.find_class(studio.api.connection, studio.access, here)
     assert ride is not None
     assert (ride.room, ride.instructor, ride.location, ride.booked_count, ride.checked_in_count) == (
         "R",
@@ -63,7 +63,7 @@ async def test_a_day_at_one_location_or_at_all(studio: BookingStudio) -> None:
         1,
     )
     elsewhere = studio.access.within([studio.other_location])
-    assert await day.find_class(studio.door.connection, elsewhere, here) is None
+    assert await day.find_class(studio.api.connection, elsewhere, here) is None
 
 
 async def test_seats_with_spot_membership_and_partner(studio: BookingStudio) -> None:
@@ -118,7 +118,7 @@ async def test_first_visits_fees_and_birthdays(studio: BookingStudio) -> None:
     await studio.add("purchases", **fee, amount_total=Decimal("15.00"), status="pending", location_id=studio.location)
     await studio.add("purchases", **fee, amount_total=Decimal("7.00"), status="cancelled", location_id=studio.location)
     form = await studio.new_form()
-    situation = await lock.find_class(studio.door.connection, studio.access, class_id)
+    situation = await lock.find_class(studio.api.connection, studio.access, class_id)
     assert situation is not None
     local = situation.class_.start_time.astimezone(situation.timezone)
     born = local.date().replace(year=2000) if (local.month, local.day) != (2, 29) else local.date()
@@ -141,7 +141,7 @@ async def test_a_fee_at_another_location_is_not_seen(studio: BookingStudio) -> N
     await studio.add("purchases", **fee, amount_total=9, status="pending", location_id=studio.other_location)
     start = (await studio.row("classes", class_id))["start_time"]
     (seat,) = await roster.seats_of_class(
-        studio.door.connection, studio.access.within([studio.location]), class_id, start
+        studio.api.connection, studio.access.within([studio.location]), class_id, start
     )
     assert seat.person.attendee.open_fees is None
 
@@ -154,12 +154,12 @@ async def test_the_waitlist_by_position_with_skip_reasons(studio: BookingStudio)
     await studio.set_credits(poor, 0)
     await studio.cancelled(booking["id"])
     start = (await studio.row("classes", class_id))["start_time"]
-    (waiting,) = await roster.waiting_for_class(studio.door.connection, studio.access, class_id, start)
+    (waiting,) = await roster.waiting_for_class(studio.api.connection, studio.access, class_id, start)
     assert (waiting.person.name, waiting.position, waiting.skip_reason) == ("Poor X", 1, "insufficient_credits")
 
 
 async def history_of(studio: BookingStudio, class_id: UUID) -> tuple[dict[str, Any], list[history.Action]]:
-    connection = studio.door.connection
+    connection = studio.api.connection
     placed = await history.placed_bookings(connection, studio.access, class_id)
     subjects = [class_id, *(each.id for each in placed), *(each.entry_id for each in placed if each.entry_id)]
     return {each.name: each for each in placed}, await history.actions_on(connection, studio.access, subjects)
@@ -190,7 +190,7 @@ async def test_the_history_names_partners_and_people(studio: BookingStudio) -> N
 async def test_changes_name_the_classes_that_an_access_may_see(studio: BookingStudio) -> None:
     here = await studio.new_class()
     there = await studio.new_class(location_id=studio.other_location, room_id=None)
-    connection = studio.door.connection
+    connection = studio.api.connection
     for class_id in (here, there):
         await studio.booked(class_id, await studio.new_member())
     async with connection.transaction():

@@ -192,7 +192,7 @@ async def _wait_for_copy(primary: Cluster, standby: Cluster) -> None:
 
 async def _assert_answered_503(url: str, key: str) -> None:
     runtime = Runtime.open(settings.load(database_url=url, rate_limit=0))
-    client = httpx2.AsyncClient(transport=httpx2.ASGITransport(PartnerApp(runtime)), base_url="http://door")
+    client = httpx2.AsyncClient(transport=httpx2.ASGITransport(PartnerApp(runtime)), base_url="http://api.test")
     async with client:
         told = await client.get("/readyz")
         assert told.status_code == 503

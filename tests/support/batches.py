@@ -22,14 +22,14 @@ async def in_one_batch(
     studio: BookingStudio, class_id: UUID, requests: Sequence[Coroutine[Any, Any, Answered]]
 ) -> list[Answered]:
     """Send the requests so that they arrive in order and are executed together; return their responses."""
-    queue = studio.door.app._runtime.class_queue
+    queue = studio.api.app._runtime.class_queue
     async with studio.database.connection() as elsewhere:
         async with elsewhere.transaction():
             await elsewhere.execute("select from classes where id = $1 for no key update", class_id)
             # The first one has the turn, and waits for the lock; nobody knows its member.
             first = asyncio.create_task(studio.post(wire_body(class_id, uuid4())))
             async with asyncio.timeout(30):
-                while not await studio.door.connection.fetchval(WAITING):
+                while not await studio.api.connection.fetchval(WAITING):
                     await asyncio.sleep(0.01)
             sent = []
             for number, request in enumerate(requests, start=1):

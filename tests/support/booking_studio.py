@@ -22,7 +22,7 @@ from studiogate.flows import doctor
 from studiogate.flows.doctor import Finding
 from studiogate.storage.db.pool import Database
 from tests.support.direct_client import Answered, ask
-from tests.support.partner_api import Door, open_door
+from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, insert, issue_key
 
 HOUR, DAY = 60, 24 * 60
@@ -48,7 +48,7 @@ _numbers = count(1)
 class BookingStudio:
     """One studio with two locations, a class type and an unlimited product, and everything a test does with it."""
 
-    door: Door
+    api: PartnerApi
     studio: Studio
     key: str
     location: UUID
@@ -67,15 +67,15 @@ class BookingStudio:
 
     @property
     def database(self) -> Database:
-        return self.door.app._runtime.database
+        return self.api.app._runtime.database
 
     # Building.
 
     async def add(self, table: str, **columns: Any) -> UUID:
-        return await insert(self.door.connection, table, studio_id=self.id, **columns)
+        return await insert(self.api.connection, table, studio_id=self.id, **columns)
 
     async def now(self) -> datetime:
-        instant: datetime = await self.door.connection.fetchval("select clock_timestamp()")
+        instant: datetime = await self.api.connection.fetchval("select clock_timestamp()")
         return instant
 
     async def new_class(
@@ -157,7 +157,7 @@ class BookingStudio:
     async def sql(self, statement: str, *values: Any) -> None:
         """Run a statement whose $1 is the studio's id."""
         given = [json_text(value) if isinstance(value, dict) else value for value in values]
-        await self.door.connection.execute(statement, self.id, *given)
+        await self.api.connection.execute(statement, self.id, *given)
 
     async def change(self, table: str, row_id: UUID | str, **columns: Any) -> None:
         changes = ", ".join(f"{name} = ${number}" for number, name in enumerate(columns, 3))
@@ -196,7 +196,7 @@ class BookingStudio:
 
     async def ask(self, method: str, path: str, **options: Any) -> Answered:
         key = options.pop("key", self.key)
-        return await ask(self.door.app, method, path, key, **options)
+        return await ask(self.api.app, method, path, key, **options)
 
     async def get(self, path: str, **query: Any) -> Any:
         answer = await self.ask("GET", path, query=query)
@@ -277,14 +277,14 @@ class BookingStudio:
 
     async def staff(self, flow: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Run a staff flow that must succeed, and return its result."""
-        done = await flow(self.door.connection, self.access, *arguments, **options)
+        done = await flow(self.api.connection, self.access, *arguments, **options)
         assert not isinstance(done, Refusal), done
         return done
 
     # Reading state.
 
     async def row(self, table: str, row_id: UUID | str) -> Any:
-        found = await self.door.connection.fetchrow(
+        found = await self.api.connection.fetchrow(
             f"select * from {table} where studio_id = $1 and id = $2", self.id, row_id
         )
         assert found is not None, f"no {row_id} in {table}"
@@ -292,9 +292,7 @@ class BookingStudio:
 
     async def rows(self, table: str, where: str = "true", *values: Any) -> list[Any]:
         return list(
-            await self.door.connection.fetch(
-                f"select * from {table} where studio_id = $1 and {where}", self.id, *values
-            )
+            await self.api.connection.fetch(f"select * from {table} where studio_id = $1 and {where}", self.id, *values)
         )
 
     async def counts(self, class_id: UUID) -> tuple[int, int]:
@@ -329,12 +327,12 @@ class BookingStudio:
             f"(select md5(string_agg(t::text, '' order by t::text)) from {table} t where studio_id = $1)"
             for table in TABLES
         ]
-        row = await self.door.connection.fetchrow(f"select {', '.join(hashes)}", self.id)
+        row = await self.api.connection.fetchrow(f"select {', '.join(hashes)}", self.id)
         return list(row or ())
 
     async def findings(self) -> list[Finding]:
         """Return the doctor's findings about this studio, without those that report success."""
-        told = await doctor.examine(self.door.connection)
+        told = await doctor.examine(self.api.connection)
         return [finding for finding in told if finding.level != "ok" and str(self.id) in finding.text]
 
 
@@ -358,10 +356,10 @@ def _foretold(receipt: dict[str, Any]) -> dict[str, Any]:
 class Hall:
     """One application and one database for all studios of a test file: a database per test costs half a second."""
 
-    door: Door
+    api: PartnerApi
 
     async def new_studio(self, timezone: str = "America/New_York", **columns: Any) -> BookingStudio:
-        connection, slug = self.door.connection, f"studio-{next(_numbers)}"
+        connection, slug = self.api.connection, f"studio-{next(_numbers)}"
         studio = Studio(uuid4(), slug, slug)
         columns = {"name": slug, "slug": slug, "timezone": timezone, "currency": "USD", "country": "US", **columns}
         names = ", ".join(columns)
@@ -377,12 +375,12 @@ class Hall:
         class_type = await insert(connection, "class_types", name="T", **own)
         product = await insert(connection, "products", key="p", name="P", product_type="package", **own)
         key = await issue_key(connection, studio)
-        return BookingStudio(self.door, studio, key, location, other, room, class_type, product)
+        return BookingStudio(self.api, studio, key, location, other, room, class_type, product)
 
 
 @pytest.fixture(scope="module")
 async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hall]:
-    async for opened in open_door(new_database(), rate_limit=0):
+    async for opened in open_partner_api(new_database(), rate_limit=0):
         yield Hall(opened)
 
 

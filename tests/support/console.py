@@ -96,7 +96,7 @@ def texts(response: httpx2.Response) -> str:
 @pytest.fixture
 async def console(studio: BookingStudio, people: People) -> AsyncIterator[Console]:
     """Yield the console of an owner, who typed the password just now."""
-    app = ConsoleApp(studio.door.app._runtime)
+    app = ConsoleApp(studio.api.app._runtime)
     anonymous = Console(app, studio, people, new_client(app))
     anonymous._clients.append(anonymous.client)
     yield await anonymous.as_role(Role.OWNER)

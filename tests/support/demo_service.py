@@ -11,7 +11,7 @@ import pytest
 
 from studiogate.cli import demo
 from studiogate.demo.studio import TIMEZONE
-from tests.support.partner_api import PREFIX, Door, open_door
+from tests.support.partner_api import PREFIX, PartnerApi, open_partner_api
 
 
 @dataclass
@@ -19,7 +19,7 @@ class DemoService:
     """The API with a key of all scopes. ``folder`` is the data folder, ``days`` the day of loading in the studio,
     or two if it was loaded at midnight."""
 
-    door: Door
+    api: PartnerApi
     key: str
     folder: Path
     days: set[date]
@@ -27,14 +27,14 @@ class DemoService:
     async def request(self, method: str, path: str, body: Any = None, once: str | None = None) -> tuple[int, Any]:
         """Send a request, with an idempotency key if one is given; return the status and the body."""
         headers = {"X-Service-Key": self.key, **({"Idempotency-Key": once} if once else {})}
-        answer = await self.door.client.request(method, PREFIX + path, headers=headers, json=body)
+        answer = await self.api.client.request(method, PREFIX + path, headers=headers, json=body)
         return answer.status_code, answer.json()
 
     async def rows(self, statement: str, *values: Any) -> list[Any]:
-        return list(await self.door.connection.fetch(statement, *values))
+        return list(await self.api.connection.fetch(statement, *values))
 
     async def value(self, statement: str, *values: Any) -> Any:
-        return await self.door.connection.fetchval(statement, *values)
+        return await self.api.connection.fetchval(statement, *values)
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,11 @@ async def demo_service(
     anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[DemoService]:
     folder = tmp_path_factory.mktemp("demo")
-    async for door in open_door(new_database(), data_dir=folder, rate_limit=0):
+    async for api in open_partner_api(new_database(), data_dir=folder, rate_limit=0):
         before = _day()
-        key = await demo.ensure(door.connection, folder)
+        key = await demo.ensure(api.connection, folder)
         assert key is not None
-        yield DemoService(door, key, folder, {before, _day()})
+        yield DemoService(api, key, folder, {before, _day()})
 
 
 def _day() -> date:

@@ -16,7 +16,7 @@ import pytest
 from studiogate.cli.main import main
 from studiogate.worker import housekeeping as sweep
 from tests.support.booking_studio import BookingStudio, Hall
-from tests.support.partner_api import open_door
+from tests.support.partner_api import open_partner_api
 from tests.support.webhook_studio import SECRET_KEY
 
 PATHS = {
@@ -75,7 +75,7 @@ class Stage:
 
     async def command(self, *words: object) -> None:
         """Run ``studiogate`` with these arguments, on this studio's database."""
-        url = self.studio.door.app._runtime.settings.database_url
+        url = self.studio.api.app._runtime.settings.database_url
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["studiogate", *map(str, words)])
             patch.setenv("STUDIOGATE_DATABASE_URL", str(url))
@@ -83,11 +83,11 @@ class Stage:
 
     async def sweep(self) -> None:
         """Run one sweep of the worker."""
-        await sweep.sweep_once(self.studio.door.app._runtime)
+        await sweep.sweep_once(self.studio.api.app._runtime)
 
     async def news(self, actor: str = "partner") -> list[News]:
         """Return type and previous attributes of each new event; the last event's object must equal the GET."""
-        sequencer = self.studio.door.app._runtime.sequencer
+        sequencer = self.studio.api.app._runtime.sequencer
         sequencer.kick(self.studio.id)
         await sequencer.settled()
         listed = (await self.studio.get("/events", limit=200))["data"]
@@ -119,7 +119,7 @@ def _exit_status() -> Any:
 
 @pytest.fixture(scope="module")
 async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hall]:
-    async for opened in open_door(new_database(), rate_limit=0, secret_key=SECRET_KEY):
+    async for opened in open_partner_api(new_database(), rate_limit=0, secret_key=SECRET_KEY):
         yield Hall(opened)
 
 

@@ -54,7 +54,7 @@ class Mailroom:
         return [row["kind"] for row in rows]
 
     async def change_class(self, class_id: UUID, **columns: Any) -> None:
-        connection = self.studio.door.connection
+        connection = self.studio.api.connection
         async with (
             connection.transaction(),
             changing(connection, self.studio.access, EventType.CLASS_UPDATED, class_id),
@@ -74,7 +74,7 @@ class Mailroom:
 
 @pytest.fixture
 async def room(studio: BookingStudio, postman: Postman) -> AsyncIterator[Mailroom]:
-    database_url = studio.door.app._runtime.settings.database_url
+    database_url = studio.api.app._runtime.settings.database_url
     url = postman.url  # type: ignore[attr-defined]
     runtime = Runtime.open(settings.load(database_url=database_url, smtp_url=url, mail_from="desk@studio.example"))
     await studio.policy("studios", allow_overlapping=True)

@@ -16,7 +16,7 @@ PREFIX = "/partner/v1"
 
 
 @dataclass
-class Door:
+class PartnerApi:
     """The application, an HTTP client for it, and a connection to its database."""
 
     app: PartnerApp
@@ -28,37 +28,37 @@ class Door:
         return await self.client.get(PREFIX + path, headers=headers, **options)  # type: ignore[arg-type]
 
 
-async def open_door(database_url: str, **overrides: object) -> AsyncIterator[Door]:
+async def open_partner_api(database_url: str, **overrides: object) -> AsyncIterator[PartnerApi]:
     runtime = Runtime.open(settings.load(database_url=database_url, **overrides))
     app = PartnerApp(runtime)
     connection = await asyncpg.connect(database_url, server_settings={"timezone": "UTC"})
     transport = httpx2.ASGITransport(app)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://door") as client:
-        yield Door(app, client, connection)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://api.test") as client:
+        yield PartnerApi(app, client, connection)
     await connection.close()
     await runtime.close()
 
 
 @pytest.fixture
-async def door(database_url: str) -> AsyncIterator[Door]:
+async def api(database_url: str) -> AsyncIterator[PartnerApi]:
     """The partner API on an empty database of its own."""
-    async for opened in open_door(database_url):
+    async for opened in open_partner_api(database_url):
         yield opened
 
 
 @pytest.fixture(scope="session")
-async def shared_door(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Door]:
+async def shared_api(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[PartnerApi]:
     """The partner API on a shared database with three seeded studios (north, south, west), for read-only tests."""
-    async for opened in open_door(new_database(), rate_limit=0):
+    async for opened in open_partner_api(new_database(), rate_limit=0):
         yield opened
 
 
 @pytest.fixture(scope="session")
-async def studios(shared_door: Door) -> list[Studio]:
-    return [await seed_studio(shared_door.connection, name) for name in ("north", "south", "west")]
+async def studios(shared_api: PartnerApi) -> list[Studio]:
+    return [await seed_studio(shared_api.connection, name) for name in ("north", "south", "west")]
 
 
 @pytest.fixture(scope="session")
-async def key(shared_door: Door, studios: list[Studio]) -> str:
+async def key(shared_api: PartnerApi, studios: list[Studio]) -> str:
     """A key of the first studio with every scope."""
-    return await issue_key(shared_door.connection, studios[0])
+    return await issue_key(shared_api.connection, studios[0])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.support.asgi import Told, ask, post
-from tests.support.partner_api import Door
+from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key, seed_studio
 
 
@@ -12,29 +12,29 @@ from tests.support.seed import Studio, issue_key, seed_studio
 class Partner:
     """A key of one studio, and the API that it is used with."""
 
-    door: Door
+    api: PartnerApi
     studio: Studio
     key: str
 
     async def get(self, path: str) -> Any:
-        told = await ask(self.door.app, "GET", path, key=self.key)
+        told = await ask(self.api.app, "GET", path, key=self.key)
         assert told.status == 200, told.body
         return told.json()
 
     async def post(self, path: str, body: object, *headers: tuple[str, str], key: str | None = None) -> Told:
-        return await post(self.door.app, path, key or self.key, body, *headers)
+        return await post(self.api.app, path, key or self.key, body, *headers)
 
     async def send(self, method: str, path: str, body: bytes, *headers: tuple[str, str]) -> Told:
         given = [("content-type", "application/json"), *headers]
-        return await ask(self.door.app, method, path, key=self.key, headers=given, body=body)
+        return await ask(self.api.app, method, path, key=self.key, headers=given, body=body)
 
     async def value(self, query: str, *values: Any) -> Any:
-        return await self.door.connection.fetchval(query, *values)
+        return await self.api.connection.fetchval(query, *values)
 
 
-async def partner_of(door: Door, name: str = "north", *scopes: str) -> Partner:
-    studio = await seed_studio(door.connection, name)
-    return Partner(door, studio, await issue_key(door.connection, studio, *scopes))
+async def partner_of(api: PartnerApi, name: str = "north", *scopes: str) -> Partner:
+    studio = await seed_studio(api.connection, name)
+    return Partner(api, studio, await issue_key(api.connection, studio, *scopes))
 
 
 def locs(told: Told) -> list[list[Any]]:

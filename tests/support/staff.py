@@ -61,7 +61,7 @@ async def everything(studio: BookingStudio) -> list[str | None]:
     hashes = [
         f"(select md5(string_agg({line}, '' order by {line})) from {table} t where studio_id = $1)" for table in more
     ]
-    row = await studio.door.connection.fetchrow(f"select {', '.join(hashes)}", studio.id)
+    row = await studio.api.connection.fetchrow(f"select {', '.join(hashes)}", studio.id)
     return [*await studio.snapshot(), *(row or ())]
 
 

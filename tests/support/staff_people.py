@@ -92,10 +92,10 @@ class People:
         return (await self.session(person)).access
 
     async def sql(self, statement: str, *values: Any) -> None:
-        await self.studio.door.connection.execute(statement, *values)
+        await self.studio.api.connection.execute(statement, *values)
 
     async def value(self, query: str, *values: Any) -> Any:
-        return await self.studio.door.connection.fetchval(query, *values)
+        return await self.studio.api.connection.fetchval(query, *values)
 
     async def trail(self, account_id: UUID) -> list[tuple[str, str, Any]]:
         """Who did what to an account in this studio, with the changes, oldest first."""

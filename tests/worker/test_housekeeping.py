@@ -35,7 +35,7 @@ async def test_the_sweep_fills_seats_and_ends_what_is_over(
     ending, _ = await studio.full_class()
     late = await studio.waits(ending, await studio.new_member())
     over = await studio.new_membership(await studio.new_member(membership=False))
-    sweeping = asyncio.create_task(housekeeping.sweep_forever(studio.door.app._runtime))
+    sweeping = asyncio.create_task(housekeeping.sweep_forever(studio.api.app._runtime))
     try:
         # Nobody takes the seat until the member is eligible again; then the sweep fills it without another event.
         await studio.change("members", member, suspended=False)

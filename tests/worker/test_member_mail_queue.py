@@ -76,7 +76,7 @@ async def test_a_transaction_that_loads_data_is_silent(room: Mailroom) -> None:
     member, _ = await room.member()
     class_id = await room.studio.new_class()
     booking = await room.studio.imported_booking(class_id, member)
-    connection, access = room.studio.door.connection, room.studio.access
+    connection, access = room.studio.api.connection, room.studio.access
     async with connection.transaction():
         await mail_queue.silence(connection)
         await emit_event(connection, access, EventType.BOOKING_CREATED, booking)
@@ -99,14 +99,14 @@ async def test_an_import_is_silent(room: Mailroom, monkeypatch: pytest.MonkeyPat
         return await members_appeared(connection, *given, **more)
 
     monkeypatch.setattr(steps, "members_appeared", and_tell)
-    row = await room.studio.door.connection.fetchrow("select * from studios where studio_id = $1", room.studio.id)
+    row = await room.studio.api.connection.fetchrow("select * from studios where studio_id = $1", room.studio.id)
     assert row is not None
     own = {name: row[name] for name in ("name", "slug", "timezone", "currency", "country")}
     document = {
         "studio": {"id": str(room.studio.id), **own},
         "members": [{"id": str(uuid4()), "first_name": "A", "last_name": "B", "email": "a@example.com"}],
     }
-    outcome = await studio_file.import_document(room.studio.door.connection, document)
+    outcome = await studio_file.import_document(room.studio.api.connection, document)
     assert outcome.faults == []
     assert len(await room.studio.rows("events", "subject = $2 and silent", booking)) == 1
     await room.queue()
