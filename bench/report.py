@@ -112,7 +112,7 @@ def publish(results: Results, page: Path) -> None:
     if BEGIN not in text or END not in text:
         raise ValueError(f"{page} has no {BEGIN} … {END}")
     chart = f"[As a chart](../bench/results/{PUBLISHED}.svg), [raw figures](../bench/results/{PUBLISHED}.json)."
-    told = f"{singles(results)}\nMeasured on {machine(results)}. {chart}"
-    block = f"{BEGIN}\n{table(results)}\n\n{told}\n{END}"
+    figures = f"{singles(results)}\nMeasured on {machine(results)}. {chart}"
+    block = f"{BEGIN}\n{table(results)}\n\n{figures}\n{END}"
     marked = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
     page.write_text(marked.sub(lambda _: block, text))

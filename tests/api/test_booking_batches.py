@@ -15,7 +15,7 @@ from studiogate.storage.db.class_queue import ClassQueue
 from tests.support import booking_studio
 from tests.support.batches import in_one_batch
 from tests.support.booking_studio import BookingStudio, wire_body
-from tests.support.direct_client import Answered
+from tests.support.direct_client import DirectResponse
 from tests.support.races import mutants
 from tests.support.seed import issue_key
 
@@ -40,11 +40,11 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def is_replay(answer: Answered) -> bool:
+def is_replay(answer: DirectResponse) -> bool:
     return (b"idempotent-replayed", b"true") in answer.headers
 
 
-def outcomes(answers: Sequence[Answered]) -> list[str]:
+def outcomes(answers: Sequence[DirectResponse]) -> list[str]:
     return [str(answer.json()["status"] if answer.status < 300 else answer.code) for answer in answers]
 
 

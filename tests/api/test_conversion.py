@@ -26,15 +26,15 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
 
 
 async def lead_of(partner: Partner, email: str, **more: Any) -> str:
-    told = await partner.post("/leads", {"email": email, **more})
-    assert told.status == 201, told.body
-    return str(told.json()["id"])
+    response = await partner.post("/leads", {"email": email, **more})
+    assert response.status == 201, response.body
+    return str(response.json()["id"])
 
 
 async def member_of(partner: Partner, email: str) -> str:
-    told = await partner.post("/members", {"email": email, **MEMBER})
-    assert told.status == 201, told.body
-    return str(told.json()["id"])
+    response = await partner.post("/members", {"email": email, **MEMBER})
+    assert response.status == 201, response.body
+    return str(response.json()["id"])
 
 
 async def read(partner: Partner, lead_id: str) -> dict[str, Any]:
@@ -141,8 +141,8 @@ async def test_a_converted_lead_stays_so(partner: Partner) -> None:
     await member_of(partner, "final@example.com")
     lead_id = await lead_of(partner, "final@example.com")
     for method, path in (("PATCH", f"/leads/{lead_id}"), ("POST", f"/leads/{lead_id}/update")):
-        told = await partner.send(method, path, b'{"status": "lost", "first_name": "X"}')
-        error = assert_refused(told, "invalid_transition", param="status")
+        response = await partner.send(method, path, b'{"status": "lost", "first_name": "X"}')
+        error = assert_refused(response, "invalid_transition", param="status")
         assert error["details"] == {"from": "converted", "to": "lost"}
         assert locs(await partner.send(method, path, b'{"status": "converted"}')) == [["body", "status"]]
     assert (await read(partner, lead_id))["first_name"] == ""

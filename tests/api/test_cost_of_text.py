@@ -101,8 +101,8 @@ def _target(path: str) -> str:
 async def _cost(api: PartnerApi, method: str, path: str, key: str, body: bytes) -> Cost:
     headers = [("content-type", "application/json"), ("idempotency-key", uuid4().hex)]
     with counted_lines() as cost:
-        told = await ask(api.app, method, path, key=key, headers=headers, body=body)
-    assert told.status < 500, told.body
+        response = await ask(api.app, method, path, key=key, headers=headers, body=body)
+    assert response.status < 500, response.body
     return cost
 
 
@@ -136,6 +136,6 @@ async def test_text_in_a_header(shared_api: PartnerApi, key: str, name: str) -> 
     for text in ("9" * HEADER_SIZE, "a_" * (HEADER_SIZE // 2), "\u00e9" * HEADER_SIZE):
         headers = {"x-service-key": key, "content-type": "application/json", name: text}
         with counted_lines() as cost:
-            told = await ask(shared_api.app, "POST", "/leads", headers=list(headers.items()), body=b"{}")
-        assert told.status < 500
+            response = await ask(shared_api.app, "POST", "/leads", headers=list(headers.items()), body=b"{}")
+        assert response.status < 500
         _assert_cheap(Cost(lines=EXTRA_LINES), cost)

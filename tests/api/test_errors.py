@@ -17,7 +17,7 @@ from studiogate.domain.keys import new_credential_id, new_key
 from studiogate.domain.refusals import MESSAGES, Code, Refusal
 from studiogate.flows import keys
 from studiogate.storage.db.pool import Database, DatabaseUnavailableError, OverloadedError, TransactionConflictError
-from tests.support.asgi import Told, ask, assert_common, assert_refused, post
+from tests.support.asgi import AsgiResponse, ask, assert_common, assert_refused, post
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -131,11 +131,11 @@ async def test_expiry_and_revocation_are_told_to_holders_only(shared_api: Partne
 )
 async def test_unknown_paths(shared_api: PartnerApi, some: Keys, path: str) -> None:
     """A trailing slash is another path: 404, never a redirect."""
-    told = await ask(
+    response = await ask(
         shared_api.app, "GET", ("" if not path.startswith("//") else "//partner/v1") + path, key=some.every
     )
-    assert_refused(told, "not_found")
-    assert told.header("location") is None
+    assert_refused(response, "not_found")
+    assert response.header("location") is None
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,11 @@ async def test_unknown_paths_outside_the_prefix(shared_api: PartnerApi, path: st
 
 async def test_unknown_paths_need_a_key(shared_api: PartnerApi) -> None:
     """A caller without a key does not even learn which paths exist."""
-    told = [await ask(shared_api.app, "GET", path, headers=[("x-request-id", "a")]) for path in ("/studio", "/nothing")]
-    assert [each.status for each in told] == [401, 401]
-    assert told[0].body == told[1].body
+    responses = [
+        await ask(shared_api.app, "GET", path, headers=[("x-request-id", "a")]) for path in ("/studio", "/nothing")
+    ]
+    assert [each.status for each in responses] == [401, 401]
+    assert responses[0].body == responses[1].body
 
 
 TEMPLATES = sorted({route.path for route in ROUTES})
@@ -160,29 +162,29 @@ ALL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNEC
 async def test_wrong_methods(shared_api: PartnerApi, some: Keys, declared: str) -> None:
     """A method that a path does not support gets a 405 that names the supported ones."""
     path = "/".join(UNKNOWN if part.startswith("{") else part for part in declared.split("/"))
-    told = await ask(shared_api.app, "OPTIONS", path)
-    assert told.status == 204
-    assert told.body == b""
-    allow = (told.header("allow") or "").split(", ")
+    response = await ask(shared_api.app, "OPTIONS", path)
+    assert response.status == 204
+    assert response.body == b""
+    allow = (response.header("allow") or "").split(", ")
     assert allow == sorted({*allow})
     taken = {method for route in ROUTES if route.path == declared for method in route.methods or ()}
     assert set(allow) == taken | {"OPTIONS"} | ({"HEAD"} if "GET" in taken else set())
     for method in ALL_METHODS:
         if method not in allow:
-            told = await ask(shared_api.app, method, path, key=some.every)
+            response = await ask(shared_api.app, method, path, key=some.every)
             if method == "HEAD":
-                assert (told.status, told.body) == (405, b"")
+                assert (response.status, response.body) == (405, b"")
                 continue
-            assert_refused(told, "method_not_allowed")
-            assert told.header("allow") == ", ".join(allow)
+            assert_refused(response, "method_not_allowed")
+            assert response.header("allow") == ", ".join(allow)
 
 
 @pytest.mark.parametrize("path", ["//livez", "//readyz", "//metrics", "//docs", "//docs/errors", "/openapi.json"])
 async def test_public_pages_take_get_only(shared_api: PartnerApi, path: str) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
-        told = await ask(shared_api.app, method, path)
-        assert_refused(told, "method_not_allowed")
-        assert told.header("allow") == "GET, HEAD, OPTIONS"
+        response = await ask(shared_api.app, method, path)
+        assert_refused(response, "method_not_allowed")
+        assert response.header("allow") == "GET, HEAD, OPTIONS"
     options = await ask(shared_api.app, "OPTIONS", path)
     assert (options.status, options.header("allow")) == (204, "GET, HEAD, OPTIONS")
     got, head = [await ask(shared_api.app, method, path) for method in ("GET", "HEAD")]
@@ -207,8 +209,8 @@ async def test_no_cors_anywhere(shared_api: PartnerApi, some: Keys) -> None:
     """The key must stay on a server, so the API never permits cross-origin requests by browsers."""
     preflight = [("origin", "https://evil.example"), ("access-control-request-method", "GET")]
     for method, path in (("OPTIONS", "/studio"), ("GET", "/studio"), ("GET", "/nothing"), ("GET", "//docs")):
-        told = await ask(shared_api.app, method, path, key=some.every, headers=preflight)
-        assert not [name for name, _ in told.headers if name.startswith("access-control")]
+        response = await ask(shared_api.app, method, path, key=some.every, headers=preflight)
+        assert not [name for name, _ in response.headers if name.startswith("access-control")]
 
 
 # The fixed order of checks: 401, 429, 403, 415/400, 422, replay, 404, 409
@@ -241,10 +243,10 @@ EVERYTHING_WRONG = [
 async def test_a_missing_key_comes_first(
     shared_api: PartnerApi, some: Keys, method: str, path: str, headers: list[tuple[str, str]]
 ) -> None:
-    told = await ask(shared_api.app, method, path, headers=headers, body=b"{")
-    assert_refused(told, "missing_api_key")
-    told = await ask(shared_api.app, method, path, key=some.revoked, headers=headers, body=b"{")
-    assert_refused(told, "revoked_api_key")
+    response = await ask(shared_api.app, method, path, headers=headers, body=b"{")
+    assert_refused(response, "missing_api_key")
+    response = await ask(shared_api.app, method, path, key=some.revoked, headers=headers, body=b"{")
+    assert_refused(response, "revoked_api_key")
 
 
 @pytest.mark.parametrize(("method", "path", "headers"), EVERYTHING_WRONG)
@@ -267,8 +269,8 @@ async def test_the_rate_comes_second(
 async def test_the_scope_comes_third(
     shared_api: PartnerApi, some: Keys, method: str, path: str, headers: list[tuple[str, str]]
 ) -> None:
-    told = await ask(shared_api.app, method, path, key=some.studio_only, headers=headers, body=b"{")
-    error = assert_refused(told, "insufficient_scope")
+    response = await ask(shared_api.app, method, path, key=some.studio_only, headers=headers, body=b"{")
+    error = assert_refused(response, "insufficient_scope")
     assert error["details"]["required_scope"].startswith("bookings:")
 
 
@@ -293,26 +295,26 @@ BODY = {"class_id": UNKNOWN, "member_id": UNKNOWN}
 async def test_media_type_and_syntax_come_before_values(
     shared_api: PartnerApi, some: Keys, code: str, headers: list[tuple[str, str]], body: bytes
 ) -> None:
-    told = await ask(shared_api.app, "POST", "/bookings", key=some.every, headers=headers, body=body)
-    assert_refused(told, code)
+    response = await ask(shared_api.app, "POST", "/bookings", key=some.every, headers=headers, body=body)
+    assert_refused(response, code)
 
 
 async def test_a_bad_cursor_comes_before_other_faults(shared_api: PartnerApi, some: Keys) -> None:
-    told = await ask(shared_api.app, "GET", "/bookings?limit=0&cursor=x&class_id=1", key=some.every)
-    assert_refused(told, "invalid_cursor", param="cursor")
+    response = await ask(shared_api.app, "GET", "/bookings?limit=0&cursor=x&class_id=1", key=some.every)
+    assert_refused(response, "invalid_cursor", param="cursor")
 
 
 async def test_values_come_before_existence(shared_api: PartnerApi, some: Keys) -> None:
-    told = await ask(shared_api.app, "GET", f"/classes/{UNKNOWN}/spots?limit=0", key=some.every)
-    assert_refused(told, "validation_error", param="limit")
-    told = await ask(shared_api.app, "DELETE", f"/bookings/{UNKNOWN}", key=some.every)
-    assert_refused(told, "validation_error", param="Idempotency-Key")
+    response = await ask(shared_api.app, "GET", f"/classes/{UNKNOWN}/spots?limit=0", key=some.every)
+    assert_refused(response, "validation_error", param="limit")
+    response = await ask(shared_api.app, "DELETE", f"/bookings/{UNKNOWN}", key=some.every)
+    assert_refused(response, "validation_error", param="Idempotency-Key")
 
 
-Post = Callable[..., Awaitable[Told]]
+Post = Callable[..., Awaitable[AsgiResponse]]
 
 
-async def _book(api: PartnerApi, key: str, idempotency_key: str, **body: Any) -> Told:
+async def _book(api: PartnerApi, key: str, idempotency_key: str, **body: Any) -> AsgiResponse:
     sent = {name: str(value) if name.endswith("_id") else value for name, value in body.items()}
     return await post(api.app, "/bookings", key, sent, ("idempotency-key", idempotency_key))
 
@@ -355,18 +357,18 @@ async def test_values_then_replay_then_existence_then_state(booked: tuple[Post, 
 
 
 async def test_all_faults_at_once(shared_api: PartnerApi, some: Keys) -> None:
-    told = await ask(
+    response = await ask(
         shared_api.app,
         "GET",
         "/classes?limit=201&status=gone&starts_after=x&location_id=1&updated_after=",
         key=some.every,
     )
-    assert_refused(told, "validation_error")
-    faults = {fault["loc"][1] for fault in told.json()["detail"]}
+    assert_refused(response, "validation_error")
+    faults = {fault["loc"][1] for fault in response.json()["detail"]}
     assert faults == {"limit", "status", "starts_after", "location_id", "updated_after"}
-    assert {fault["loc"][0] for fault in told.json()["detail"]} == {"query"}
-    told = await post(shared_api.app, "/bookings", some.every, {"class_id": 1, "joinWaitlist": True})
-    faults = {tuple(fault["loc"]) for fault in told.json()["detail"]}
+    assert {fault["loc"][0] for fault in response.json()["detail"]} == {"query"}
+    response = await post(shared_api.app, "/bookings", some.every, {"class_id": 1, "joinWaitlist": True})
+    faults = {tuple(fault["loc"]) for fault in response.json()["detail"]}
     assert faults == {
         ("header", "Idempotency-Key"),
         ("body", "class_id"),
@@ -376,10 +378,10 @@ async def test_all_faults_at_once(shared_api: PartnerApi, some: Keys) -> None:
 
 
 async def test_an_unknown_status_names_the_allowed_ones(shared_api: PartnerApi, some: Keys) -> None:
-    told = await ask(shared_api.app, "GET", "/bookings?status=gone", key=some.every)
-    assert_refused(told, "validation_error", param="status")
+    response = await ask(shared_api.app, "GET", "/bookings?status=gone", key=some.every)
+    assert_refused(response, "validation_error", param="status")
     for name in ("waitlisted", "confirmed", "checked_in", "no_show", "cancelled"):
-        assert name in told.json()["detail"][0]["msg"]
+        assert name in response.json()["detail"][0]["msg"]
 
 
 SECRETS = ["sam@secret.example", "+12125550199", "s3cr3t-value"]
@@ -398,16 +400,16 @@ async def test_values_are_never_echoed(shared_api: PartnerApi, some: Keys, secre
         f"/products?active={quoted}",
         f"/products?limit={quoted}",
     ]
-    told = [await ask(shared_api.app, "GET", target, key=some.every) for target in targets]
+    responses = [await ask(shared_api.app, "GET", target, key=some.every) for target in targets]
     wrong = [
         {"class_id": secret, "member_id": [secret], "join_waitlist": secret, "class_spot_id": {"a": secret}},
         secret,
     ]
-    told += [await post(shared_api.app, "/bookings", some.every, body) for body in wrong]
-    told.append(await post(shared_api.app, "/bookings", some.every, b'{"class_id":"' + secret.encode()))
-    told.append(await ask(shared_api.app, "GET", "/studio", key=some.every, headers=[("api-version", secret)]))
-    told.append(await ask(shared_api.app, "GET", "/studio", key=secret))
-    for answer in told:
+    responses += [await post(shared_api.app, "/bookings", some.every, body) for body in wrong]
+    responses.append(await post(shared_api.app, "/bookings", some.every, b'{"class_id":"' + secret.encode()))
+    responses.append(await ask(shared_api.app, "GET", "/studio", key=some.every, headers=[("api-version", secret)]))
+    responses.append(await ask(shared_api.app, "GET", "/studio", key=secret))
+    for answer in responses:
         assert 400 <= answer.status < 500
         assert secret not in answer.body.decode()
         assert not [value for _name, value in answer.headers if secret in value]
@@ -419,38 +421,40 @@ async def test_values_are_never_echoed(shared_api: PartnerApi, some: Keys, secre
 @pytest.mark.parametrize("own", ["a", "A.b_c-9", "x" * 128, "0", "-", "..."])
 async def test_a_callers_request_id_is_kept(shared_api: PartnerApi, some: Keys, own: str) -> None:
     for path, key in (("/studio", some.every), ("/nothing", some.every), ("/studio", None), ("//livez", None)):
-        told = await ask(shared_api.app, "GET", path, key=key, headers=[("X-Request-Id", own)])
-        assert told.header("x-request-id") == own
-        if told.status >= 400:
-            assert told.json()["error"]["request_id"] == own
+        response = await ask(shared_api.app, "GET", path, key=key, headers=[("X-Request-Id", own)])
+        assert response.header("x-request-id") == own
+        if response.status >= 400:
+            assert response.json()["error"]["request_id"] == own
 
 
 @pytest.mark.parametrize(
     "own", ["", "x" * 129, "a b", "a/b", "é", "a\nb", "a\x00", '"', "a,b", "٣", "a" * 100_000, "a\n"]
 )
 async def test_an_unfit_request_id_is_replaced(shared_api: PartnerApi, some: Keys, own: str) -> None:
-    told = await ask(shared_api.app, "GET", "/nothing", key=some.every, headers=[("x-request-id", own.encode())])
-    assert_refused(told, "not_found")
-    assert (told.header("x-request-id") or "").startswith("req_")
+    response = await ask(shared_api.app, "GET", "/nothing", key=some.every, headers=[("x-request-id", own.encode())])
+    assert_refused(response, "not_found")
+    assert (response.header("x-request-id") or "").startswith("req_")
 
 
 async def test_request_ids_differ(shared_api: PartnerApi, some: Keys) -> None:
-    told = {(await ask(shared_api.app, "GET", "/studio", key=some.every)).header("x-request-id") for _ in range(20)}
-    assert len(told) == 20
+    request_ids = {
+        (await ask(shared_api.app, "GET", "/studio", key=some.every)).header("x-request-id") for _ in range(20)
+    }
+    assert len(request_ids) == 20
 
 
 @pytest.mark.parametrize("version", ["2026-08-01", "", "1", "2026-08-02 ", "v1", "2026-08-02,2026-08-02", "é"])
 async def test_unknown_versions(shared_api: PartnerApi, some: Keys, version: str) -> None:
-    told = await ask(shared_api.app, "GET", "/studio", key=some.every, headers=[("api-version", version.encode())])
-    error = assert_refused(told, "unsupported_api_version", param="API-Version")
+    response = await ask(shared_api.app, "GET", "/studio", key=some.every, headers=[("api-version", version.encode())])
+    error = assert_refused(response, "unsupported_api_version", param="API-Version")
     assert error["details"] == {"supported": ["2026-08-02"]}
 
 
 async def test_the_version_that_is_served(shared_api: PartnerApi, some: Keys) -> None:
-    told = await ask(shared_api.app, "GET", "/studio", key=some.every, headers=[("API-Version", "2026-08-02")])
-    assert told.status == 200
-    assert told.header("content-type") == "application/json"
-    assert_common(told)
+    response = await ask(shared_api.app, "GET", "/studio", key=some.every, headers=[("API-Version", "2026-08-02")])
+    assert response.status == 200
+    assert response.header("content-type") == "application/json"
+    assert_common(response)
 
 
 # Failures of the service
@@ -475,9 +479,9 @@ async def test_our_own_failures(
         raise error
 
     monkeypatch.setattr(shared_api.app.authenticator, "authenticate", fail)
-    told = await ask(shared_api.app, "GET", "/studio", key=some.every)
-    assert_refused(told, code)
-    assert "secret" not in told.body.decode()
+    response = await ask(shared_api.app, "GET", "/studio", key=some.every)
+    assert_refused(response, code)
+    assert "secret" not in response.body.decode()
 
 
 async def test_who_would_wait_in_vain_is_refused_at_the_door(
@@ -493,9 +497,9 @@ async def test_who_would_wait_in_vain_is_refused_at_the_door(
     monkeypatch.setattr(Database, "shed_if_overloaded", refuse)
     monkeypatch.setattr(shared_api.app._runtime.class_queue, "batches_waiting", 7)
     for sent in (key, None):
-        told = await ask(shared_api.app, "GET", "/studio", key=sent)
-        assert_refused(told, Code.OVERLOADED)
-        assert (told.status, told.header("retry-after")) == (503, "1")
+        response = await ask(shared_api.app, "GET", "/studio", key=sent)
+        assert_refused(response, Code.OVERLOADED)
+        assert (response.status, response.header("retry-after")) == (503, "1")
     assert asked == [7, 7]
     assert (await ask(shared_api.app, "GET", "//livez")).status == 200
     assert (await ask(shared_api.app, "GET", "//readyz")).status == 200

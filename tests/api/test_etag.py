@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.asgi import Told, ask, assert_common, assert_refused
+from tests.support.asgi import AsgiResponse, ask, assert_common, assert_refused
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key
 
@@ -27,7 +27,7 @@ SINGLE = {
 }
 
 
-async def get(api: PartnerApi, key: str, path: str, known: str | None = None, method: str = "GET") -> Told:
+async def get(api: PartnerApi, key: str, path: str, known: str | None = None, method: str = "GET") -> AsgiResponse:
     headers = [] if known is None else [("if-none-match", known)]
     return await ask(api.app, method, path, key=key, headers=headers)
 
@@ -35,8 +35,8 @@ async def get(api: PartnerApi, key: str, path: str, known: str | None = None, me
 @pytest.mark.parametrize("start", ["/studio", *SINGLE])
 async def test_every_single_resource(shared_api: PartnerApi, studios: list[Studio], key: str, start: str) -> None:
     path = start if start == "/studio" else start + str(studios[0].first(SINGLE[start]))
-    told = await get(shared_api, key, path)
-    etag = told.header("etag") or ""
+    response = await get(shared_api, key, path)
+    etag = response.header("etag") or ""
     assert re.fullmatch(r'W/"[0-9a-f]+"', etag)
     assert (await get(shared_api, key, path)).header("etag") == etag
     for method in ("GET", "HEAD"):
@@ -76,9 +76,9 @@ async def test_if_none_match(shared_api: PartnerApi, studios: list[Studio], key:
     path = f"/classes/{studios[0].first('class')}"
     etag = (await get(shared_api, key, path)).header("etag") or ""
     sent = known.replace("{opaque}", etag[3:-1]).replace("{}", etag)
-    told = await get(shared_api, key, path, sent)
-    assert told.status == status
-    assert bool(told.body) is (status == 200)
+    response = await get(shared_api, key, path, sent)
+    assert response.status == status
+    assert bool(response.body) is (status == 200)
 
 
 async def test_a_change_changes_the_tag(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
@@ -107,6 +107,6 @@ async def test_a_tag_opens_nothing(shared_api: PartnerApi, studios: list[Studio]
 
 
 async def test_lists_have_no_tag(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
-    told = await get(shared_api, key, "/classes", "*")
-    assert told.status == 200
-    assert told.header("etag") is None
+    response = await get(shared_api, key, "/classes", "*")
+    assert response.status == 200
+    assert response.header("etag") is None

@@ -13,7 +13,7 @@ from studiogate.domain.forms.canonical import MAX_DEFINITION, canonical_settings
 from studiogate.domain.forms.redirect_urls import encoded_url, origin_of
 from studiogate.domain.forms.settings import read_settings
 from studiogate.storage.form_columns import FIELDS, SETTINGS, SHARED_SETTINGS
-from tests.support.asgi import Told, ask
+from tests.support.asgi import AsgiResponse, ask
 from tests.support.form_fields import OPTIONAL, completed
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
@@ -33,12 +33,12 @@ def field(key: str = "a", kind: str = "text", **more: Any) -> dict[str, Any]:
 
 
 async def create(partner: Partner, **body: Any) -> dict[str, Any]:
-    told = await partner.post("/forms", {"title": f"Form {uuid4().hex}", **body})
-    assert told.status == 201, told.body
-    return told.json()  # type: ignore[no-any-return]
+    response = await partner.post("/forms", {"title": f"Form {uuid4().hex}", **body})
+    assert response.status == 201, response.body
+    return response.json()  # type: ignore[no-any-return]
 
 
-async def put(partner: Partner, form_id: str, **body: Any) -> Told:
+async def put(partner: Partner, form_id: str, **body: Any) -> AsgiResponse:
     return await partner.send("PUT", f"/forms/{form_id}", json.dumps(body).encode())
 
 
@@ -107,8 +107,8 @@ async def test_an_older_form_beyond_the_limits_is_read_judged_and_put_away(partn
     assert locs(await partner.post(f"/forms/{form_id}/submissions", wrong)) == [["body", "data", "k399"]]
     right = {"submitter_email": "a@b.example", "data": {"k399": "299"}}
     assert (await partner.post(f"/forms/{form_id}/submissions", right)).status == 201
-    told = await put(partner, form_id, title="Renamed", status="archived")
-    assert (told.status, told.json()["version"]) == (200, 2)
+    response = await put(partner, form_id, title="Renamed", status="archived")
+    assert (response.status, response.json()["version"]) == (200, 2)
     assert locs(await put(partner, form_id, fields=fields)) == [["body", "fields"]]
 
 
@@ -129,9 +129,9 @@ BOUNDED: list[tuple[dict[str, Any], list[Any]]] = [
 async def test_texts_and_numbers_of_a_field_are_bounded(
     partner: Partner, faulty: dict[str, Any], loc: list[Any]
 ) -> None:
-    told = await partner.post("/forms", {"title": "X", "fields": [faulty]})
-    assert locs(told) == [["body", "fields", 0, *loc]]
-    assert "items" not in told.body.decode()
+    response = await partner.post("/forms", {"title": "X", "fields": [faulty]})
+    assert locs(response) == [["body", "fields", 0, *loc]]
+    assert "items" not in response.body.decode()
 
 
 async def test_every_tabulated_field_is_answered_everywhere(partner: Partner) -> None:
@@ -152,8 +152,8 @@ async def test_every_tabulated_field_is_answered_everywhere(partner: Partner) ->
 
 
 async def test_the_openapi_document_says_so(partner: Partner) -> None:
-    told = await ask(partner.api.app, "GET", "/openapi.json")
-    schemas = told.json()["components"]["schemas"]
+    response = await ask(partner.api.app, "GET", "/openapi.json")
+    schemas = response.json()["components"]["schemas"]
     assert set(schemas["FormField"]["required"]) == {"key", "label", "type", *OPTIONAL}
     for name in ("PartnerFormCreate", "StudioFormUpdate"):
         taken = schemas[name]["properties"]["fields"]["items"]
@@ -176,8 +176,8 @@ async def test_times_are_answered_in_utc(partner: Partner, sent: str, answered: 
     assert form["settings"] == {"opens_at": answered, "x": sent}
     old = await store(partner, [], {"opens_at": sent, "x": sent, "closes_at": None})
     for key in (partner.key, await issue_key(partner.api.connection, partner.studio, "forms:read")):
-        told = (await ask(partner.api.app, "GET", f"/forms/{old}", key=key)).json()
-        assert told["settings"] == {"opens_at": answered, "x": sent, "closes_at": None}
+        shown = (await ask(partner.api.app, "GET", f"/forms/{old}", key=key)).json()
+        assert shown["settings"] == {"opens_at": answered, "x": sent, "closes_at": None}
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ async def test_times_are_answered_in_utc(partner: Partner, sent: str, answered: 
 )
 async def test_a_stored_time_that_is_none_is_answered_as_it_is(partner: Partner, stored: Any) -> None:
     old = await store(partner, [5, "x", None, {}], {"opens_at": stored})
-    told = await partner.get(f"/forms/{old}")
-    assert told["settings"] == {"opens_at": stored}
-    assert told["fields"] == [5, "x", None, OPTIONAL]
+    shown = await partner.get(f"/forms/{old}")
+    assert shown["settings"] == {"opens_at": stored}
+    assert shown["fields"] == [5, "x", None, OPTIONAL]
 
 
 anything = st.recursive(
@@ -296,8 +296,8 @@ async def test_a_redirect_is_kept_and_answered_encoded(partner: Partner, given_u
 
 @pytest.mark.parametrize("url", NO_REDIRECTS)
 async def test_what_is_no_redirect(partner: Partner, url: str) -> None:
-    told = await partner.post("/forms", {"title": "X", "settings": {"redirect_url": url}})
-    assert locs(told) == [["body", "settings", "redirect_url"]]
+    response = await partner.post("/forms", {"title": "X", "settings": {"redirect_url": url}})
+    assert locs(response) == [["body", "settings", "redirect_url"]]
     assert read_settings({"redirect_url": url}).redirect_url is None, "nor is one that was stored before"
 
 

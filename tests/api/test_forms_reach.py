@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.asgi import Told, ask, assert_refused
+from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.form_fields import completed
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
@@ -26,15 +26,15 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
 
 
 async def create(partner: Partner, **body: Any) -> dict[str, Any]:
-    told = await partner.post("/forms", {"title": f"Form {uuid4().hex}", "fields": [SECRET], **body})
-    assert told.status == 201, told.body
-    return told.json()  # type: ignore[no-any-return]
+    response = await partner.post("/forms", {"title": f"Form {uuid4().hex}", "fields": [SECRET], **body})
+    assert response.status == 201, response.body
+    return response.json()  # type: ignore[no-any-return]
 
 
 async def put(partner: Partner, form_id: str, **body: Any) -> dict[str, Any]:
-    told = await partner.send("PUT", f"/forms/{form_id}", json.dumps(body).encode())
-    assert told.status == 200, told.body
-    return told.json()  # type: ignore[no-any-return]
+    response = await partner.send("PUT", f"/forms/{form_id}", json.dumps(body).encode())
+    assert response.status == 200, response.body
+    return response.json()  # type: ignore[no-any-return]
 
 
 async def archived(partner: Partner) -> tuple[str, str]:
@@ -46,9 +46,9 @@ async def archived(partner: Partner) -> tuple[str, str]:
     return form["id"], submission["id"]
 
 
-def without_ids(told: Told) -> tuple[int, bytes]:
+def without_ids(response: AsgiResponse) -> tuple[int, bytes]:
     """Return status and body without the request id, which differs in every response."""
-    return told.status, told.body.replace((told.header("x-request-id") or "").encode(), b"")
+    return response.status, response.body.replace((response.header("x-request-id") or "").encode(), b"")
 
 
 GOOD = {"submitter_email": "a@b.example", "data": {"secret_field": "x"}}
@@ -69,12 +69,12 @@ MULTIPART = (
 async def below(partner: Partner, key: str, form_id: str, submission_id: str) -> list[tuple[int, bytes]]:
     """Return the responses that a key gets on the form and on every route below it."""
     app, forms = partner.api.app, f"/forms/{form_id}"
-    told = [await ask(app, "GET", path, key=key) for path in (forms, f"{forms}?", f"{forms}/submissions")]
-    told.append(await ask(app, "GET", f"{forms}/submissions/{submission_id}", key=key))
-    told += [await partner.post(f"{forms}/submissions", body, key=key) for body in BODIES]
+    responses = [await ask(app, "GET", path, key=key) for path in (forms, f"{forms}?", f"{forms}/submissions")]
+    responses.append(await ask(app, "GET", f"{forms}/submissions/{submission_id}", key=key))
+    responses += [await partner.post(f"{forms}/submissions", body, key=key) for body in BODIES]
     headers = [("content-type", "multipart/form-data; boundary=b")]
-    told.append(await ask(app, "POST", f"{forms}/uploads", key=key, headers=headers, body=MULTIPART))
-    return [without_ids(each) for each in told]
+    responses.append(await ask(app, "POST", f"{forms}/uploads", key=key, headers=headers, body=MULTIPART))
+    return [without_ids(each) for each in responses]
 
 
 READER = ("forms:read", "form_submissions:read", "form_submissions:write")
@@ -93,11 +93,11 @@ async def test_a_draft_does_not_exist_for_a_key_without_forms_write(partner: Par
 async def test_an_archived_form_keeps_its_submissions_readable_and_nothing_else(partner: Partner) -> None:
     key = await issue_key(partner.api.connection, partner.studio, *READER)
     form_id, submission_id = await archived(partner)
-    told = await below(partner, key, form_id, submission_id)
+    responses = await below(partner, key, form_id, submission_id)
     unknown = await below(partner, key, str(uuid4()), submission_id)
-    assert [status for status, _ in told[2:4]] == [200, 200]
-    assert submission_id.encode() in told[2][1]
-    assert told[:2] + told[4:] == unknown[:2] + unknown[4:]
+    assert [status for status, _ in responses[2:4]] == [200, 200]
+    assert submission_id.encode() in responses[2][1]
+    assert responses[:2] + responses[4:] == unknown[:2] + unknown[4:]
 
 
 async def test_a_draft_that_was_archived_before_hides_its_submissions_again(partner: Partner) -> None:
@@ -151,8 +151,8 @@ async def test_why_a_form_takes_no_files(partner: Partner, body: dict[str, Any],
     form = await create(partner, fields=[field], **body)
     headers = [("content-type", "multipart/form-data; boundary=b")]
     path, content = f"/forms/{form['id']}/uploads", MULTIPART.replace(b"secret_field", b"note")
-    told = await ask(partner.api.app, "POST", path, key=partner.key, headers=headers, body=content)
-    assert assert_refused(told, "form_not_accepting_submissions")["details"] == {"reason": reason}
+    response = await ask(partner.api.app, "POST", path, key=partner.key, headers=headers, body=content)
+    assert assert_refused(response, "form_not_accepting_submissions")["details"] == {"reason": reason}
 
 
 async def test_the_studios_addresses_are_shown_to_writers_only(partner: Partner) -> None:
@@ -183,7 +183,7 @@ async def events_of(partner: Partner, form_id: str, *scopes: str) -> list[dict[s
         cursor = f"&cursor={page['next_cursor']}"
 
 
-def told_of(events: list[dict[str, Any]]) -> list[tuple[str, str, dict[str, Any]]]:
+def announced(events: list[dict[str, Any]]) -> list[tuple[str, str, dict[str, Any]]]:
     """Return the type, the form's status and the previous attributes of each event."""
     return [(each["type"], each["data"]["object"]["status"], each["data"]["previous_attributes"]) for each in events]
 
@@ -195,7 +195,7 @@ async def test_events_never_hold_the_studios_addresses(partner: Partner) -> None
     for scopes in (["forms:read"], ["forms:read", "forms:write"]):
         events = await events_of(partner, form["id"], *scopes)
         assert "studio.example" not in json.dumps(events)
-        assert told_of(events) == [
+        assert announced(events) == [
             ("form.created", "published", {}),
             ("form.updated", "published", {"version": 1}),
             ("form.updated", "published", {"version": 2, "settings": {"submit_label": "Send"}}),
@@ -222,7 +222,7 @@ async def test_every_change_by_put_is_announced_with_exactly_what_changed(partne
         before = after
     await put(partner, form["id"], title="T", fields=before["fields"])
     events = await events_of(partner, form["id"], "forms:read")
-    assert [previous for _, _, previous in told_of(events)] == [{}, *wanted]
+    assert [previous for _, _, previous in announced(events)] == [{}, *wanted]
     assert [each["data"]["object"]["version"] for each in events] == list(range(1, len(changes) + 2))
 
 
@@ -232,7 +232,7 @@ async def test_readers_hear_that_a_form_is_withdrawn(partner: Partner) -> None:
         await put(partner, form["id"], status=goal)
         for scopes in (["forms:read"], ["forms:read", "forms:write"]):
             events = await events_of(partner, form["id"], *scopes)
-            assert told_of(events) == [
+            assert announced(events) == [
                 ("form.created", "published", {}),
                 ("form.updated", goal, {"status": "published", "version": 1}),
             ]
@@ -246,10 +246,10 @@ async def test_a_withdrawal_does_not_show_what_the_draft_has_become(partner: Par
     assert after["version"] == 2
     events = await events_of(partner, form["id"], "forms:read")
     assert "idden plans" not in json.dumps(events)
-    assert told_of(events)[1:] == [("form.updated", "draft", {"status": "published", "version": 1})]
+    assert announced(events)[1:] == [("form.updated", "draft", {"status": "published", "version": 1})]
     assert events[-1]["data"]["object"] == {**form, "status": "draft", "version": 2}
-    told = told_of(await events_of(partner, form["id"], "forms:read", "forms:write"))
-    assert told[1:] == [
+    changes = announced(await events_of(partner, form["id"], "forms:read", "forms:write"))
+    assert changes[1:] == [
         ("form.updated", "draft", {"status": "published", "version": 1}),
         ("form.updated", "draft", {"title": form["title"], "fields": completed(SECRET)}),
         ("form.updated", "draft", {"title": "Hidden plans", "version": 2}),
@@ -263,10 +263,10 @@ async def test_a_publication_does_not_show_what_the_draft_was(partner: Partner) 
     assert after["version"] == 2
     events = await events_of(partner, form["id"], "forms:read")
     assert "idden" not in json.dumps(events)
-    assert told_of(events) == [("form.updated", "published", {"status": "draft"})]
+    assert announced(events) == [("form.updated", "published", {"status": "draft"})]
     assert events[0]["data"]["object"] == after
-    told = told_of(await events_of(partner, form["id"], "forms:read", "forms:write"))
-    assert told == [
+    changes = announced(await events_of(partner, form["id"], "forms:read", "forms:write"))
+    assert changes == [
         ("form.created", "draft", {}),
         ("form.updated", "draft", {"title": "Hidden plans", "settings": {"plan": "hidden"}, "version": 1}),
         ("form.updated", "published", {"status": "draft"}),
@@ -276,12 +276,12 @@ async def test_a_publication_does_not_show_what_the_draft_was(partner: Partner) 
 async def test_what_is_never_published_is_heard_of_by_writers_only(partner: Partner) -> None:
     form_id, _ = await archived(partner)
     await put(partner, form_id, status="draft", title="Hidden plans")
-    readers = told_of(await events_of(partner, form_id, "forms:read"))
+    readers = announced(await events_of(partner, form_id, "forms:read"))
     assert [(type_, status) for type_, status, _ in readers] == [
         ("form.created", "published"),
         ("form.updated", "archived"),
     ]
-    writers = told_of(await events_of(partner, form_id, "forms:read", "forms:write"))
+    writers = announced(await events_of(partner, form_id, "forms:read", "forms:write"))
     assert len(writers) == 3
     assert set(writers[-1][2]) == {"status", "title", "version"}
 

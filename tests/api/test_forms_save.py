@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from studiogate.domain.forms.states import slug_of
-from tests.support.asgi import Told, ask, assert_refused
+from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.form_fields import completed
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
@@ -30,12 +30,12 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
 
 
 async def create(partner: Partner, **body: Any) -> dict[str, Any]:
-    told = await partner.post("/forms", {"title": f"Form {uuid4().hex}", **body})
-    assert told.status == 201, told.body
-    return told.json()  # type: ignore[no-any-return]
+    response = await partner.post("/forms", {"title": f"Form {uuid4().hex}", **body})
+    assert response.status == 201, response.body
+    return response.json()  # type: ignore[no-any-return]
 
 
-async def put(partner: Partner, form_id: str, body: Any, *headers: tuple[str, str]) -> Told:
+async def put(partner: Partner, form_id: str, body: Any, *headers: tuple[str, str]) -> AsgiResponse:
     return await partner.send("PUT", f"/forms/{form_id}", json.dumps(body).encode(), *headers)
 
 
@@ -82,11 +82,11 @@ async def test_a_given_slug_that_is_taken(partner: Partner) -> None:
 
 
 async def test_one_of_many_gets_a_given_slug(partner: Partner) -> None:
-    told = await asyncio.gather(*(partner.post("/forms", {"title": "X", "slug": "fought-for"}) for _ in range(8)))
-    assert sorted(each.status for each in told) == [201] + [409] * 7
+    responses = await asyncio.gather(*(partner.post("/forms", {"title": "X", "slug": "fought-for"}) for _ in range(8)))
+    assert sorted(each.status for each in responses) == [201] + [409] * 7
     forms = [await create(partner) for _ in range(4)]
-    told = await asyncio.gather(*(put(partner, each["id"], {"slug": "fought-for-too"}) for each in forms))
-    assert sorted(each.status for each in told) == [200] + [409] * 3
+    responses = await asyncio.gather(*(put(partner, each["id"], {"slug": "fought-for-too"}) for each in forms))
+    assert sorted(each.status for each in responses) == [200] + [409] * 3
 
 
 async def test_two_studios_may_have_the_same_slug(partner: Partner) -> None:
@@ -94,8 +94,8 @@ async def test_two_studios_may_have_the_same_slug(partner: Partner) -> None:
     one, two = await create(partner, slug="both-have-it"), await create(other, slug="both-have-it")
     assert one["id"] != two["id"]
     assert_refused(await put(other, one["id"], {"title": "Mine now"}), "not_found")
-    told = await ask(other.api.app, "GET", f"/forms/{one['id']}", key=other.key)
-    assert_refused(told, "not_found")
+    response = await ask(other.api.app, "GET", f"/forms/{one['id']}", key=other.key)
+    assert_refused(response, "not_found")
 
 
 @pytest.mark.parametrize(
@@ -122,11 +122,11 @@ def test_slugs(title: str, slug: str) -> None:
 
 async def test_put_replaces_what_is_given_and_leaves_the_rest(partner: Partner) -> None:
     form = await create(partner, fields=FIELDS, settings={"a": 1, "b": 2}, description="D")
-    told = await put(partner, form["id"], {"settings": {"b": 3}})
-    assert told.status == 200
-    assert told.json() == {**form, "settings": {"b": 3}, "version": 2}
-    told = await put(partner, form["id"], {"description": None, "fields": FIELDS[:1]})
-    assert (told.json()["description"], told.json()["fields"], told.json()["version"]) == (
+    response = await put(partner, form["id"], {"settings": {"b": 3}})
+    assert response.status == 200
+    assert response.json() == {**form, "settings": {"b": 3}, "version": 2}
+    response = await put(partner, form["id"], {"description": None, "fields": FIELDS[:1]})
+    assert (response.json()["description"], response.json()["fields"], response.json()["version"]) == (
         None,
         completed(*FIELDS[:1]),
         3,
@@ -143,14 +143,14 @@ async def test_put_replaces_what_is_given_and_leaves_the_rest(partner: Partner) 
 
 async def test_no_change_is_no_version(partner: Partner) -> None:
     form = await create(partner, fields=FIELDS)
-    told = await put(partner, form["id"], {"title": form["title"], "fields": FIELDS})
-    assert told.json() == form
+    response = await put(partner, form["id"], {"title": form["title"], "fields": FIELDS})
+    assert response.json() == form
 
 
 async def test_concurrent_changes_each_have_their_version(partner: Partner) -> None:
     form = await create(partner)
-    told = await asyncio.gather(*(put(partner, form["id"], {"title": f"T{number}"}) for number in range(8)))
-    assert sorted(each.json()["version"] for each in told) == list(range(2, 10))
+    responses = await asyncio.gather(*(put(partner, form["id"], {"title": f"T{number}"}) for number in range(8)))
+    assert sorted(each.json()["version"] for each in responses) == list(range(2, 10))
 
 
 async def test_a_put_needs_a_member(partner: Partner) -> None:
@@ -168,7 +168,7 @@ async def test_a_put_needs_a_member(partner: Partner) -> None:
 async def test_states(partner: Partner) -> None:
     form = await create(partner)
 
-    async def go(status: str) -> Told:
+    async def go(status: str) -> AsgiResponse:
         return await put(partner, form["id"], {"status": status})
 
     error = assert_refused(await go("archived"), "invalid_transition")
@@ -361,11 +361,11 @@ async def test_settings_that_are_fine(partner: Partner) -> None:
 
 
 async def test_all_faults_come_at_once(partner: Partner) -> None:
-    told = await partner.post(
+    response = await partner.post(
         "/forms",
         {"slug": "-", "fields": [field(kind="x"), 5], "settings": {"redirect_url": "x"}, "status": "gone", "extra": 1},
     )
-    assert sorted(map(str, locs(told))) == sorted(
+    assert sorted(map(str, locs(response))) == sorted(
         map(
             str,
             [
@@ -382,9 +382,9 @@ async def test_all_faults_come_at_once(partner: Partner) -> None:
 
 
 async def test_a_million_faults_are_not_listed(partner: Partner) -> None:
-    told = await partner.post("/forms", {"title": "X", "fields": [0] * 200_000})
-    assert told.status == 422
-    assert len(told.body) < 2000
+    response = await partner.post("/forms", {"title": "X", "fields": [0] * 200_000})
+    assert response.status == 422
+    assert len(response.body) < 2000
 
 
 async def test_markup_is_kept_as_text(partner: Partner) -> None:

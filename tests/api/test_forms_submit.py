@@ -11,7 +11,7 @@ import pytest
 
 from studiogate.storage import people
 from studiogate.storage.forms import submit as storage
-from tests.support.asgi import Told, assert_refused
+from tests.support.asgi import AsgiResponse, assert_refused
 from tests.support.form_fields import completed
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
@@ -52,23 +52,25 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
 
 async def new_form(partner: Partner, settings: dict[str, Any] | None = None, **more: Any) -> str:
     body = {"title": f"F {uuid4().hex}", "fields": [], "settings": settings or {}, "status": "published", **more}
-    told = await partner.post("/forms", body)
-    assert told.status == 201, told.body
-    return str(told.json()["id"])
+    response = await partner.post("/forms", body)
+    assert response.status == 201, response.body
+    return str(response.json()["id"])
 
 
 async def submit(
     partner: Partner, form: str, data: Any = None, *headers: tuple[str, str], email: str | None = None, **more: Any
-) -> Told:
+) -> AsgiResponse:
     body = {"submitter_email": email or f"{uuid4().hex}@example.com", "data": data or {}, **more}
     return await partner.post(f"/forms/{form}/submissions", body, *headers)
 
 
 async def test_a_submission_is_kept_with_its_version(partner: Partner) -> None:
     form = await new_form(partner, fields=FIELDS)
-    told = await submit(partner, form, {**GOOD, "sign": png_url()}, email=" Sam@Example.com", submitter_name="Sam Lee")
-    assert told.status == 201, told.body
-    made = told.json()
+    response = await submit(
+        partner, form, {**GOOD, "sign": png_url()}, email=" Sam@Example.com", submitter_name="Sam Lee"
+    )
+    assert response.status == 201, response.body
+    made = response.json()
     assert made == await partner.get(f"/forms/{form}/submissions/{made['id']}")
     assert (made["submitter_email"], made["submitter_name"]) == ("sam@example.com", "Sam Lee")
     assert (made["status"], made["form_version"], made["form_id"]) == ("pending", 1, form)
@@ -96,10 +98,10 @@ async def test_consent_is_evidence(partner: Partner) -> None:
 
 async def test_every_fault_at_once(partner: Partner) -> None:
     form = await new_form(partner, fields=FIELDS)
-    told = await submit(
+    response = await submit(
         partner, form, {"injured": "maybe", "where": "knee", "nobody": "x", "sign": "scribble"}, email="broken"
     )
-    assert sorted(locs(told)) == [
+    assert sorted(locs(response)) == [
         ["body", "data", "injured"],
         ["body", "data", "name"],
         ["body", "data", "nobody"],
@@ -108,8 +110,8 @@ async def test_every_fault_at_once(partner: Partner) -> None:
         ["body", "data", "where"],
         ["body", "submitter_email"],
     ]
-    assert b"scribble" not in told.body
-    assert b"knee" not in told.body
+    assert b"scribble" not in response.body
+    assert b"knee" not in response.body
 
 
 async def test_conditional_fields(partner: Partner) -> None:
@@ -124,12 +126,12 @@ async def test_the_email_is_required_and_must_be_one(partner: Partner) -> None:
     assert locs(await partner.post(f"/forms/{form}/submissions", {"data": {}})) == [["body", "submitter_email"]]
     wrong: list[Any] = [None, 5, [], "", "x", "a@b.example\nbcc: c@d.example"]
     for email in wrong:
-        told = await partner.post(f"/forms/{form}/submissions", {"submitter_email": email})
-        assert locs(told) == [["body", "submitter_email"]], email
-    told = await partner.post(
+        response = await partner.post(f"/forms/{form}/submissions", {"submitter_email": email})
+        assert locs(response) == [["body", "submitter_email"]], email
+    response = await partner.post(
         f"/forms/{form}/submissions", {"submitter_email": "a@b.example", "data": [], "submitter_name": "a\nb", "x": 1}
     )
-    assert sorted(locs(told)) == [["body", "data"], ["body", "submitter_name"], ["body", "x"]]
+    assert sorted(locs(response)) == [["body", "data"], ["body", "submitter_name"], ["body", "x"]]
 
 
 async def test_order_of_checks(partner: Partner) -> None:
@@ -155,16 +157,16 @@ async def test_the_window(partner: Partner) -> None:
         ({"closes_at": future}, True),
         ({"opens_at": past, "closes_at": future}, True),
     ]:
-        told = await submit(partner, await new_form(partner, settings))
-        assert (told.status == 201) is open_
+        response = await submit(partner, await new_form(partner, settings))
+        assert (response.status == 201) is open_
         if not open_:
-            assert_refused(told, "form_not_accepting_submissions")
+            assert_refused(response, "form_not_accepting_submissions")
 
 
 async def test_a_full_form_under_concurrency(partner: Partner) -> None:
     form = await new_form(partner, {"max_submissions": 5})
-    told = await asyncio.gather(*(submit(partner, form) for _ in range(20)))
-    assert sorted(each.status for each in told) == [201] * 5 + [409] * 15
+    responses = await asyncio.gather(*(submit(partner, form) for _ in range(20)))
+    assert sorted(each.status for each in responses) == [201] * 5 + [409] * 15
     assert_refused(await submit(partner, form), "form_not_accepting_submissions")
 
 
@@ -173,8 +175,8 @@ async def test_without_the_lock_it_overfills(partner: Partner, monkeypatch: pyte
     monkeypatch.setattr(storage, "LOCK_COUNT", "select $1::text, $2::text")
     for _ in range(10):
         form = await new_form(partner, {"max_submissions": 1})
-        told = await asyncio.gather(*(submit(partner, form) for _ in range(10)))
-        if sum(each.status == 201 for each in told) > 1:
+        responses = await asyncio.gather(*(submit(partner, form) for _ in range(10)))
+        if sum(each.status == 201 for each in responses) > 1:
             return
     raise AssertionError("never overfilled: the test of the full form proves nothing")
 
@@ -182,8 +184,8 @@ async def test_without_the_lock_it_overfills(partner: Partner, monkeypatch: pyte
 async def test_once_an_email_under_concurrency(partner: Partner) -> None:
     form = await new_form(partner, {"allow_multiple": False})
     spellings = ["once@example.com", "ONCE@example.com", " once@example.com", "\uff4fnce@example.com"]
-    told = await asyncio.gather(*(submit(partner, form, email=spellings[n % 4]) for n in range(12)))
-    assert sorted(each.status for each in told) == [201] + [409] * 11
+    responses = await asyncio.gather(*(submit(partner, form, email=spellings[n % 4]) for n in range(12)))
+    assert sorted(each.status for each in responses) == [201] + [409] * 11
     assert (await submit(partner, form, email="other@example.com")).status == 201
 
 
@@ -191,8 +193,8 @@ async def test_without_the_lock_an_email_submits_twice(partner: Partner, monkeyp
     monkeypatch.setattr(people, "LOCK_EMAIL", "select $1::text, $2::text")
     for _ in range(10):
         form = await new_form(partner, {"allow_multiple": False})
-        told = await asyncio.gather(*(submit(partner, form, email="twice@example.com") for _ in range(10)))
-        if sum(each.status == 201 for each in told) > 1:
+        responses = await asyncio.gather(*(submit(partner, form, email="twice@example.com") for _ in range(10)))
+        if sum(each.status == 201 for each in responses) > 1:
             return
     raise AssertionError("never submitted twice: the test of one submission per email proves nothing")
 
@@ -233,12 +235,12 @@ async def test_an_unknown_email_becomes_a_lead_where_the_form_says_so(partner: P
     quiet, eager = await new_form(partner), await new_form(partner, {"create_lead": True})
     await submit(partner, quiet, email="unknown@example.com")
     assert (await partner.get("/leads?email=unknown@example.com"))["data"] == []
-    told = await asyncio.gather(
+    responses = await asyncio.gather(
         *(submit(partner, eager, email="unknown@example.com", submitter_name="Uma Thorn") for _ in range(4))
     )
     (lead,) = (await partner.get("/leads?email=unknown@example.com"))["data"]
     assert (lead["source"], lead["first_name"], lead["status"]) == ("form", "Uma", "new")
-    assert {each.json()["lead_id"] for each in told} == {lead["id"]}
+    assert {each.json()["lead_id"] for each in responses} == {lead["id"]}
     assert len(lead["metadata"]["form_submissions"]) == 4
     member = await partner.value("select email from members where id = $1", partner.studio.first("member"))
     made = (await submit(partner, eager, email=member)).json()
@@ -271,8 +273,8 @@ async def test_another_studio_s_form(partner: Partner) -> None:
 
 async def test_a_key_without_the_scope(partner: Partner) -> None:
     key = await issue_key(partner.api.connection, partner.studio, "forms:write", "form_submissions:read")
-    told = await partner.post(f"/forms/{uuid4()}/submissions", {}, key=key)
-    assert assert_refused(told, "insufficient_scope")["details"] == {"required_scope": "form_submissions:write"}
+    response = await partner.post(f"/forms/{uuid4()}/submissions", {}, key=key)
+    assert assert_refused(response, "insufficient_scope")["details"] == {"required_scope": "form_submissions:write"}
 
 
 async def test_a_cycle_that_slipped_in_ends(partner: Partner) -> None:
@@ -303,9 +305,9 @@ async def test_markup_is_text(partner: Partner, text: str) -> None:
 
 async def test_many_unknown_keys_are_answered_briefly(partner: Partner) -> None:
     form = await new_form(partner)
-    told = await submit(partner, form, {f"k{n}": "x" for n in range(20_000)})
-    assert told.status == 422
-    assert len(told.body) < 2000
+    response = await submit(partner, form, {f"k{n}": "x" for n in range(20_000)})
+    assert response.status == 422
+    assert len(response.body) < 2000
 
 
 @pytest.mark.parametrize(
@@ -324,10 +326,10 @@ async def test_faults_around_the_answers_do_not_hide_those_in_them(
     partner: Partner, body: dict[str, Any], faulty: list[list[str]]
 ) -> None:
     form = await new_form(partner, fields=FIELDS)
-    told = await partner.post(f"/forms/{form}/submissions", body)
-    assert locs(told) == [["body", *each] for each in faulty]
+    response = await partner.post(f"/forms/{form}/submissions", body)
+    assert locs(response) == [["body", *each] for each in faulty]
 
 
 async def test_a_faulty_submission_to_no_form(partner: Partner) -> None:
-    told = await partner.post(f"/forms/{uuid4()}/submissions", {"data": {"x": "y"}})
-    assert locs(told) == [["body", "submitter_email"]]
+    response = await partner.post(f"/forms/{uuid4()}/submissions", {"data": {"x": "y"}})
+    assert locs(response) == [["body", "submitter_email"]]

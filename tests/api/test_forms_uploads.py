@@ -14,7 +14,7 @@ import pytest
 from studiogate.domain.refusals import Code
 from studiogate.flows import housekeeping
 from studiogate.storage.upload_folder import IncomingFile, UploadFolder
-from tests.support.asgi import Told, ask, assert_refused
+from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.pictures import DOCX, PDF, ZIP, chunk, gif, jpeg, png, webp
@@ -42,10 +42,12 @@ class World:
     def files(self) -> list[Path]:
         return sorted(path for path in self.data.rglob("*") if path.is_file())
 
-    async def upload(self, content: bytes, field_key: str | None = "any", filename: str = "a.bin", **more: Any) -> Told:
+    async def upload(
+        self, content: bytes, field_key: str | None = "any", filename: str = "a.bin", **more: Any
+    ) -> AsgiResponse:
         return await self.send(multipart(content, field_key, filename), **more)
 
-    async def send(self, body: bytes, *, form: str | None = None, size: int = 65_536, **more: Any) -> Told:
+    async def send(self, body: bytes, *, form: str | None = None, size: int = 65_536, **more: Any) -> AsgiResponse:
         headers = [("content-type", more.pop("content_type", f"multipart/form-data; boundary={BOUNDARY}"))]
         headers += more.pop("headers", [])
         chunks = [body[start : start + size] for start in range(0, len(body), size)] or [b""]
@@ -54,10 +56,10 @@ class World:
         target = f"/forms/{form or self.form}/uploads"
         return await ask(partner.api.app, "POST", target, key=key, headers=headers, body=chunks)
 
-    async def refused(self, told: Told, *loc: str) -> None:
-        assert locs(told) == [["body", *loc]], told.body
+    async def refused(self, response: AsgiResponse, *loc: str) -> None:
+        assert locs(response) == [["body", *loc]], response.body
 
-    async def submit(self, data: dict[str, Any], form: str | None = None) -> Told:
+    async def submit(self, data: dict[str, Any], form: str | None = None) -> AsgiResponse:
         body = {"submitter_email": "up@example.com", "data": data}
         return await self.partner.post(f"/forms/{form or self.form}/submissions", body)
 
@@ -112,9 +114,9 @@ GOOD = [
 
 @pytest.mark.parametrize(("field_key", "content", "kind"), GOOD)
 async def test_a_file_is_kept(world: World, field_key: str, content: bytes, kind: str) -> None:
-    told = await world.upload(content, field_key, "holiday.exe")
-    assert told.status == 201, told.body
-    upload = told.json()
+    response = await world.upload(content, field_key, "holiday.exe")
+    assert response.status == 201, response.body
+    upload = response.json()
     assert list(upload) == ["id", "object", "filename", "size", "content_type"]
     assert (upload["object"], upload["size"], upload["content_type"]) == ("form_upload", len(content), kind)
     row = await world.partner.api.connection.fetchrow("select * from form_uploads where id = $1", upload["id"])
@@ -139,7 +141,7 @@ async def test_ids_of_files_are_stored_and_compared_in_lower_case(world: World) 
     one, two = [(await world.upload(png())).json()["id"] for _ in range(2)]
     key = ("idempotency-key", "the same in another case")
 
-    async def submitted(data: dict[str, Any]) -> Told:
+    async def submitted(data: dict[str, Any]) -> AsgiResponse:
         body = {"submitter_email": "case@example.com", "data": data}
         return await world.partner.post(f"/forms/{world.form}/submissions", body, key)
 
@@ -154,8 +156,8 @@ async def test_ids_of_files_are_stored_and_compared_in_lower_case(world: World) 
 
 async def test_two_submissions_cannot_both_have_it(world: World) -> None:
     upload = (await world.upload(png())).json()["id"]
-    told = await asyncio.gather(*(world.submit({"any": [upload]}) for _ in range(6)))
-    assert sorted(each.status for each in told) == [201] + [422] * 5
+    responses = await asyncio.gather(*(world.submit({"any": [upload]}) for _ in range(6)))
+    assert sorted(each.status for each in responses) == [201] + [422] * 5
 
 
 async def test_a_file_of_another_field_form_or_studio(world: World) -> None:
@@ -241,9 +243,9 @@ async def test_hostile_files_leave_nothing(world: World, field_key: str, content
     ],
 )
 async def test_names_are_only_names(world: World, given: str, kept: str) -> None:
-    told = await world.upload(PDF, "any", given)
-    assert told.status == 201, told.body
-    assert told.json()["filename"] == kept
+    response = await world.upload(PDF, "any", given)
+    assert response.status == 201, response.body
+    assert response.json()["filename"] == kept
     outside = {path for path in world.files if "uploads" not in path.relative_to(world.data).parts}
     assert outside == set()
 
@@ -456,5 +458,5 @@ async def test_what_died_on_its_way_is_settled(world: World) -> None:
 
 
 async def test_the_body_is_not_echoed(world: World) -> None:
-    told = await world.upload(b"secret-of-the-file <script>", "photo", "secret-name.png")
-    assert b"secret" not in json.dumps(told.json()).encode()
+    response = await world.upload(b"secret-of-the-file <script>", "photo", "secret-name.png")
+    assert b"secret" not in json.dumps(response.json()).encode()

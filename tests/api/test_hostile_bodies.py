@@ -42,10 +42,10 @@ MEDIA_TYPES = [
 @pytest.mark.parametrize(("media_type", "good"), MEDIA_TYPES)
 async def test_media_types(shared_api: PartnerApi, key: str, media_type: str | None, good: bool) -> None:
     headers = [] if media_type is None else [("content-type", media_type)]
-    told = await ask(
+    response = await ask(
         shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=json.dumps(GOOD).encode()
     )
-    assert_refused(told, "not_found" if good else "unsupported_media_type")
+    assert_refused(response, "not_found" if good else "unsupported_media_type")
 
 
 BOOKING = json.dumps(GOOD)
@@ -107,11 +107,11 @@ NOT_JSON = [
 @pytest.mark.parametrize("path", ["/bookings", "/bookings/validate"])
 @pytest.mark.parametrize("body", NOT_JSON, ids=lambda body: ascii(body)[:40])
 async def test_what_is_not_json(shared_api: PartnerApi, key: str, path: str, body: bytes) -> None:
-    told = await post(shared_api.app, path, key, body, ("idempotency-key", "hostile-1"))
-    error = assert_refused(told, "invalid_json")
+    response = await post(shared_api.app, path, key, body, ("idempotency-key", "hostile-1"))
+    error = assert_refused(response, "invalid_json")
     assert error["details"]["problem"]
     assert "sys." not in error["details"]["problem"], "what is wrong with the body, not what Python calls it"
-    assert len(told.body) < 1000
+    assert len(response.body) < 1000
 
 
 NO_BOOLEANS: list[Any] = ["true", "false", "", 1, 0, 1.0, None, [], {}]
@@ -145,10 +145,10 @@ NOT_BOOKINGS: list[tuple[Any, set[str]]] = [
     ("body", "faults"), NOT_BOOKINGS, ids=lambda value: ascii(sorted(value) if isinstance(value, set) else value)[:50]
 )
 async def test_what_is_not_a_booking(shared_api: PartnerApi, key: str, path: str, body: Any, faults: set[str]) -> None:
-    told = await post(shared_api.app, path, key, body, ("idempotency-key", "hostile-2"))
-    assert_refused(told, "validation_error")
-    assert {fault["loc"][-1] for fault in told.json()["detail"]} == faults
-    assert {fault["loc"][0] for fault in told.json()["detail"]} == {"body"}
+    response = await post(shared_api.app, path, key, body, ("idempotency-key", "hostile-2"))
+    assert_refused(response, "validation_error")
+    assert {fault["loc"][-1] for fault in response.json()["detail"]} == faults
+    assert {fault["loc"][0] for fault in response.json()["detail"]} == {"body"}
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ async def test_what_is_a_booking(shared_api: PartnerApi, key: str, body: bytes) 
 
 async def test_nesting_up_to_the_limit_is_json(shared_api: PartnerApi, key: str) -> None:
     depth = request.MAXIMUM_DEPTH
-    told = await post(
+    response = await post(
         shared_api.app, "/bookings/validate", key, b'{"x":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
     )
-    assert_refused(told, "validation_error")
+    assert_refused(response, "validation_error")
 
 
 @pytest.mark.parametrize("declared", [True, False])
@@ -181,8 +181,8 @@ async def test_a_body_beyond_the_limit(shared_api: PartnerApi, key: str, declare
     headers = [("content-type", "application/json")]
     if declared:
         headers.append(("content-length", str(sum(map(len, chunks)))))
-    told = await ask(shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=chunks)
-    error = assert_refused(told, "body_too_large")
+    response = await ask(shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=chunks)
+    error = assert_refused(response, "body_too_large")
     assert error["details"] == {"maximum_bytes": 1024 * 1024}
 
 
@@ -192,8 +192,8 @@ async def test_lengths_that_are_no_lengths(shared_api: PartnerApi, key: str, len
         ("content-type", "application/json"),
         ("content-length", length.encode()),
     ]
-    told = await ask(shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=BOOKING.encode())
-    assert told.status in (404, 413)
+    response = await ask(shared_api.app, "POST", "/bookings/validate", key=key, headers=headers, body=BOOKING.encode())
+    assert response.status in (404, 413)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +211,6 @@ async def test_lengths_that_are_no_lengths(shared_api: PartnerApi, key: str, len
 async def test_large_bodies_are_cheap(shared_api: PartnerApi, key: str, body: bytes) -> None:
     """A megabyte of faults gets a short response."""
     assert len(body) <= 1024 * 1024
-    told = await post(shared_api.app, "/bookings/validate", key, body)
-    assert_refused(told, "validation_error")
-    assert len(told.body) < 100_000
+    response = await post(shared_api.app, "/bookings/validate", key, body)
+    assert_refused(response, "validation_error")
+    assert len(response.body) < 100_000

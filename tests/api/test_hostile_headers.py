@@ -29,30 +29,32 @@ NOT_KEYS = [
 
 @pytest.mark.parametrize("text", NOT_KEYS, ids=shown)
 async def test_what_is_not_a_key(shared_api: PartnerApi, text: str) -> None:
-    told = await ask(shared_api.app, "GET", "/studio", headers=[("x-service-key", text.encode())])
-    assert_refused(told, "invalid_api_key")
+    response = await ask(shared_api.app, "GET", "/studio", headers=[("x-service-key", text.encode())])
+    assert_refused(response, "invalid_api_key")
 
 
 @pytest.mark.parametrize("change", ["{} ", " {}", "{}\n", "\t{}", "{}\x00", '"{}"', "{},{}", "{}\r\nX: y", "Bearer {}"])
 async def test_a_key_with_something_around_it(shared_api: PartnerApi, key: str, change: str) -> None:
-    told = await ask(shared_api.app, "GET", "/studio", headers=[("x-service-key", change.replace("{}", key))])
-    assert_refused(told, "invalid_api_key")
+    response = await ask(shared_api.app, "GET", "/studio", headers=[("x-service-key", change.replace("{}", key))])
+    assert_refused(response, "invalid_api_key")
 
 
 async def test_two_keys(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
     """Only the last key counts; their permissions are never combined."""
     other = await issue_key(shared_api.connection, studios[1], "studio:read")
     both = [("x-service-key", key), ("x-service-key", other)]
-    told = await ask(shared_api.app, "GET", "/studio", headers=both)
-    assert told.json()["id"] == str(studios[1].studio_id)
+    response = await ask(shared_api.app, "GET", "/studio", headers=both)
+    assert response.json()["id"] == str(studios[1].studio_id)
     assert_refused(await ask(shared_api.app, "GET", "/classes", headers=both), "insufficient_scope")
-    told = await ask(shared_api.app, "GET", "/studio", headers=[("x-service-key", key), ("x-service-key", "x")])
-    assert_refused(told, "invalid_api_key")
+    response = await ask(shared_api.app, "GET", "/studio", headers=[("x-service-key", key), ("x-service-key", "x")])
+    assert_refused(response, "invalid_api_key")
 
 
 async def test_a_key_elsewhere_is_no_key(shared_api: PartnerApi, key: str) -> None:
-    told = await ask(shared_api.app, "GET", f"/studio?x-service-key={key}&key={key}", headers=[("authorization", key)])
-    assert_refused(told, "missing_api_key")
+    response = await ask(
+        shared_api.app, "GET", f"/studio?x-service-key={key}&key={key}", headers=[("authorization", key)]
+    )
+    assert_refused(response, "missing_api_key")
 
 
 @pytest.mark.parametrize(
@@ -79,9 +81,9 @@ async def test_a_key_elsewhere_is_no_key(shared_api: PartnerApi, key: str) -> No
 async def test_headers_that_mean_nothing_here(
     shared_api: PartnerApi, studios: list[Studio], key: str, headers: list[tuple[str, str]]
 ) -> None:
-    told = await ask(shared_api.app, "GET", f"/classes/{studios[0].first('class')}", key=key, headers=headers)
-    assert told.status == 200
-    assert told.json()["object"] == "class"
+    response = await ask(shared_api.app, "GET", f"/classes/{studios[0].first('class')}", key=key, headers=headers)
+    assert response.status == 200
+    assert response.json()["object"] == "class"
 
 
 @pytest.mark.parametrize(
@@ -106,10 +108,10 @@ async def test_headers_that_mean_nothing_here(
 async def test_idempotency_keys(shared_api: PartnerApi, key: str, value: str, good: bool) -> None:
     """A valid key gets as far as the class, which does not exist, and is not stored."""
     body = {"class_id": ID, "member_id": ID}
-    told = await post(shared_api.app, "/bookings", key, body, ("idempotency-key", value))
-    assert_refused(told, "not_found" if good else "validation_error", param=None if good else "Idempotency-Key")
-    told = await ask(shared_api.app, "DELETE", f"/bookings/{ID}", key=key, headers=[("idempotency-key", value)])
-    assert_refused(told, "not_found" if good else "validation_error", param=None if good else "Idempotency-Key")
+    response = await post(shared_api.app, "/bookings", key, body, ("idempotency-key", value))
+    assert_refused(response, "not_found" if good else "validation_error", param=None if good else "Idempotency-Key")
+    response = await ask(shared_api.app, "DELETE", f"/bookings/{ID}", key=key, headers=[("idempotency-key", value)])
+    assert_refused(response, "not_found" if good else "validation_error", param=None if good else "Idempotency-Key")
 
 
 @pytest.mark.parametrize(
@@ -117,11 +119,11 @@ async def test_idempotency_keys(shared_api: PartnerApi, key: str, value: str, go
     [("x" * 500, True), ("x" * 501, False), ("é" * 500, True), ("", False), ("a\x00", False), ("\ufffd", True)],
 )
 async def test_reasons(shared_api: PartnerApi, key: str, reason: str, good: bool) -> None:
-    told = await ask(
+    response = await ask(
         shared_api.app,
         "DELETE",
         f"/bookings/{ID}?reason={quote(reason, safe='')}",
         key=key,
         headers=[("idempotency-key", "reason-test")],
     )
-    assert_refused(told, "not_found" if good else "validation_error", param=None if good else "reason")
+    assert_refused(response, "not_found" if good else "validation_error", param=None if good else "reason")

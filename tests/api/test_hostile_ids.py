@@ -53,14 +53,16 @@ NOT_IDS = [
 @pytest.mark.parametrize("text", NOT_IDS, ids=shown)
 async def test_what_is_not_an_id(shared_api: PartnerApi, key: str, text: str) -> None:
     serialized = quote(text, safe="")
-    told = await ask(shared_api.app, "GET", f"/classes/{serialized}", key=key)
+    response = await ask(shared_api.app, "GET", f"/classes/{serialized}", key=key)
     # The server decodes escaped slashes, which makes it a different path.
-    assert_refused(told, "not_found" if "/" in text else "validation_error", param=None if "/" in text else "class_id")
-    told = await ask(shared_api.app, "GET", f"/bookings?member_id={serialized}", key=key)
-    assert_refused(told, "validation_error", param="member_id")
-    told = await post(shared_api.app, "/bookings/validate", key, {"class_id": text, "member_id": ID})
-    assert told.status in (400, 422)
-    assert_refused(told, told.code)
+    assert_refused(
+        response, "not_found" if "/" in text else "validation_error", param=None if "/" in text else "class_id"
+    )
+    response = await ask(shared_api.app, "GET", f"/bookings?member_id={serialized}", key=key)
+    assert_refused(response, "validation_error", param="member_id")
+    response = await post(shared_api.app, "/bookings/validate", key, {"class_id": text, "member_id": ID})
+    assert response.status in (400, 422)
+    assert_refused(response, response.code)
 
 
 @pytest.mark.parametrize("raw", ["%FF%FE", "%C0%AF", "%ED%A0%80", "%00", "%", "%zz", "%F0%9F%98"])
@@ -72,9 +74,9 @@ async def test_escapes_that_are_no_text(shared_api: PartnerApi, key: str, raw: s
 
 @pytest.mark.parametrize("raw", ["a%2Fb", f"{ID}%2Fspots%2Fx", "%2F", "%2F%2F", "..%2F..%2Fetc%2Fpasswd"])
 async def test_escaped_slashes_open_nothing(shared_api: PartnerApi, key: str, raw: str) -> None:
-    told = await ask(shared_api.app, "GET", f"/classes/{raw}", key=key)
-    assert told.status in (404, 422)
-    assert_refused(told, told.code)
+    response = await ask(shared_api.app, "GET", f"/classes/{raw}", key=key)
+    assert response.status in (404, 422)
+    assert_refused(response, response.code)
 
 
 async def test_upper_case_ids_are_answered_in_lower_case(
@@ -159,8 +161,8 @@ KINDS = dict(
 @pytest.mark.parametrize("cursor", NOT_CURSORS, ids=shown)
 async def test_what_is_not_a_cursor(shared_api: PartnerApi, key: str, cursor: str) -> None:
     for path in ("/classes", "/bookings", "/locations"):
-        told = await ask(shared_api.app, "GET", f"{path}?cursor={quote(cursor, safe='')}", key=key)
-        assert_refused(told, "invalid_cursor", param="cursor")
+        response = await ask(shared_api.app, "GET", f"{path}?cursor={quote(cursor, safe='')}", key=key)
+        assert_refused(response, "invalid_cursor", param="cursor")
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -173,9 +175,11 @@ async def test_cursors_of_other_lists_and_studios(
     strangers += [studios[1].first(KINDS[path]), studios[0].studio_id, uuid4()]
     bodies = set()
     for each in strangers:
-        told = await ask(shared_api.app, "GET", f"{path}?cursor={each}", key=key, headers=[("x-request-id", "same")])
-        assert_refused(told, "invalid_cursor", param="cursor")
-        bodies.add(told.body)
+        response = await ask(
+            shared_api.app, "GET", f"{path}?cursor={each}", key=key, headers=[("x-request-id", "same")]
+        )
+        assert_refused(response, "invalid_cursor", param="cursor")
+        bodies.add(response.body)
     assert len(bodies) == 1
     assert (await ask(shared_api.app, "GET", f"{path}?cursor={own}", key=key)).status == 200
     assert (await ask(shared_api.app, "GET", f"{path}?cursor={str(own).upper()}", key=key)).status == 200
@@ -217,11 +221,11 @@ async def test_cursors_of_other_lists_and_studios(
 )
 async def test_what_is_not_a_limit(shared_api: PartnerApi, key: str, limit: str) -> None:
     for path in ("/classes", "/rooms"):
-        told = await ask(shared_api.app, "GET", f"{path}?limit={quote(limit, safe='')}", key=key)
-        assert_refused(told, "validation_error", param="limit")
+        response = await ask(shared_api.app, "GET", f"{path}?limit={quote(limit, safe='')}", key=key)
+        assert_refused(response, "validation_error", param="limit")
 
 
 @pytest.mark.parametrize("limit", ["1", "2", "200"])
 async def test_limits(shared_api: PartnerApi, key: str, limit: str) -> None:
-    told = await ask(shared_api.app, "GET", f"/classes?limit={limit}", key=key)
-    assert len(told.json()["data"]) == min(3, int(limit))
+    response = await ask(shared_api.app, "GET", f"/classes?limit={limit}", key=key)
+    assert len(response.json()["data"]) == min(3, int(limit))

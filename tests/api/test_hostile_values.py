@@ -75,8 +75,8 @@ NOT_DATE_TIMES = [
 @pytest.mark.parametrize("text", NOT_DATE_TIMES, ids=shown)
 async def test_what_is_not_a_date_time(shared_api: PartnerApi, key: str, text: str) -> None:
     for path, name in (("/classes", "starts_after"), ("/classes", "starts_before"), ("/bookings", "updated_after")):
-        told = await ask(shared_api.app, "GET", f"{path}?{name}={quote(text, safe='')}", key=key)
-        assert_refused(told, "validation_error", param=name)
+        response = await ask(shared_api.app, "GET", f"{path}?{name}={quote(text, safe='')}", key=key)
+        assert_refused(response, "validation_error", param=name)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ async def test_the_ends_of_time(shared_api: PartnerApi, key: str, raw: str) -> N
 
 async def test_after_before_before(shared_api: PartnerApi, key: str) -> None:
     late, early = "2030-06-03T12:00:00.000001Z", "2030-06-03T12:00:00Z"
-    told = await ask(shared_api.app, "GET", f"/classes?starts_after={late}&starts_before={early}", key=key)
-    assert_refused(told, "validation_error", param="starts_after")
-    told = await ask(shared_api.app, "GET", f"/classes?starts_after={late}&starts_before={early}&limit=0", key=key)
-    assert sorted(fault["loc"][-1] for fault in told.json()["detail"]) == ["limit", "starts_after"]
-    told = await ask(shared_api.app, "GET", f"/classes?starts_after={early}&starts_before={early}", key=key)
-    assert told.json()["data"] == []
+    response = await ask(shared_api.app, "GET", f"/classes?starts_after={late}&starts_before={early}", key=key)
+    assert_refused(response, "validation_error", param="starts_after")
+    response = await ask(shared_api.app, "GET", f"/classes?starts_after={late}&starts_before={early}&limit=0", key=key)
+    assert sorted(fault["loc"][-1] for fault in response.json()["detail"]) == ["limit", "starts_after"]
+    response = await ask(shared_api.app, "GET", f"/classes?starts_after={early}&starts_before={early}", key=key)
+    assert response.json()["data"] == []
 
 
 # Booleans, states, addresses
@@ -130,16 +130,16 @@ async def test_after_before_before(shared_api: PartnerApi, key: str) -> None:
 )
 async def test_what_is_not_a_boolean(shared_api: PartnerApi, key: str, text: str) -> None:
     for path, name in (("/products", "active"), ("/forms", "include_drafts")):
-        told = await ask(shared_api.app, "GET", f"{path}?{name}={quote(text, safe='')}", key=key)
-        assert_refused(told, "validation_error", param=name)
+        response = await ask(shared_api.app, "GET", f"{path}?{name}={quote(text, safe='')}", key=key)
+        assert_refused(response, "validation_error", param=name)
 
 
 @pytest.mark.parametrize(
     "text", ["", "SCHEDULED", "scheduled ", "scheduled\x00", "gone", "null", "s" * 10_000, "scheduled,cancelled"]
 )
 async def test_what_is_not_a_state(shared_api: PartnerApi, key: str, text: str) -> None:
-    told = await ask(shared_api.app, "GET", f"/classes?status={quote(text, safe='')}", key=key)
-    assert_refused(told, "validation_error", param="status")
+    response = await ask(shared_api.app, "GET", f"/classes?status={quote(text, safe='')}", key=key)
+    assert_refused(response, "validation_error", param="status")
 
 
 NOT_EMAILS = [
@@ -187,8 +187,8 @@ NOT_EMAILS = [
 @pytest.mark.parametrize("text", NOT_EMAILS, ids=shown)
 async def test_what_is_not_an_email(shared_api: PartnerApi, key: str, text: str) -> None:
     for path in ("/members", "/leads"):
-        told = await ask(shared_api.app, "GET", f"{path}?email={quote(text, safe='')}", key=key)
-        assert_refused(told, "validation_error", param="email")
+        response = await ask(shared_api.app, "GET", f"{path}?email={quote(text, safe='')}", key=key)
+        assert_refused(response, "validation_error", param="email")
 
 
 async def test_emails_are_compared_in_normalized_form(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
@@ -196,11 +196,11 @@ async def test_emails_are_compared_in_normalized_form(shared_api: PartnerApi, st
     wide = "".join(chr(ord(each) + 0xFEE0) if each.isalpha() else each for each in email.split("@")[0])
     domain = email.split("@")[1]
     for each in (email, email.upper(), f"  {email}\t", f"{wide}@{domain}", f"lead0\uff20{domain}"):
-        told = await ask(shared_api.app, "GET", f"/leads?email={quote(each, safe='')}", key=key)
-        assert [lead["email"] for lead in told.json()["data"]] == [email], each
+        response = await ask(shared_api.app, "GET", f"/leads?email={quote(each, safe='')}", key=key)
+        assert [lead["email"] for lead in response.json()["data"]] == [email], each
     for each in (f"le.ad0@{domain}", f"lead0+x@{domain}", f"\uff4cead0x@{domain}"):
-        told = await ask(shared_api.app, "GET", f"/leads?email={quote(each, safe='')}", key=key)
-        assert told.json()["data"] == []
+        response = await ask(shared_api.app, "GET", f"/leads?email={quote(each, safe='')}", key=key)
+        assert response.json()["data"] == []
 
 
 async def test_international_domains(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
@@ -217,8 +217,8 @@ async def test_international_domains(shared_api: PartnerApi, studios: list[Studi
         "pele\u0301@xn--bcher-kva.example",
         "pelé@bücher。example",
     ):
-        told = await ask(shared_api.app, "GET", f"/leads?email={quote(each, safe='')}", key=own)
-        assert [lead["email"] for lead in told.json()["data"]] == ["pelé@xn--bcher-kva.example"], each
+        response = await ask(shared_api.app, "GET", f"/leads?email={quote(each, safe='')}", key=own)
+        assert [lead["email"] for lead in response.json()["data"]] == ["pelé@xn--bcher-kva.example"], each
 
 
 # The query as a whole
@@ -246,21 +246,21 @@ async def test_international_domains(shared_api: PartnerApi, studios: list[Studi
 )
 async def test_unknown_names_are_faults(shared_api: PartnerApi, key: str, query: str) -> None:
     """A mistyped name must not return everything. Separators alone are no names."""
-    told = await ask(shared_api.app, "GET", "/classes?" + query, key=key)
+    response = await ask(shared_api.app, "GET", "/classes?" + query, key=key)
     if query == "&&&&":
-        assert (told.status, len(told.json()["data"])) == (200, 3)
+        assert (response.status, len(response.json()["data"])) == (200, 3)
         return
-    faults = told.json()["detail"]
-    assert (told.status, {fault["loc"][0] for fault in faults}) == (422, {"query"})
+    faults = response.json()["detail"]
+    assert (response.status, {fault["loc"][0] for fault in faults}) == (422, {"query"})
     assert {fault["type"] for fault in faults} == {"too_many_faults" if query.count("&") > 1000 else "extra_forbidden"}
-    assert len(told.body) < 10_000
+    assert len(response.body) < 10_000
 
 
 @pytest.mark.parametrize(
     ("query", "status"), [("limit=1&limit=2", 200), ("limit=1&limit=0", 422), ("limit=1&limit", 422)]
 )
 async def test_the_last_of_a_repeated_name_counts(shared_api: PartnerApi, key: str, query: str, status: int) -> None:
-    told = await ask(shared_api.app, "GET", "/classes?" + query, key=key)
-    assert told.status == status
+    response = await ask(shared_api.app, "GET", "/classes?" + query, key=key)
+    assert response.status == status
     if status == 200:
-        assert len(told.json()["data"]) == 2
+        assert len(response.json()["data"]) == 2

@@ -22,7 +22,7 @@ from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import Once
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import BookingStudio, Hall, wire_body
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PREFIX, open_partner_api
 from tests.support.seed import issue_key
 
@@ -31,11 +31,11 @@ hall, studio = booking_studio.hall, booking_studio.studio
 HOURS_24 = timedelta(hours=24)
 
 
-def is_replay(answer: Answered) -> bool:
+def is_replay(answer: DirectResponse) -> bool:
     return dict(answer.headers).get(b"idempotent-replayed") == b"true"
 
 
-def assert_replay(answer: Answered, first: Answered) -> None:
+def assert_replay(answer: DirectResponse, first: DirectResponse) -> None:
     assert is_replay(answer)
     assert not is_replay(first)
     assert (answer.status, answer.body) == (first.status, first.body)
@@ -590,7 +590,7 @@ async def test_a_first_result_that_a_new_cancellation_missed(
 async def test_a_first_result_that_a_plain_claim_missed(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for a write that does not make the claim itself."""
 
-    async def create() -> Answered:
+    async def create() -> DirectResponse:
         body = {"email": "sam@example.com", "first_name": "Sam"}
         return await studio.ask("POST", "/leads", body=body, headers={"Idempotency-Key": "lead-0001"})
 

@@ -12,7 +12,7 @@ from studiogate.api.app import ROUTES
 from studiogate.domain.access import operator_access
 from studiogate.storage import event_numbering
 from tests.api.test_forms_uploads import BOUNDARY, multipart
-from tests.support.asgi import Told, ask, assert_refused
+from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, partner_of
 from tests.support.webhook_studio import SECRET_KEY
@@ -95,9 +95,9 @@ async def partner(
 @pytest.fixture(scope="module")
 async def ids(partner: Partner) -> dict[str, str]:
     async def made(path: str, body: dict[str, Any]) -> str:
-        told = await partner.post(path, body)
-        assert told.status == 201, told.body
-        return str(told.json()["id"])
+        response = await partner.post(path, body)
+        assert response.status == 201, response.body
+        return str(response.json()["id"])
 
     form = {"title": "Files", "fields": FIELDS, "status": "published"}
     known = {
@@ -120,7 +120,7 @@ def test_the_table_names_every_such_route() -> None:
     assert tested == routes - ELSEWHERE
 
 
-async def send(partner: Partner, write: Write, path: str, body: Any, key: str) -> Told:
+async def send(partner: Partner, write: Write, path: str, body: Any, key: str) -> AsgiResponse:
     headers = [("idempotency-key", key)]
     raw = b""
     if body is not None:
@@ -155,5 +155,5 @@ async def test_a_repetition_is_the_first_answer(partner: Partner, ids: dict[str,
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: f"{write.method} {write.path}")
 async def test_a_key_has_8_to_120_characters(partner: Partner, ids: dict[str, str], write: Write) -> None:
     for key in ("x" * 7, "x" * 121):
-        told = await send(partner, write, write.path.format(**ids), write.body, key)
-        assert_refused(told, "validation_error", param="Idempotency-Key")
+        response = await send(partner, write, write.path.format(**ids), write.body, key)
+        assert_refused(response, "validation_error", param="Idempotency-Key")

@@ -28,7 +28,7 @@ from studiogate.storage.bookings import read as bookings
 from studiogate.storage.schedule import read as schedule
 from studiogate.storage.upload_folder import UploadFolder
 from tests.support.battery import Tally, battery
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import NOON, Studio, insert, issue_key, seed_studio
 
@@ -262,7 +262,7 @@ HOLDERS = ("north", "south", "west", "place-0", "place-1")
 RESTRICTED = ("place-0", "place-1")
 
 
-def leaks(holder: Holder, answer: Answered) -> list[str]:
+def leaks(holder: Holder, answer: DirectResponse) -> list[str]:
     """Return everything in a response that this key must not see."""
     text = answer.raw.decode()
     found = [each for each in CANARIES.findall(text) if each != holder.studio.canary]
@@ -558,7 +558,7 @@ async def test_writes_to_what_is_hidden_find_nothing(world: World, name: str) ->
     wanted += [{"class_id": own_class, "member_id": each} for each in [uuid4(), *hidden(world, holder, "member")]]
     south = world.studios[1 if holder.studio is not world.studios[1] else 2]
     wanted.append({"class_id": south.first("class"), "member_id": south.first("member")})
-    answers: dict[str, set[Answered]] = {"class_id": set(), "member_id": set()}
+    answers: dict[str, set[DirectResponse]] = {"class_id": set(), "member_id": set()}
     cancelled = set()
     for path, body in itertools.product(("/bookings", "/bookings/validate"), wanted):
         text = {member: str(value) for member, value in body.items()}
@@ -575,7 +575,7 @@ async def test_writes_to_what_is_hidden_find_nothing(world: World, name: str) ->
     assert await _counts(world) == before
 
 
-async def _write(world: World, holder: Holder, method: str, path: str, body: Any = None) -> Answered:
+async def _write(world: World, holder: Holder, method: str, path: str, body: Any = None) -> DirectResponse:
     headers = {"Idempotency-Key": f"isolation-{uuid4()}"}
     answer = await ask(world.api.app, method, path, holder.key, body=body, headers=headers)
     assert leaks(holder, answer) == []

@@ -7,7 +7,7 @@ import pytest
 
 from studiogate.domain.access import Scope
 from studiogate.flows import keys
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 EXPIRES = b"x-service-key-expires"
 
 
-async def read(api: PartnerApi, key: str, path: str = "/key") -> Answered:
+async def read(api: PartnerApi, key: str, path: str = "/key") -> DirectResponse:
     return await ask(api.app, "GET", path, key)
 
 
@@ -57,8 +57,8 @@ async def test_the_old_secret_is_told_when_it_ends(api: PartnerApi, studio: Stud
     if key_ends is not None:
         await api.connection.execute("update credentials set expires_at = now() + $1", key_ends)
     rotated = await keys.rotate(api.connection, old.split("_")[2], timedelta(hours=1))
-    told = dict((await read(api, rotated.key)).headers)
-    assert EXPIRES not in told
+    headers = dict((await read(api, rotated.key)).headers)
+    assert EXPIRES not in headers
     for path, status in (("/key", 200), ("/studio", 200), ("/nothing", 404)):
         answer = await read(api, old, path)
         assert answer.status == status

@@ -15,7 +15,7 @@ from studiogate.domain import keys as domain
 from studiogate.domain.access import operator_access
 from studiogate.flows import keys
 from studiogate.storage import keys as storage
-from tests.support.asgi import Told, ask, assert_refused, post
+from tests.support.asgi import AsgiResponse, ask, assert_refused, post
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -45,7 +45,7 @@ class House:
     async def key(self, *scopes: str, **options: Any) -> str:
         return await issue_key(self.api.connection, self.studio, *scopes, **options)
 
-    async def studio_with(self, key: str) -> Told:
+    async def studio_with(self, key: str) -> AsgiResponse:
         return await ask(self.api.app, "GET", "/studio", key=key)
 
 

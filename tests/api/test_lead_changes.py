@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.api.test_conversion import events_of, lead_of, read
-from tests.support.asgi import Told, ask, assert_refused
+from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 
@@ -23,7 +23,7 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
         yield await partner_of(api)
 
 
-async def patch(partner: Partner, lead_id: str, body: dict[str, Any], *headers: tuple[str, str]) -> Told:
+async def patch(partner: Partner, lead_id: str, body: dict[str, Any], *headers: tuple[str, str]) -> AsgiResponse:
     return await partner.send("PATCH", f"/leads/{lead_id}", json.dumps(body).encode(), *headers)
 
 
@@ -33,9 +33,9 @@ async def stored(partner: Partner, lead_id: str) -> int:
 
 async def test_metadata_is_measured_as_it_is_stored(partner: Partner) -> None:
     for value in ([1e308] * 8000, [1e308] * 60, [5e-324] * 60):
-        told = await partner.post("/leads", {"email": "numbers@example.com", "metadata": {"a": value}})
-        assert locs(told) == [["body", "metadata"]]
-        assert told.json()["detail"][0]["msg"] == "Metadata should have at most 16 KiB as stored"
+        response = await partner.post("/leads", {"email": "numbers@example.com", "metadata": {"a": value}})
+        assert locs(response) == [["body", "metadata"]]
+        assert response.json()["detail"][0]["msg"] == "Metadata should have at most 16 KiB as stored"
     lead_id = await lead_of(partner, "numbers@example.com", metadata={"a": [1e308] * 50})
     assert 15 * KIB < await stored(partner, lead_id) < 16 * KIB
 
@@ -68,9 +68,9 @@ async def test_what_was_too_large_before_can_shrink_and_stay(partner: Partner) -
 
 async def test_merges_at_once_do_not_exceed_it_together(partner: Partner) -> None:
     lead_id = await lead_of(partner, "together@example.com")
-    told = await asyncio.gather(*(patch(partner, lead_id, {"metadata": {f"k{n}": "x" * 6_000}}) for n in range(6)))
-    assert {each.status for each in told} <= {200, 422, 503}
-    assert sum(each.status == 200 for each in told) <= 2
+    responses = await asyncio.gather(*(patch(partner, lead_id, {"metadata": {f"k{n}": "x" * 6_000}}) for n in range(6)))
+    assert {each.status for each in responses} <= {200, 422, 503}
+    assert sum(each.status == 200 for each in responses) <= 2
     assert await stored(partner, lead_id) <= 16 * KIB
 
 
@@ -94,8 +94,8 @@ async def test_staff_notes_have_64_kib_in_all(partner: Partner) -> None:
     for _ in range(6):
         assert (await patch(partner, lead_id, {"notes": "é" * 5_000})).status == 200
     left = 64 * KIB - 6 * 10_001
-    told = await patch(partner, lead_id, {"notes": "x" * (left + 1), "first_name": "X"})
-    error = assert_refused(told, "limit_reached", param="notes")
+    response = await patch(partner, lead_id, {"notes": "x" * (left + 1), "first_name": "X"})
+    error = assert_refused(response, "limit_reached", param="notes")
     assert error["details"] == {"limit": "staff_notes", "maximum": 64 * KIB}
     assert (await read(partner, lead_id))["first_name"] == ""
     assert (await patch(partner, lead_id, {"notes": "x" * left})).status == 200
@@ -107,9 +107,9 @@ async def test_every_visible_change_is_announced_and_nothing_else(partner: Partn
     lead_id = await lead_of(partner, "changes@example.com", first_name="A", metadata={"a": 1})
     seen = await read(partner, lead_id)
 
-    async def changed(previous: dict[str, Any] | None, told: Told) -> None:
+    async def changed(previous: dict[str, Any] | None, response: AsgiResponse) -> None:
         nonlocal seen
-        assert told.status in (200, 201), told.body
+        assert response.status in (200, 201), response.body
         before, seen = seen, await read(partner, lead_id)
         last = (await events_of(partner, lead_id))[-1]
         if previous is None:
@@ -118,7 +118,7 @@ async def test_every_visible_change_is_announced_and_nothing_else(partner: Partn
         assert last == ("lead.updated", seen, previous)
         assert seen["updated_at"] > before["updated_at"]
 
-    async def post(**body: Any) -> Told:
+    async def post(**body: Any) -> AsgiResponse:
         return await partner.post("/leads", {"email": "changes@example.com", **body})
 
     await changed({"first_name": "A"}, await patch(partner, lead_id, {"first_name": "B"}))
@@ -150,8 +150,8 @@ async def test_patch_and_its_alias_are_one_operation(partner: Partner) -> None:
         assert (two.status, two.body, two.header("idempotent-replayed")) == (200, one.body, "true")
         assert_refused(await partner.send(*second, b'{"notes": "x"}', header), "idempotency_key_reused")
     other_lead = await lead_of(partner, "alias2@example.com")
-    told = await partner.send("POST", f"/leads/{other_lead}/update", body, ("idempotency-key", "alias-key-0"))
-    assert_refused(told, "idempotency_key_reused")
+    response = await partner.send("POST", f"/leads/{other_lead}/update", body, ("idempotency-key", "alias-key-0"))
+    assert_refused(response, "idempotency_key_reused")
     assert await partner.value("select staff_notes from leads where id = $1", lead_id) == "once\nonce"
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from studiogate.storage import leads as storage
-from tests.support.asgi import Told, assert_refused
+from tests.support.asgi import AsgiResponse, assert_refused
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.seed import issue_key
@@ -35,23 +35,23 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
 
 
 async def create(partner: Partner, email: str, **more: Any) -> dict[str, Any]:
-    told = await partner.post("/leads", {"email": email, **more})
-    assert told.status == 201, told.body
-    result: dict[str, Any] = told.json()
+    response = await partner.post("/leads", {"email": email, **more})
+    assert response.status == 201, response.body
+    result: dict[str, Any] = response.json()
     assert list(result) == ["id", "object", "created"]
     assert result["object"] == "lead"
     return result
 
 
-async def patiently(partner: Partner, body: dict[str, Any]) -> Told:
+async def patiently(partner: Partner, body: dict[str, Any]) -> AsgiResponse:
     """Retry while a busy machine sheds load; the response says that a retry is safe."""
     while True:
-        told = await partner.post("/leads", body)
-        if told.status != 503:
-            return told
+        response = await partner.post("/leads", body)
+        if response.status != 503:
+            return response
 
 
-async def patch(partner: Partner, lead_id: str, body: dict[str, Any], *headers: tuple[str, str]) -> Told:
+async def patch(partner: Partner, lead_id: str, body: dict[str, Any], *headers: tuple[str, str]) -> AsgiResponse:
     return await partner.send("PATCH", f"/leads/{lead_id}", json.dumps(body).encode(), *headers)
 
 
@@ -113,9 +113,9 @@ async def test_32_at_once_in_8_spellings_make_one_lead(partner: Partner) -> None
     wanted = [
         patiently(partner, {"email": SPELLINGS[number % 8], "metadata": {f"n{number}": number}}) for number in range(32)
     ]
-    told = await asyncio.gather(*wanted)
-    assert {each.status for each in told} == {201}, [each.body for each in told if each.status != 201]
-    results = [each.json() for each in told]
+    responses = await asyncio.gather(*wanted)
+    assert {each.status for each in responses} == {201}, [each.body for each in responses if each.status != 201]
+    results = [each.json() for each in responses]
     assert len({each["id"] for each in results}) == 1
     assert sum(each["created"] for each in results) == 1
     lead = await partner.get(f"/leads/{results[0]['id']}")
@@ -128,8 +128,8 @@ async def test_without_the_lead_s_lock_metadata_is_lost(partner: Partner, monkey
     for attempt in range(10):
         email = f"mutant{attempt}@example.com"
         made = await create(partner, email)
-        told = [partner.post("/leads", {"email": email, "metadata": {f"n{number}": 1}}) for number in range(10)]
-        await asyncio.gather(*told)
+        requests = [partner.post("/leads", {"email": email, "metadata": {f"n{number}": 1}}) for number in range(10)]
+        await asyncio.gather(*requests)
         if len((await partner.get(f"/leads/{made['id']}"))["metadata"]) < 10:
             return
     raise AssertionError("nothing was ever lost: the test of 32 at once proves nothing")
@@ -155,11 +155,11 @@ async def test_an_update_changes_what_is_given(partner: Partner, way: str) -> No
         "metadata": {"drop": None, "new": [1]},
     }
     if way == "patch":
-        told = await patch(partner, made["id"], body)
+        response = await patch(partner, made["id"], body)
     else:
-        told = await partner.post(f"/leads/{made['id']}/update", body)
-    assert told.status == 200, told.body
-    assert told.json() == {"id": made["id"], "object": "lead", "created": False}
+        response = await partner.post(f"/leads/{made['id']}/update", body)
+    assert response.status == 200, response.body
+    assert response.json() == {"id": made["id"], "object": "lead", "created": False}
     lead = await partner.get(f"/leads/{made['id']}")
     assert (lead["first_name"], lead["status"], lead["metadata"]) == ("B", "qualified", {"keep": 1, "new": [1]})
     assert "first note" not in json.dumps(lead)
@@ -174,8 +174,8 @@ async def test_an_update_changes_what_is_given(partner: Partner, way: str) -> No
 
 async def test_notes_are_never_returned(partner: Partner) -> None:
     made = await create(partner, "notes@example.com")
-    told = await patch(partner, made["id"], {"notes": "canary-of-the-staff"})
-    everything = [told.body, json.dumps(await partner.get(f"/leads/{made['id']}")).encode()]
+    response = await patch(partner, made["id"], {"notes": "canary-of-the-staff"})
+    everything = [response.body, json.dumps(await partner.get(f"/leads/{made['id']}")).encode()]
     everything.append(json.dumps(await partner.get("/leads?email=notes@example.com")).encode())
     assert all(b"canary-of-the-staff" not in each for each in everything)
 
@@ -184,8 +184,8 @@ async def test_converted_is_the_system_s_to_write(partner: Partner) -> None:
     made = await create(partner, "convert@example.com")
     for way in (patch(partner, made["id"], {"status": "converted"}),):
         assert locs(await way) == [["body", "status"]]
-    told = await partner.post(f"/leads/{made['id']}/update", {"status": "converted", "phone": 5, "x": 1})
-    assert locs(told) == [["body", "phone"], ["body", "status"], ["body", "x"]]
+    response = await partner.post(f"/leads/{made['id']}/update", {"status": "converted", "phone": 5, "x": 1})
+    assert locs(response) == [["body", "phone"], ["body", "status"], ["body", "x"]]
 
 
 async def test_at_least_one_member(partner: Partner) -> None:
@@ -214,8 +214,8 @@ async def test_metadata_has_bounds(partner: Partner) -> None:
     assert locs(await partner.post("/leads", {"email": "b2@example.com", "metadata": {"a": "x" * 17_000}})) == [
         ["body", "metadata"]
     ]
-    told = await partner.post("/leads", {"email": "bounds@example.com", "metadata": {"b": "x" * 15_000}})
-    assert locs(told) == [["body", "metadata"]]
+    response = await partner.post("/leads", {"email": "bounds@example.com", "metadata": {"b": "x" * 15_000}})
+    assert locs(response) == [["body", "metadata"]]
     assert locs(await patch(partner, made["id"], {"metadata": {"b": "x" * 15_000}})) == [["body", "metadata"]]
     replaced = await patch(partner, made["id"], {"metadata": {"a": None, "b": "x" * 15_000}})
     assert replaced.status == 200
@@ -245,8 +245,8 @@ async def test_a_retry_with_its_key_is_the_first_answer(partner: Partner) -> Non
 
 async def test_a_location_restricted_key_writes_leads_too(partner: Partner) -> None:
     key = await issue_key(partner.api.connection, partner.studio, locations=[partner.studio.first("location")])
-    told = await partner.post("/leads", {"email": "restricted@example.com"}, key=key)
-    assert told.status == 201
+    response = await partner.post("/leads", {"email": "restricted@example.com"}, key=key)
+    assert response.status == 201
 
 
 BAD_EMAILS = [
@@ -298,13 +298,13 @@ BAD_EMAILS = [
 @pytest.mark.parametrize("email", BAD_EMAILS, ids=ascii)
 @pytest.mark.parametrize("path", ["/leads", "/members"])
 async def test_what_is_no_email(partner: Partner, path: str, email: str) -> None:
-    told = await partner.post(path, {"email": email, "first_name": "A", "last_name": "B"})
+    response = await partner.post(path, {"email": email, "first_name": "A", "last_name": "B"})
     if "\x00" in email:
-        assert_refused(told, "invalid_json")
+        assert_refused(response, "invalid_json")
     else:
-        assert_refused(told, "validation_error", param="email")
-        assert locs(told) == [["body", "email"]]
-        assert email == "" or json.dumps(email)[1:-1].encode() not in told.body or len(email) < 3
+        assert_refused(response, "validation_error", param="email")
+        assert locs(response) == [["body", "email"]]
+        assert email == "" or json.dumps(email)[1:-1].encode() not in response.body or len(email) < 3
 
 
 WRONG = [None, 5, 1.5, True, [], ["a@b.example"], {}, {"email": "a@b.example"}]
@@ -313,12 +313,12 @@ WRONG = [None, 5, 1.5, True, [], ["a@b.example"], {}, {"email": "a@b.example"}]
 @pytest.mark.parametrize("value", WRONG, ids=repr)
 @pytest.mark.parametrize("member", ["email", "first_name", "source", "utm_source", "phone", "metadata"])
 async def test_wrong_types(partner: Partner, member: str, value: Any) -> None:
-    told = await partner.post("/leads", {"email": "types@example.com", member: value})
+    response = await partner.post("/leads", {"email": "types@example.com", member: value})
     fits = (value is None and member != "email") or (isinstance(value, dict) and member == "metadata")
     if fits:
-        assert told.status == 201
+        assert response.status == 201
     else:
-        assert locs(told) == [["body", member]]
+        assert locs(response) == [["body", member]]
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\x1bb", "a\x7fb", "a\u0085b", "a\u2028b", "x" * 201], ids=ascii)
@@ -344,8 +344,14 @@ async def test_markup_is_kept_and_never_means_anything(partner: Partner) -> None
 
 async def test_unknown_members_are_refused(partner: Partner) -> None:
     body = {"email": "x", "status": "new", "lifecycle_stage": "member", "notes": "x", "joinWaitlist": True}
-    told = await partner.post("/leads", body)
-    assert sorted(each[-1] for each in locs(told)) == ["email", "joinWaitlist", "lifecycle_stage", "notes", "status"]
+    response = await partner.post("/leads", body)
+    assert sorted(each[-1] for each in locs(response)) == [
+        "email",
+        "joinWaitlist",
+        "lifecycle_stage",
+        "notes",
+        "status",
+    ]
 
 
 async def test_a_key_without_the_scope(api: PartnerApi) -> None:
@@ -358,5 +364,5 @@ async def test_a_phone_number_is_judged_with_the_rest(partner: Partner) -> None:
     """Its validity depends on the studio's country, but a fault elsewhere does not hide it."""
     assert locs(await partner.post("/leads", {"email": "no", "phone": "12"})) == [["body", "email"], ["body", "phone"]]
     lead = (await partner.post("/leads", {"email": "judged@example.com"})).json()["id"]
-    told = await partner.post(f"/leads/{lead}/update", {"status": "no", "phone": "12"})
-    assert locs(told) == [["body", "status"], ["body", "phone"]]
+    response = await partner.post(f"/leads/{lead}/update", {"status": "no", "phone": "12"})
+    assert locs(response) == [["body", "status"], ["body", "phone"]]

@@ -19,7 +19,7 @@ from studiogate import clock
 from studiogate.flows import keys
 from studiogate.web import limits
 from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
-from tests.support.asgi import Told, ask, assert_refused
+from tests.support.asgi import AsgiResponse, ask, assert_refused
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -218,7 +218,7 @@ class House:
     api: PartnerApi
     studio: Studio
 
-    async def studio_with(self, key: str | None, address: str = "192.0.2.1") -> Told:
+    async def studio_with(self, key: str | None, address: str = "192.0.2.1") -> AsgiResponse:
         return await ask(self.api.app, "GET", "/studio", key=key, address=address)
 
 
@@ -233,11 +233,11 @@ async def key(limited: House) -> str:
     return await issue_key(limited.api.connection, limited.studio)
 
 
-def told_limit(told: Told) -> tuple[str, int, int, int, int]:
+def limit_of(response: AsgiResponse) -> tuple[str, int, int, int, int]:
     """Return name, q, w, r and t of the rate limit headers."""
     policy, state = (
-        POLICY.fullmatch(told.header("ratelimit-policy") or ""),
-        STATE.fullmatch(told.header("ratelimit") or ""),
+        POLICY.fullmatch(response.header("ratelimit-policy") or ""),
+        STATE.fullmatch(response.header("ratelimit") or ""),
     )
     assert policy is not None
     assert state is not None
@@ -248,17 +248,17 @@ def told_limit(told: Told) -> tuple[str, int, int, int, int]:
 async def test_the_headers_count_down_and_recover(limited: House, key: str, time_: Time) -> None:
     time_.now += 1000
     for left in range(9, -1, -1):
-        told = await limited.studio_with(key)
-        assert told.status == 200
-        assert told_limit(told) == ("requests", 10, 2, left, math.ceil((10 - left) / 5))
-    told = await limited.studio_with(key)
-    assert_refused(told, "rate_limited")
-    assert told_limit(told) == ("requests", 10, 2, 0, 2)
-    assert told.header("retry-after") == "1"
+        response = await limited.studio_with(key)
+        assert response.status == 200
+        assert limit_of(response) == ("requests", 10, 2, left, math.ceil((10 - left) / 5))
+    response = await limited.studio_with(key)
+    assert_refused(response, "rate_limited")
+    assert limit_of(response) == ("requests", 10, 2, 0, 2)
+    assert response.header("retry-after") == "1"
     time_.now += 1.0
     assert [(await limited.studio_with(key)).status for _ in range(6)] == [200] * 5 + [429]
     time_.now += 3600
-    assert told_limit(await limited.studio_with(key))[3] == 9
+    assert limit_of(await limited.studio_with(key))[3] == 9
 
 
 async def test_every_answer_to_a_key_tells_its_limit(limited: House, key: str, time_: Time) -> None:
@@ -271,10 +271,10 @@ async def test_every_answer_to_a_key_tells_its_limit(limited: House, key: str, t
         ("HEAD", "/studio"),
         ("POST", "/bookings"),
     ):
-        told = await ask(limited.api.app, method, path, key=key)
-        assert told_limit(told)[:3] == ("requests", 10, 2)
-    told = await limited.studio_with("x", "198.51.100.1")
-    assert told_limit(told)[:3] == ("failed-authentication", 20, 60)
+        response = await ask(limited.api.app, method, path, key=key)
+        assert limit_of(response)[:3] == ("requests", 10, 2)
+    response = await limited.studio_with("x", "198.51.100.1")
+    assert limit_of(response)[:3] == ("failed-authentication", 20, 60)
 
 
 async def test_a_key_with_a_limit_of_its_own(limited: House, time_: Time) -> None:
@@ -292,8 +292,8 @@ async def test_a_limit_belongs_to_the_credential(limited: House, time_: Time) ->
     time_.now += 4000
     mine = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
     new = (await keys.rotate(limited.api.connection, mine.split("_")[2], timedelta(hours=1))).key
-    told = [await limited.studio_with(each, f"192.0.2.{n}") for n, each in enumerate((mine, new, mine, new))]
-    assert [each.status for each in told] == [200, 200, 429, 429]
+    responses = [await limited.studio_with(each, f"192.0.2.{n}") for n, each in enumerate((mine, new, mine, new))]
+    assert [each.status for each in responses] == [200, 200, 429, 429]
     other = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
     assert (await limited.studio_with(other)).status == 200
 
@@ -303,16 +303,16 @@ async def test_failed_authentications(limited: House, key: str, time_: Time) -> 
     time_.now += 5000
     wrong = [None, "x", "sgk_live_AAAAAAAA_" + "A" * 49, ""] * 5
     for number, each in enumerate(wrong):
-        told = await limited.studio_with(each)
-        assert told.status == 401, number
-        assert told_limit(told)[3] == 19 - number
-    told = await limited.studio_with("x")
-    error = assert_refused(told, "rate_limited")
+        response = await limited.studio_with(each)
+        assert response.status == 401, number
+        assert limit_of(response)[3] == 19 - number
+    response = await limited.studio_with("x")
+    error = assert_refused(response, "rate_limited")
     assert error["retryable"] is True
-    assert told.header("retry-after") == "3"
-    assert told.header("www-authenticate") is None
+    assert response.header("retry-after") == "3"
+    assert response.header("www-authenticate") is None
     assert (await limited.studio_with(key)).status == 200
-    assert told_limit(await limited.studio_with(key))[0] == "requests"
+    assert limit_of(await limited.studio_with(key))[0] == "requests"
     assert (await limited.studio_with("x", "198.51.100.9")).status == 401
     time_.now += 3.001
     assert [(await limited.studio_with("x")).status for _ in range(2)] == [401, 429]
@@ -325,7 +325,7 @@ async def test_good_keys_do_not_count_as_failures(limited: House, time_: Time) -
     plenty = await issue_key(limited.api.connection, limited.studio, rate_limit=1000)
     for _ in range(100):
         assert (await limited.studio_with(plenty, "203.0.113.5")).status == 200
-    assert told_limit(await limited.studio_with("x", "203.0.113.5"))[3] == 19
+    assert limit_of(await limited.studio_with("x", "203.0.113.5"))[3] == 19
 
 
 async def test_off_lifts_both_limits(limited: House, time_: Time) -> None:
@@ -335,10 +335,10 @@ async def test_off_lifts_both_limits(limited: House, time_: Time) -> None:
     )
     small = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
     for each in [small] * 30 + ["x"] * 30:
-        told = await ask(unlimited, "GET", "/studio", key=each)
-        assert told.status == (200 if each == small else 401)
-        assert told.header("ratelimit") is None
-        assert told.header("ratelimit-policy") is None
+        response = await ask(unlimited, "GET", "/studio", key=each)
+        assert response.status == (200 if each == small else 401)
+        assert response.header("ratelimit") is None
+        assert response.header("ratelimit-policy") is None
 
 
 @pytest.mark.parametrize("per_second", [1, 3, 1000, 100_000])
@@ -348,9 +348,9 @@ def test_the_policy_in_words(per_second: int) -> None:
     assert FAILED_AUTHENTICATION.policy == b'"failed-authentication";q=20;w=60'
 
 
-@pytest.mark.parametrize(("wait", "told"), [(0.0001, b"1"), (1.0, b"1"), (1.01, b"2"), (2.5, b"3")])
-def test_retry_after_is_whole_seconds_and_enough(wait: float, told: bytes) -> None:
-    assert Verdict(False, 0, wait).retry_after == told
+@pytest.mark.parametrize(("wait", "header"), [(0.0001, b"1"), (1.0, b"1"), (1.01, b"2"), (2.5, b"3")])
+def test_retry_after_is_whole_seconds_and_enough(wait: float, header: bytes) -> None:
+    assert Verdict(False, 0, wait).retry_after == header
 
 
 async def test_failures_of_one_network_are_counted_together(limited: House, time_: Time) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, insert, issue_key, seed_studio
 
@@ -30,7 +30,7 @@ class Shelf:
     now: datetime
     keys: dict[str, str] = field(default_factory=dict)
 
-    async def get(self, path: str, query: Mapping[str, Any] | None = None, key: str = "all") -> Answered:
+    async def get(self, path: str, query: Mapping[str, Any] | None = None, key: str = "all") -> DirectResponse:
         return await ask(self.api.app, "GET", path, self.keys[key], query=query)
 
     async def ids(self, path: str, query: Mapping[str, Any] | None = None, key: str = "all") -> list[str]:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.asgi import Told, assert_refused
+from tests.support.asgi import AsgiResponse, assert_refused
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
 from tests.support.seed import issue_key
@@ -21,15 +21,15 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
         yield await partner_of(api)
 
 
-async def create(partner: Partner, email: str, *headers: tuple[str, str], **more: Any) -> Told:
+async def create(partner: Partner, email: str, *headers: tuple[str, str], **more: Any) -> AsgiResponse:
     body = {"email": email, "first_name": "Jo", "last_name": "Ri", **more}
     return await partner.post("/members", body, *headers)
 
 
 async def test_a_new_member(partner: Partner) -> None:
-    told = await create(partner, " Jo@Example.COM ", phone="(212) 555-0199")
-    assert told.status == 201, told.body
-    member = told.json()
+    response = await create(partner, " Jo@Example.COM ", phone="(212) 555-0199")
+    assert response.status == 201, response.body
+    member = response.json()
     assert (member["name"], member["email"], member["role"]) == ("Jo Ri", "jo@example.com", "member")
     assert member == await partner.get(f"/members/{member['id']}")
     assert member["phone"] == "+12125550199"
@@ -41,11 +41,11 @@ async def test_a_new_member(partner: Partner) -> None:
     [("+44 20 7946 0000", "+442079460000"), ("212.555.0100", "+12125550100"), ("001 49 30 123456", None)],
 )
 async def test_phones_are_kept_as_e164(partner: Partner, given: str, kept: str | None) -> None:
-    told = await create(partner, f"{uuid4().hex}@example.com", phone=given)
+    response = await create(partner, f"{uuid4().hex}@example.com", phone=given)
     if kept is None:
-        assert locs(told) == [["body", "phone"]]
+        assert locs(response) == [["body", "phone"]]
     else:
-        assert await partner.value("select phone from members where id = $1", told.json()["id"]) == kept
+        assert await partner.value("select phone from members where id = $1", response.json()["id"]) == kept
 
 
 async def test_the_same_email_exists(partner: Partner) -> None:
@@ -59,16 +59,16 @@ async def test_the_same_email_exists(partner: Partner) -> None:
 
 
 async def test_sixteen_at_once_make_one(partner: Partner) -> None:
-    async def create_in_the_end() -> Told:
+    async def create_in_the_end() -> AsgiResponse:
         """Repeat what a busy machine refuses as overloaded."""
-        while (told := await create(partner, "race@example.com")).status == 503:
+        while (response := await create(partner, "race@example.com")).status == 503:
             pass
-        return told
+        return response
 
-    told = await asyncio.gather(*(create_in_the_end() for _ in range(16)))
-    assert sorted(each.status for each in told) == [201] + [409] * 15
-    made = next(each.json()["id"] for each in told if each.status == 201)
-    assert {each.json()["error"]["details"]["member_id"] for each in told if each.status == 409} == {made}
+    responses = await asyncio.gather(*(create_in_the_end() for _ in range(16)))
+    assert sorted(each.status for each in responses) == [201] + [409] * 15
+    made = next(each.json()["id"] for each in responses if each.status == 201)
+    assert {each.json()["error"]["details"]["member_id"] for each in responses if each.status == 409} == {made}
 
 
 async def test_the_lead_is_converted(partner: Partner) -> None:
@@ -119,6 +119,6 @@ async def test_every_fault_at_once(partner: Partner, body: dict[str, Any], fault
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"5", b"null", b'"x"'])
 async def test_a_body_is_an_object(partner: Partner, body: bytes) -> None:
-    told = await partner.send("POST", "/members", body)
-    assert told.status in (400, 422)
-    assert told.status == 400 or locs(told) == [["body"]]
+    response = await partner.send("POST", "/members", body)
+    assert response.status in (400, 422)
+    assert response.status == 400 or locs(response) == [["body"]]

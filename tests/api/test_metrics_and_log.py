@@ -76,13 +76,13 @@ async def test_one_line_a_request(shared_api: PartnerApi, key: str, log: Log) ->
         ("GET", "//elsewhere", None, "none", 404),
         ("BREW", "/studio", key, "/partner/v1/studio", 405),
     ):
-        told = await ask(shared_api.app, method, path, key=sent)
+        response = await ask(shared_api.app, method, path, key=sent)
         (line,) = log.lines()
         assert line["event"] == "request"
         assert line["method"] == (method if method != "BREW" else "other")
         assert (line["route"], line["status"]) == (route, status)
         assert line["key_id"] == (key.split("_")[2] if sent else "")
-        assert line["request_id"] == told.header("x-request-id")
+        assert line["request_id"] == response.header("x-request-id")
         assert line["milliseconds"] >= 0
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", line["timestamp"])
 
@@ -131,14 +131,14 @@ async def test_a_failure_is_told_without_its_values(
         telemetry.configure_logging("json")
         monkeypatch.setattr("studiogate.api.app.log", structlog.get_logger())
         monkeypatch.setattr(shared_api.app.authenticator, "authenticate", fail)
-        told = await ask(shared_api.app, "GET", "/studio", key=key)
+        response = await ask(shared_api.app, "GET", "/studio", key=key)
     finally:
         structlog.configure(**configured)
         telemetry.request_records._file_descriptor = None
     written = capfd.readouterr().out
-    assert told.status == 500
+    assert response.status == 500
     assert "RuntimeError" in written
-    request_id = told.header("x-request-id")
+    request_id = response.header("x-request-id")
     assert request_id is not None
     assert request_id in written
     assert EMAIL not in written
@@ -188,8 +188,8 @@ async def test_many_durations_are_counted_like_one_by_one() -> None:
     together.observe_all(amounts)
     for amount in amounts:
         apart.observe(amount)
-    told = generate_latest(registry).decode()
-    series = [re.findall(rf"^{name}_(?:bucket|sum|count).*$", told, re.M) for name in ("together", "apart")]
+    exposed = generate_latest(registry).decode()
+    series = [re.findall(rf"^{name}_(?:bucket|sum|count).*$", exposed, re.M) for name in ("together", "apart")]
     assert [line.removeprefix("together") for line in series[0]] == [line.removeprefix("apart") for line in series[1]]
     assert len(series[0]) == len(telemetry._BUCKETS) + 3
 
@@ -222,15 +222,15 @@ async def test_an_attacker_makes_no_series(shared_api: PartnerApi, studios: list
 
 async def test_metrics_name_no_secret(shared_api: PartnerApi, studios: list[Studio], key: str) -> None:
     await ask(shared_api.app, "GET", f"/leads?email={EMAIL}", key=key)
-    told = await ask(shared_api.app, "GET", "//metrics")
-    assert told.status == 200
+    response = await ask(shared_api.app, "GET", "//metrics")
+    assert response.status == 200
     assert (
-        told.header(
+        response.header(
             "content-type",
         )
         == telemetry.METRICS_CONTENT_TYPE
     )
-    text = told.body.decode()
+    text = response.body.decode()
     for secret in (key, key.split("_")[2], EMAIL, studios[0].canary, str(studios[0].studio_id)):
         assert secret not in text
 
@@ -244,10 +244,10 @@ async def test_readiness(shared_api: PartnerApi, monkeypatch: pytest.MonkeyPatch
             raise DatabaseUnavailableError("host=secret")
 
     monkeypatch.setattr(shared_api.app.health, "_database", Gone())
-    told = await ask(shared_api.app, "GET", "//readyz")
-    assert told.status == 503
-    assert told.header("retry-after")
-    assert "secret" not in told.body.decode()
+    response = await ask(shared_api.app, "GET", "//readyz")
+    assert response.status == 503
+    assert response.header("retry-after")
+    assert "secret" not in response.body.decode()
     assert (await ask(shared_api.app, "GET", "//livez")).status == 200
 
 

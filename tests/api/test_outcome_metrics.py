@@ -31,9 +31,9 @@ async def test_bookings_by_their_outcome(api: PartnerApi) -> None:
     before = all_bookings()
     outcomes = []
     for number in ("one", "two", "one"):
-        told = await post(api.app, "/bookings", key, body, ("idempotency-key", f"metrics-{number}"))
-        parsed = json.loads(told.body)
-        outcomes.append(parsed["status"] if told.status == 201 else parsed["error"]["code"])
+        response = await post(api.app, "/bookings", key, body, ("idempotency-key", f"metrics-{number}"))
+        parsed = json.loads(response.body)
+        outcomes.append(parsed["status"] if response.status == 201 else parsed["error"]["code"])
     rise = all_bookings() - before
     assert rise == Counter(outcomes[:2]), "each attempt by its outcome, and a replay is no attempt"
 

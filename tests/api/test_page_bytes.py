@@ -38,11 +38,11 @@ async def walk(partner: Partner, path: str, key: str | None = None) -> list[list
     pages: list[list[str]] = []
     cursor = ""
     while True:
-        told = await ask(partner.api.app, "GET", path + cursor, key=key or partner.key)
-        assert told.status == 200, told.body
-        page = told.json()
+        response = await ask(partner.api.app, "GET", path + cursor, key=key or partner.key)
+        assert response.status == 200, response.body
+        page = response.json()
         pages.append([each["id"] for each in page["data"]])
-        assert len(told.body) <= MAXIMUM_PAGE_BYTES or len(page["data"]) == 1
+        assert len(response.body) <= MAXIMUM_PAGE_BYTES or len(page["data"]) == 1
         assert page["next_cursor"] == (pages[-1][-1] if page["has_more"] else None)
         if not page["has_more"]:
             return pages

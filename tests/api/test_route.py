@@ -68,8 +68,8 @@ class Fastapis:
 
     async def parse(self, method: str, target: str, headers: list[tuple[str, str]], body: bytes) -> Parsed:
         self.parsed = Parsed()
-        told = await ask(self.app, method, target, headers=headers, body=body)
-        assert told.status in (200, 422), told
+        response = await ask(self.app, method, target, headers=headers, body=body)
+        assert response.status in (200, 422), response
         return self.parsed
 
 
@@ -109,8 +109,8 @@ class Ours:
 
     async def parse(self, method: str, target: str, headers: list[tuple[str, str]], body: bytes) -> Parsed:
         self.parsed = Parsed()
-        told = await ask(self, method, target, headers=headers, body=body)
-        assert told.status in (200, 422), told
+        response = await ask(self, method, target, headers=headers, body=body)
+        assert response.status in (200, 422), response
         return self.parsed
 
 

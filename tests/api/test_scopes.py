@@ -11,7 +11,7 @@ from studiogate.api.app import ROUTES
 from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.domain import keys
 from studiogate.domain.access import Scope
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key
 
@@ -43,13 +43,13 @@ def concrete(route: LeanRoute) -> str:
     return re.sub(r"\{\w+\}", lambda _: str(uuid4()), route.path)
 
 
-async def request(api: PartnerApi, method: str, route: LeanRoute, key: str | None) -> Answered:
+async def request(api: PartnerApi, method: str, route: LeanRoute, key: str | None) -> DirectResponse:
     """Send a well-formed request for a row that does not exist, with a body that no write accepts."""
     body: dict[str, Any] | None = {} if method in ("POST", "PUT", "PATCH") else None
     return await ask(api.app, method, concrete(route), key, body=body, headers={"Idempotency-Key": f"scopes-{uuid4()}"})
 
 
-def assert_denied(answer: Answered, scope: str) -> None:
+def assert_denied(answer: DirectResponse, scope: str) -> None:
     assert answer.status == 403
     error = answer.json()["error"]
     assert (error["type"], error["code"]) == ("permission_error", "insufficient_scope")
@@ -115,8 +115,8 @@ async def test_drafts_need_the_form_manager_s_scope(
     assert_denied(await ask(shared_api.app, "GET", "/forms", only["forms:write"], query=drafts), "forms:read")
     assert (await ask(shared_api.app, "GET", "/forms", all_but["leads:read"], query=drafts)).status == 200
     for faulty in ({"limit": "0"}, {"cursor": "x"}):
-        told = await ask(shared_api.app, "GET", "/forms", only["forms:read"], query={**drafts, **faulty})
-        assert_denied(told, "forms:write")
+        response = await ask(shared_api.app, "GET", "/forms", only["forms:read"], query={**drafts, **faulty})
+        assert_denied(response, "forms:write")
 
 
 async def test_a_form_that_is_not_published_needs_it_too(

@@ -40,9 +40,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def refusal_of(receive: Callable[..., Any], how: str) -> Refusal:
     request = api.Request(dict(SCOPE), receive)
-    told = await (request.json() if how == "json" else request.stream(1_000_000, lambda _: None))
-    assert isinstance(told, Refusal)
-    return told
+    refusal = await (request.json() if how == "json" else request.stream(1_000_000, lambda _: None))
+    assert isinstance(refusal, Refusal)
+    return refusal
 
 
 async def status_of(receive: Callable[..., Any]) -> int:

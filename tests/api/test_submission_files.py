@@ -42,13 +42,13 @@ async def get(world: World, path: str, method: str = "GET", **more: Any) -> Any:
 async def test_a_file_comes_back_as_an_attachment(world: World) -> None:
     content = b"<html><script>alert(1)</script>" + b"x" * 300_000
     path, _ = await submitted(world, content, 'Gr\u00fc\u00dfe "50%".html')
-    told = await get(world, path)
-    assert (told.status, told.body) == (200, content)
-    assert told.header("content-length") == str(len(content))
-    assert told.header("content-type") == "text/html"
+    response = await get(world, path)
+    assert (response.status, response.body) == (200, content)
+    assert response.header("content-length") == str(len(content))
+    assert response.header("content-type") == "text/html"
     named = "attachment; filename=\"Gr__e 50_.html\"; filename*=UTF-8''Gr%C3%BC%C3%9Fe%2050%25.html"
-    assert told.header("content-disposition") == named
-    assert_common(told)
+    assert response.header("content-disposition") == named
+    assert_common(response)
     head = await get(world, path, "HEAD")
     assert (head.status, head.body, head.header("content-length")) == (200, b"", str(len(content)))
 

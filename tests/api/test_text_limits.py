@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.asgi import Told, ask
+from tests.support.asgi import AsgiResponse, ask
 from tests.support.counted_work import Count, counted
 from tests.support.partner_api import open_partner_api
 from tests.support.people import Partner, locs, partner_of
@@ -50,7 +50,7 @@ async def partner(anyio_backend: str, new_database: Callable[[], str]) -> AsyncI
 
 async def sent(
     partner: Partner, monkeypatch: pytest.MonkeyPatch, route: tuple[str, str], field: str, text: str
-) -> tuple[Told, Count]:
+) -> tuple[AsgiResponse, Count]:
     method, path = route
     if "{lead}" in path:
         made = await partner.post("/leads", {"email": "limits@example.com"})
@@ -60,8 +60,8 @@ async def sent(
         body |= {"first_name": "A", "last_name": "B"}
     body[field] = text
     with counted(monkeypatch) as count:
-        told = await partner.send(method, path, json.dumps(body).encode())
-    return told, count
+        response = await partner.send(method, path, json.dumps(body).encode())
+    return response, count
 
 
 @pytest.mark.parametrize(("method", "path", "field", "limit"), FIELDS)
@@ -76,8 +76,8 @@ async def test_a_text_at_its_limit_is_cheap(
         "(" * limit,
         HOSTILE[:limit],
     ):
-        told, count = await sent(partner, monkeypatch, (method, path), field, text)
-        assert told.status in (200, 201, 409, 422), told.body
+        response, count = await sent(partner, monkeypatch, (method, path), field, text)
+        assert response.status in (200, 201, 409, 422), response.body
         most = BYTECODES_OF_AN_EMAIL if field == "email" else BYTECODES
         assert count.bytecodes < most, (text[:3], count.bytecodes)
         assert count.normalizing < NORMALIZING, (text[:3], count.normalizing)
@@ -88,8 +88,8 @@ async def test_a_text_beyond_its_limit_is_only_measured(
     partner: Partner, monkeypatch: pytest.MonkeyPatch, method: str, path: str, field: str, limit: int
 ) -> None:
     for text in ("x" + COMBINING * limit, COMBINING * 80_000, "1" * 80_000, "\u202e" * 80_000, "@" * 80_000):
-        told, count = await sent(partner, monkeypatch, (method, path), field, text)
-        assert locs(told) == [["body", field]]
+        response, count = await sent(partner, monkeypatch, (method, path), field, text)
+        assert locs(response) == [["body", field]]
         assert count.bytecodes < BYTECODES, (text[:3], count.bytecodes)
         assert count.normalizing == 0 or field != "email", text[:3]
 
@@ -98,16 +98,16 @@ async def test_a_text_beyond_its_limit_is_only_measured(
 async def test_the_email_filter_is_measured_first(partner: Partner, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     for text, normalizing in ((COMBINING * 254, NORMALIZING), (COMBINING * 255, 1), (COMBINING * 9_000, 1)):
         with counted(monkeypatch) as count:
-            told = await ask(partner.api.app, "GET", f"{path}?email={quote(text)}", key=partner.key)
-        assert locs(told) == [["query", "email"]]
+            response = await ask(partner.api.app, "GET", f"{path}?email={quote(text)}", key=partner.key)
+        assert locs(response) == [["query", "email"]]
         # Percent-decoding is linear.
         assert count.bytecodes < BYTECODES + 20 * len(quote(text))
         assert count.normalizing < normalizing
 
 
 async def test_the_message_names_characters(partner: Partner) -> None:
-    told = await partner.post("/leads", {"email": "x" * 255})
-    assert told.json()["detail"][0]["msg"] == "String should have at most 254 characters"
+    response = await partner.post("/leads", {"email": "x" * 255})
+    assert response.json()["detail"][0]["msg"] == "String should have at most 254 characters"
 
 
 HIDDEN = ["\u202e", "\u202a", "\u2066", "\u2069", "\u200e", "\u200f", "\u061c", "\u200b", "\ufeff", "\u00ad", "\u3164"]
@@ -117,9 +117,9 @@ HIDDEN += ["\u2060", "\U000e0041", "\u0007", "\u2028"]
 @pytest.mark.parametrize("hidden", HIDDEN, ids=ascii)
 async def test_names_are_without_hidden_characters(partner: Partner, hidden: str) -> None:
     name = f"Sam{hidden}Lee"
-    told = await partner.post("/leads", {"email": "hidden@example.com", "first_name": name, "last_name": name})
-    assert locs(told) == [["body", "first_name"], ["body", "last_name"]]
-    assert told.json()["detail"][0]["msg"] == (
+    response = await partner.post("/leads", {"email": "hidden@example.com", "first_name": name, "last_name": name})
+    assert locs(response) == [["body", "first_name"], ["body", "last_name"]]
+    assert response.json()["detail"][0]["msg"] == (
         "Input should be a line without control characters, text direction marks and invisible characters"
     )
     member = {"email": "hidden@example.com", "first_name": name, "last_name": "L"}
@@ -131,5 +131,5 @@ async def test_names_are_without_hidden_characters(partner: Partner, hidden: str
     "name", ["\u0645\u06cc\u200c\u062f", "क्\u200dष", "👩\u200d👧", "José", "Ö'Brien-Ñ", "דוד", "❤\ufe0f"]
 )
 async def test_names_of_the_world_are_taken(partner: Partner, name: str) -> None:
-    told = await partner.post("/leads", {"email": "world@example.com", "first_name": name})
-    assert told.status == 201, told.body
+    response = await partner.post("/leads", {"email": "world@example.com", "first_name": name})
+    assert response.status == 201, response.body

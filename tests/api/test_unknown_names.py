@@ -12,7 +12,7 @@ from studiogate.api.framework import faults
 from studiogate.api.framework.errors import MAXIMUM_FAULTS
 from studiogate.api.framework.faults import LONGEST_COMPARED, MOST_COMPARED, nearest, unknown_parameters, worded
 from studiogate.api.framework.route import LeanRoute
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 ID = "0f6f1c11-8f5b-4f0e-8a43-5e0c7a3e0d6d"
 
 
-def message(answer: Answered, *loc: str) -> str:
+def message(answer: DirectResponse, *loc: str) -> str:
     assert answer.status == 422, answer.body
     (found,) = [each["msg"] for each in answer.json()["detail"] if each["loc"] == list(loc)]
     return str(found)

@@ -40,9 +40,9 @@ async def usage(world: World, table: str) -> list[tuple[int, int]]:
 
 async def test_twenty_files_are_a_submission_s_most(world: World) -> None:
     ids = [(await world.upload(b"x")).json()["id"] for _ in range(21)]
-    told = await world.submit({"any": ids, "q": ["not a line"]})
-    assert sorted(locs(told)) == [["body", "data", "any"], ["body", "data", "q"]], "beside all other faults"
-    assert {each["type"] for each in told.json()["detail"]} >= {"too_many_files"}
+    response = await world.submit({"any": ids, "q": ["not a line"]})
+    assert sorted(locs(response)) == [["body", "data", "any"], ["body", "data", "q"]], "beside all other faults"
+    assert {each["type"] for each in response.json()["detail"]} >= {"too_many_files"}
     assert (await world.submit({"any": ids[:20]})).status == 201
 
 
@@ -76,8 +76,8 @@ async def test_files_without_bytes_worth_counting_are_counted(world: World, monk
 
 async def test_of_many_at_once_no_more_fit_than_one_by_one(world: World) -> None:
     third = b"x" * (MIB // 3)
-    told = await asyncio.gather(*(world.upload(third) for _ in range(8)))
-    assert sorted(each.status for each in told) == [201] * 3 + [409] * 5
+    responses = await asyncio.gather(*(world.upload(third) for _ in range(8)))
+    assert sorted(each.status for each in responses) == [201] * 3 + [409] * 5
     assert await usage(world, "form_upload_usage") == [(3, 3 * len(third))]
     assert await usage(world, "studio_upload_usage") == [(3, 3 * len(third))]
     assert len(world.files) == 3
@@ -109,10 +109,10 @@ async def test_a_file_that_cannot_be_written(world: World) -> None:
 async def test_the_rate_counts_files(new_database: Callable[[], str], tmp_path: Path) -> None:
     async with aclosing(worlds(new_database(), tmp_path, rate_limit=1_000_000)) as opened:
         world = await anext(opened)
-        told = [await world.upload(b"") for _ in range(UPLOADING.burst)]
-        while told[-1].status == 422 and len(told) < 10 * UPLOADING.burst:
-            told.append(await world.upload(b""))  # on a slow machine some tokens are refilled meanwhile
-        error = assert_refused(told[-1], "rate_limited")
+        responses = [await world.upload(b"") for _ in range(UPLOADING.burst)]
+        while responses[-1].status == 422 and len(responses) < 10 * UPLOADING.burst:
+            responses.append(await world.upload(b""))  # on a slow machine some tokens are refilled meanwhile
+        error = assert_refused(responses[-1], "rate_limited")
         assert error["retryable"] is True
-        assert '"form-uploads"' in (told[-1].header("ratelimit-policy") or "")
+        assert '"form-uploads"' in (responses[-1].header("ratelimit-policy") or "")
         assert (await world.submit({})).status == 201, "other requests have their own rate"

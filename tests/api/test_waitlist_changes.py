@@ -41,9 +41,9 @@ async def test_a_moved_position_raises_updated_at_of_the_booking(studio: Booking
     assert (moved["waitlist_position"], datetime.fromisoformat(moved["updated_at"]) >= since) == (2, True)
     answer = await studio.ask("GET", f"/bookings/{three['id']}", headers={"If-None-Match": etag})
     assert answer.status == 200
-    told = await news(studio, seen)
-    assert [each[0] for each in told] == ["booking.cancelled", "waitlist.updated", "waitlist.updated"]
-    assert told[-1][2] == {"position": 3}
+    emitted = await news(studio, seen)
+    assert [each[0] for each in emitted] == ["booking.cancelled", "waitlist.updated", "waitlist.updated"]
+    assert emitted[-1][2] == {"position": 3}
     since = await studio.now()
     await studio.cancelled(first["id"])
     changed = {each["id"] for each in (await studio.get("/bookings", updated_after=since.isoformat()))["data"]}
@@ -136,10 +136,10 @@ async def test_an_entry_that_is_skipped_and_moves_is_announced_with_both(studio:
     await news(studio, seen)
     await studio.staff(staff.change_capacity, class_id, 3)
     entries = {each["id"]: (await studio.entry(each))["id"] for each in (one, two, three)}
-    told = await news(studio, seen)
-    assert ("waitlist.updated", entries[two["id"]], {"position": 2, "skip_reason": None}) in told
-    assert told[-1] == ("class.updated", str(class_id), {"capacity": 1, "booked_count": 1, "waitlist_count": 3})
-    assert len(told) == 6
+    emitted = await news(studio, seen)
+    assert ("waitlist.updated", entries[two["id"]], {"position": 2, "skip_reason": None}) in emitted
+    assert emitted[-1] == ("class.updated", str(class_id), {"capacity": 1, "booked_count": 1, "waitlist_count": 3})
+    assert len(emitted) == 6
 
 
 async def test_the_clock_raises_updated_at_of_a_class(studio: BookingStudio) -> None:

@@ -227,8 +227,8 @@ async def test_redelivery_needs_sight_of_the_event(api: PartnerApi, studio: Stud
 async def test_a_bad_url_is_listed_with_the_other_faults(api: PartnerApi, manager: str) -> None:
     made = await create(api, manager)
     for method, path in (("POST", "/webhook-endpoints"), ("PATCH", f"/webhook-endpoints/{made['id']}")):
-        told = await call(api, manager, method, path, {"url": "http://partner.example", "event_types": []})
-        assert [fault["loc"] for fault in told.json()["detail"]] == [["body", "event_types"], ["body", "url"]]
+        response = await call(api, manager, method, path, {"url": "http://partner.example", "event_types": []})
+        assert [fault["loc"] for fault in response.json()["detail"]] == [["body", "event_types"], ["body", "url"]]
 
 
 async def test_an_absent_member_and_a_null_one_are_two_changes(api: PartnerApi, manager: str) -> None:
@@ -236,11 +236,11 @@ async def test_an_absent_member_and_a_null_one_are_two_changes(api: PartnerApi, 
     made = await create(api, manager, description="ours")
     path, once = f"/webhook-endpoints/{made['id']}", {"Idempotency-Key": "change-once"}
     assert (await call(api, manager, "PATCH", path, {"enabled": False}, **once)).status_code == 200
-    told = await call(api, manager, "PATCH", path, {"enabled": False, "description": None}, **once)
-    assert (told.status_code, told.json()["error"]["code"]) == (409, "idempotency_key_reused")
+    response = await call(api, manager, "PATCH", path, {"enabled": False, "description": None}, **once)
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "idempotency_key_reused")
 
 
 async def test_a_fault_inside_an_array_names_the_array(api: PartnerApi, manager: str) -> None:
-    told = await call(api, manager, "POST", "/webhook-endpoints", {"url": URL, "event_types": ["*", "nothing"]})
-    assert [fault["loc"] for fault in told.json()["detail"]] == [["body", "event_types", 1]]
-    assert told.json()["error"]["param"] == "event_types"
+    response = await call(api, manager, "POST", "/webhook-endpoints", {"url": URL, "event_types": ["*", "nothing"]})
+    assert [fault["loc"] for fault in response.json()["detail"]] == [["body", "event_types", 1]]
+    assert response.json()["error"]["param"] == "event_types"

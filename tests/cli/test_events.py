@@ -34,7 +34,7 @@ async def test_trigger_and_tail_with_forwarding(connection: Any, database_url: s
         tail = await studiogate(database_url, "events", "tail", *options)
         assert tail.stdout is not None and tail.stderr is not None  # noqa: PT018
         following = (await asyncio.wait_for(tail.stderr.readline(), PATIENCE)).decode()
-        told = following + (await asyncio.wait_for(tail.stderr.readline(), PATIENCE)).decode()
+        output = following + (await asyncio.wait_for(tail.stderr.readline(), PATIENCE)).decode()
         for type_ in ("lead.created", "booking.created"):
             triggered = await studiogate(database_url, "events", "trigger", type_, "--studio", studio.slug)
             assert b"Wrote" in (await triggered.communicate())[0]
@@ -44,7 +44,7 @@ async def test_trigger_and_tail_with_forwarding(connection: Any, database_url: s
         line = (await asyncio.wait_for(tail.stdout.readline(), PATIENCE)).decode()
         assert "booking.created" in line
         (received,) = await receiver.wait_for(1)
-        secret = re.search(r"whsec_\S+", told)
+        secret = re.search(r"whsec_\S+", output)
         assert secret is not None
         assert received.signed_by(secret[0])
         tail.kill()

@@ -66,15 +66,15 @@ def test_a_dry_run_shows_every_change(keyboard: Keyboard) -> None:
     assert f"members[1] new row {new}" in lines
     assert '  last_name: "B"' in lines
     status, answer, _ = keyboard.run("import", "--dry-run", "--json", keyboard.file(document))
-    told = json.loads(answer)
-    assert (status, told["dry_run"], told["sections"]["members"]["updated"]) == (0, True, 1)
-    assert told["changes"][0] == {
+    report = json.loads(answer)
+    assert (status, report["dry_run"], report["sections"]["members"]["updated"]) == (0, True, 1)
+    assert report["changes"][0] == {
         "place": "members[0]",
         "id": member,
         "created": False,
         "fields": {"first_name": {"old": "M0", "new": "Néw"}},
     }
-    assert len(told["changes"]) == 2
+    assert len(report["changes"]) == 2
 
 
 def test_stale_rows_and_overwriting_them(keyboard: Keyboard) -> None:

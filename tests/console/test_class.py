@@ -32,8 +32,8 @@ async def test_the_history_says_who_and_by_whom(console: Console, studio: Bookin
     await studio.cancelled(booking["id"])
     await console.post(f"/console/schedule/classes/{class_id}", {"capacity": "4"})
     lines = re.findall(r"<li>(<time.*?)</li>", (await console.get(f"/console/classes/{class_id}")).text, re.DOTALL)
-    told = [re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", line)).strip() for line in lines]
-    assert [re.sub(r"^\S+ \d+ \S+, \d\d:\d\d ", "", line) for line in told] == [
+    shown = [re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", line)).strip() for line in lines]
+    assert [re.sub(r"^\S+ \d+ \S+, \d\d:\d\d ", "", line) for line in shown] == [
         f"Capacity changed from 1 to 4 {console.person.email if console.person else ''}",
         "Noor Haddad promoted automatic",
         f"{(await studio.row('members', UUID(booking['member_id'])))['name']} cancelled late, credit forfeited {key}",

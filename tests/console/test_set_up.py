@@ -117,8 +117,8 @@ async def test_a_colleague_is_invited_and_a_key_is_made(console: Console) -> Non
     made = await console.post("/console/welcome/key", {"name": "CityPass", "scopes": ["studio:read", "nonsense"]})
     found = re.search(r"<code>(sgk_[A-Za-z0-9_]+)</code>", made.text)
     assert found is not None
-    told = await console.studio.api.get("/studio", found[1])
-    assert told.status_code == 200
+    response = await console.studio.api.get("/studio", found[1])
+    assert response.status_code == 200
     assert (await console.studio.api.get("/members", found[1])).status_code == 403
     assert "sgk_" not in (await console.get("/console/welcome")).text
     none = await console.post("/console/welcome/key", {"name": ""})

@@ -214,9 +214,9 @@ def test_writes_need_no_word_here() -> None:
 
 
 def test_every_event_type_is_a_webhook() -> None:
-    told = DOCUMENTS["served"]["webhooks"]
-    assert list(told) == [*(each.value for each in EventType), "webhook_endpoint.test"]
-    for name, item in told.items():
+    webhooks = DOCUMENTS["served"]["webhooks"]
+    assert list(webhooks) == [*(each.value for each in EventType), "webhook_endpoint.test"]
+    for name, item in webhooks.items():
         media = item["post"]["requestBody"]["content"]["application/json"]
         event = media["example"]
         assert event["type"] == name
@@ -239,9 +239,9 @@ def test_an_update_of_a_lead_makes_none() -> None:
 
 
 def test_every_list_says_its_order() -> None:
-    told = {name: found["description"] for name, found in _operations(DOCUMENTS["served"])}
+    descriptions = {name: found["description"] for name, found in _operations(DOCUMENTS["served"])}
     lists = {route.path for route in ROUTES if "limit" in {field.alias for field in route.dependant.query_params}}
-    orders = {path: re.findall(r"Ordered by (.*)\.", told[f"GET {path}"]) for path in lists}
+    orders = {path: re.findall(r"Ordered by (.*)\.", descriptions[f"GET {path}"]) for path in lists}
     assert orders.pop("/classes") == ["`start_time` and `id`, earliest first"]
     assert orders.pop("/events") == ["`sequence`, oldest first"]
     assert orders.pop("/classes/{class_id}/spots") == ["`y`, `x` and `label`"]

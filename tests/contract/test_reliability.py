@@ -47,8 +47,8 @@ def is_battery(test: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 def test_the_page_is_that_of_these_promises() -> None:
     """`make reliability` writes it anew."""
     text = PAGE.read_text()
-    told = re.findall(r"^\*\*(.+)\*\*$", text, re.MULTILINE)
-    assert told == [promise.words for promises in PROMISES.values() for promise in promises]
+    written = re.findall(r"^\*\*(.+)\*\*$", text, re.MULTILINE)
+    assert written == [promise.words for promises in PROMISES.values() for promise in promises]
     shown = re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE)
     assert shown == [name for promises in PROMISES.values() for promise in promises for name in promise.tests]
 

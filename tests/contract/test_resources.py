@@ -16,9 +16,9 @@ from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
 from studiogate.storage import events
 from tests.api.test_forms_uploads import BOUNDARY, multipart
-from tests.support.asgi import Told
+from tests.support.asgi import AsgiResponse
 from tests.support.asgi import ask as send
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, insert, issue_key, seed_studio
 from tests.support.specification import (
@@ -214,7 +214,7 @@ def resources_in(value: Any) -> Iterator[Mapping[str, Any]]:
 class Seen(dict[str, set[str]]):
     """The resources seen so far, and which of their nullable fields had a value and which were null."""
 
-    def note(self, answer: Answered | Told, also: Fields | None = None) -> Any:
+    def note(self, answer: DirectResponse | AsgiResponse, also: Fields | None = None) -> Any:
         """Compare a response with the tables; ``also`` are fields that only this response has."""
         assert answer.status < 300, answer.body
         body = answer.json()

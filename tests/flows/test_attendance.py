@@ -38,8 +38,8 @@ async def test_every_mark_is_in_the_audit_log(studio: BookingStudio) -> None:
         ("booking.no_show_undone", {"status": ["no_show", "checked_in"]}),
     ]
     assert {entry["subject_id"] for entry in entries} == {booking}
-    told = await studio.rows("events", "type = 'booking.updated' order by created_at")
-    assert [json.loads(event["previous_attributes"])["status"] for event in told] == [
+    emitted = await studio.rows("events", "type = 'booking.updated' order by created_at")
+    assert [json.loads(event["previous_attributes"])["status"] for event in emitted] == [
         "confirmed",
         "checked_in",
         "confirmed",

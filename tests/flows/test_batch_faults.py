@@ -25,7 +25,7 @@ from tests.support import booking_studio, patient_api
 from tests.support.batch_proxy import BatchProxy
 from tests.support.batches import in_one_batch
 from tests.support.booking_studio import BookingStudio, Hall, wire_body
-from tests.support.direct_client import Answered
+from tests.support.direct_client import DirectResponse
 from tests.support.held_locks import BLOCKED, somebody_waits
 from tests.support.partner_api import open_partner_api
 from tests.support.races import mutants
@@ -67,10 +67,10 @@ class Volley(NamedTuple):
 
     class_id: UUID
     members: list[UUID]
-    send: Callable[[int, str], Coroutine[Any, Any, Answered]]
+    send: Callable[[int, str], Coroutine[Any, Any, DirectResponse]]
     expected: list[str]
 
-    async def in_one_batch(self, studio: BookingStudio, keys: Sequence[str]) -> list[Answered]:
+    async def in_one_batch(self, studio: BookingStudio, keys: Sequence[str]) -> list[DirectResponse]:
         return await in_one_batch(studio, self.class_id, [self.send(*each) for each in enumerate(keys)])
 
 
@@ -90,7 +90,7 @@ async def cancellations(studio: BookingStudio) -> Volley:
 VOLLEYS = {"bookings": bookings, "cancellations": cancellations}
 
 
-def outcome(answer: Answered) -> str:
+def outcome(answer: DirectResponse) -> str:
     return str(answer.json()["status"] if answer.status < 300 else answer.code)
 
 
@@ -190,8 +190,8 @@ async def cut(studio: BookingStudio, kind: str) -> list[str]:
 
 
 def _wrong_after_a_cut(where: str, outcomes: Sequence[Any], again: Sequence[Any], is_kept: bool) -> list[str]:
-    told = {type(each) for each in outcomes}
-    wrong = [] if all(issubclass(each, DatabaseUnavailableError) for each in told) else [f"{where}: {told}"]
+    response = {type(each) for each in outcomes}
+    wrong = [] if all(issubclass(each, DatabaseUnavailableError) for each in response) else [f"{where}: {response}"]
     expected = Replay if is_kept else Stored
     is_right = all(isinstance(each, expected) and each.status < 300 for each in again)
     return wrong if is_right else [*wrong, f"{where}: repeated as {again}"]

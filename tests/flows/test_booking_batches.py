@@ -170,7 +170,7 @@ async def test_a_result_that_was_missed_costs_nobody_else_anything(
 
 async def outcome_of(studio: BookingStudio, outcomes: Sequence[BatchOutcome]) -> list[str]:
     """What became of each request, without ids and times."""
-    told = []
+    found = []
     for outcome in outcomes:
         if isinstance(outcome, Stored) and outcome.status == 201:
             row = await studio.api.connection.fetchrow(
@@ -179,10 +179,10 @@ async def outcome_of(studio: BookingStudio, outcomes: Sequence[BatchOutcome]) ->
                 " where b.id = ($1::text::json ->> 'id')::uuid",
                 outcome.body.decode(),
             )
-            told.append(str(tuple(row or ())))
+            found.append(str(tuple(row or ())))
         else:
-            told.append(str(outcome.body) if isinstance(outcome, Stored | Replay) else str(outcome))
-    return told
+            found.append(str(outcome.body) if isinstance(outcome, Stored | Replay) else str(outcome))
+    return found
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -130,9 +130,9 @@ async def test_one_class_that_cannot_be_done_does_not_stop_the_others(hall: Hall
     await studio.change("bookings", UUID(waiting[1]["id"]), status="no_show")
     for class_id, _ in classes:
         await studio.move(class_id, -1)
-    with pytest.raises(ExceptionGroup) as told:
+    with pytest.raises(ExceptionGroup) as raised:
         await housekeeping.expire_waitlists(studio.database)
-    assert str(classes[1][0]) in str(told.value.exceptions[0].__notes__)
+    assert str(classes[1][0]) in str(raised.value.exceptions[0].__notes__)
     assert [await studio.status(booking) for booking in waiting] == ["cancelled", "no_show", "cancelled"]
     done = await housekeeping_job.sweep_once(studio.api.app._runtime)
     assert set(housekeeping.STEPS) - set(done) == {"expired waitlist entries"}, "told, and the other steps go on"

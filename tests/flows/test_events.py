@@ -178,13 +178,13 @@ async def test_staff_actions(log: Log) -> None:
     assert isinstance(await staff.change_capacity(log.connection, log.access, class_id, 0), Refusal)
     assert await log.news() == []
     await staff.change_capacity(log.connection, log.access, class_id, 2)
-    told = await log.news()
-    assert [each[:2] for each in told] == [
+    emitted = await log.news()
+    assert [each[:2] for each in emitted] == [
         ("booking.updated", UUID(two["id"])),
         ("waitlist.updated", entry),
         ("class.updated", class_id),
     ]
-    assert told[-1][2] == {"capacity": 1, "booked_count": 1, "waitlist_count": 1}
+    assert emitted[-1][2] == {"capacity": 1, "booked_count": 1, "waitlist_count": 1}
     await staff.change_capacity(log.connection, log.access, class_id, 5)
     assert await log.news() == [("class.updated", class_id, {"capacity": 2, "available_count": 0})]
 

@@ -34,9 +34,9 @@ async def test_build_publish_and_archive(studio: BookingStudio) -> None:
         {"status": "draft", "version": 2},
         {"status": "published", "version": 3},
     ]
-    told = await entries(studio)
-    assert [each["action"] for each in told] == ["form.create", "form.change", "form.publish", "form.archive"]
-    assert told[2]["changes"]["status"] == ["draft", "published"]
+    recorded = await entries(studio)
+    assert [each["action"] for each in recorded] == ["form.create", "form.change", "form.publish", "form.archive"]
+    assert recorded[2]["changes"]["status"] == ["draft", "published"]
 
 
 async def test_a_partner_and_staff_get_the_same_form(studio: BookingStudio) -> None:

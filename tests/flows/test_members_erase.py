@@ -117,9 +117,9 @@ async def submitted(studio: BookingStudio, values: dict[str, str]) -> UUID:
     content = multipart(values["content"].encode(), "scan", values["filename"] + ".txt")
     headers = [("content-type", f"multipart/form-data; boundary={BOUNDARY}")]
     path = f"/forms/{form['id']}/uploads"
-    told = await asgi.ask(studio.api.app, "POST", path, key=studio.key, headers=headers, body=content)
-    assert told.status == 201, told.body
-    answers = {"goal": values["answer"], "scan": [told.json()["id"]], "agree": "true"}
+    response = await asgi.ask(studio.api.app, "POST", path, key=studio.key, headers=headers, body=content)
+    assert response.status == 201, response.body
+    answers = {"goal": values["answer"], "scan": [response.json()["id"]], "agree": "true"}
     contact = {"submitter_email": values["old_email"], "submitter_name": values["typed"]}
     made = await post(studio, f"/forms/{form['id']}/submissions", {**contact, "data": answers})
     return UUID(made["id"])
@@ -190,15 +190,15 @@ async def test_events_and_audit_entry(studio: BookingStudio) -> None:
     await studio.sql("delete from events where studio_id = $1")
     await studio.sql("delete from audit_log where studio_id = $1")
     await did(studio, flow.erase, someone.member)
-    told = await news(studio)
+    emitted = await news(studio)
     names = ("name", "first_name", "last_name", "email", "phone")
-    assert ("member.updated", str(someone.member), dict.fromkeys(names)) in told
+    assert ("member.updated", str(someone.member), dict.fromkeys(names)) in emitted
     gone = ("email", "source", "metadata")
-    assert ("lead.updated", str(someone.lead), dict.fromkeys(gone)) in told
-    (membership,) = [previous for type_, _, previous in told if type_ == "membership.updated"]
+    assert ("lead.updated", str(someone.lead), dict.fromkeys(gone)) in emitted
+    (membership,) = [previous for type_, _, previous in emitted if type_ == "membership.updated"]
     assert membership["status"] == "active"
     assert (membership["pause_reason"], membership["cancellation_reason"]) == (None, None)
-    assert len(told) == 3
+    assert len(emitted) == 3
     (entry,) = await entries(studio)
     assert (entry["action"], entry["subject_id"]) == ("member.erase", someone.member)
     assert entry["changes"]["email"] == ["•••", None]

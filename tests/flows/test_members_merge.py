@@ -151,8 +151,8 @@ async def test_two_leads_become_one(studio: BookingStudio) -> None:
     assert (row["first_name"], row["staff_notes"], row["metadata"]) == ("Jo", "a\nb", '{"x": 1, "y": 3}')
     assert await studio.rows("leads", "id = $2", theirs) == []
     assert (await studio.row("form_submissions", submission))["lead_id"] == own
-    (told,) = [previous for type_, _, previous in await news(studio) if type_ == "lead.updated"]
-    assert told == {"first_name": "", "metadata": {"x": 1}}
+    (before,) = [previous for type_, _, previous in await news(studio) if type_ == "lead.updated"]
+    assert before == {"first_name": "", "metadata": {"x": 1}}
 
 
 async def test_an_erasure_also_redacts_what_was_merged(studio: BookingStudio) -> None:

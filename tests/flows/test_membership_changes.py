@@ -53,7 +53,7 @@ async def test_pause_now_and_resume(studio: BookingStudio) -> None:
     membership = await new_membership(studio)
     member = (await studio.row("memberships", membership))["member_id"]
     booking = await studio.booked(await studio.new_class(), member)
-    await told_of_all(studio)
+    await forget_events(studio)
     ends = await studio.now() + 30 * DAY
     changed = await changes(studio, flow.pause, membership, Pause(None, ends, "A journey."))
     assert changed == {"status", "paused_at", "pause_starts_at", "pause_ends_at", "pause_reason"}
@@ -68,7 +68,7 @@ async def test_pause_now_and_resume(studio: BookingStudio) -> None:
     assert code(await run(studio, flow.resume, membership)) == "invalid_transition"
 
 
-async def told_of_all(studio: BookingStudio) -> None:
+async def forget_events(studio: BookingStudio) -> None:
     await studio.sql("delete from events where studio_id = $1")
 
 

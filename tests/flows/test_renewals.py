@@ -35,7 +35,7 @@ async def new_renewing(studio: BookingStudio, **columns: Any) -> UUID:
     return await studio.new_membership(member, columns.pop("remaining", 8), auto_renew=True, **columns)
 
 
-async def told(studio: BookingStudio) -> list[tuple[str, str, dict[str, Any]]]:
+async def new_events(studio: BookingStudio) -> list[tuple[str, str, dict[str, Any]]]:
     rows = await studio.rows("events", "true order by created_at, id")
     assert {row["actor"] for row in rows} <= {"system", "staff"}
     await studio.sql("delete from events where studio_id = $1")
@@ -64,7 +64,7 @@ async def test_a_renewal(studio: BookingStudio) -> None:
     assert [(line["reason"], line["delta"]) for line in lines] == [("granted", 8), ("adjusted", -6), ("renewed", 6)]
     assert {line["membership_id"] for line in lines} == {membership}
     changed = ("state_version", "current_period_start", "current_period_end", "credits_remaining")
-    assert await told(studio) == [
+    assert await new_events(studio) == [
         ("membership.updated", str(membership), {name: before[name] for name in changed}),
         ("purchase.created", str(purchase["id"]), {}),
     ]
@@ -83,7 +83,7 @@ async def test_periods_that_passed_in_an_outage_are_made_up_for(studio: BookingS
     renewals = await studio.rows("renewals", "true order by period_start")
     assert len(renewals) == len(await studio.rows("purchases")) == 3
     assert renewals[-1]["period_end"] == row["current_period_end"]
-    assert [each[0] for each in await told(studio)] == ["membership.updated", *["purchase.created"] * 3]
+    assert [each[0] for each in await new_events(studio)] == ["membership.updated", *["purchase.created"] * 3]
 
 
 async def test_more_periods_than_one_transaction_makes_up_for(studio: BookingStudio) -> None:
@@ -146,7 +146,7 @@ async def test_an_end_is_announced(studio: BookingStudio, columns: dict[str, Any
     previous = {"status": "active", "state_version": 1, "ended_at": None}
     if status == "cancelled":
         previous["cancelled_at"] = None
-    assert await told(studio) == [("membership.updated", str(membership), previous)]
+    assert await new_events(studio) == [("membership.updated", str(membership), previous)]
     assert await studio.rows("purchases") == []
 
 
@@ -156,12 +156,12 @@ async def test_pauses_are_announced(studio: BookingStudio) -> None:
     membership = await studio.new_membership(member, pause_starts_at=now - DAY)
     await housekeeping.advance_memberships(studio.database)
     previous = {"status": "active", "state_version": 1, "paused_at": None}
-    assert await told(studio) == [("membership.updated", str(membership), previous)]
+    assert await new_events(studio) == [("membership.updated", str(membership), previous)]
     paused = await wire(studio, membership)
     await studio.change("memberships", membership, pause_ends_at=now)
     ends = (await wire(studio, membership))["pause_ends_at"]
     await housekeeping.advance_memberships(studio.database)
-    assert await told(studio) == [
+    assert await new_events(studio) == [
         (
             "membership.updated",
             str(membership),
@@ -183,9 +183,9 @@ async def test_a_failed_renewal_makes_the_membership_past_due_until_it_is_paid(s
     (purchase,) = await studio.rows("purchases")
     member = purchase["member_id"]
     class_id = await studio.new_class()
-    await told(studio)
+    await new_events(studio)
     assert await studio.staff(mark_purchase, purchase["id"], PurchaseStatus.FAILED) == "failed"
-    assert await told(studio) == [
+    assert await new_events(studio) == [
         ("purchase.updated", str(purchase["id"]), {"status": "pending"}),
         ("membership.updated", str(membership), {"status": "active", "state_version": 2}),
     ]
@@ -196,7 +196,7 @@ async def test_a_failed_renewal_makes_the_membership_past_due_until_it_is_paid(s
     await studio.staff(mark_purchase, purchase["id"], PurchaseStatus.COMPLETED)
     row = await studio.row("memberships", membership)
     assert (row["status"], row["state_version"]) == ("active", 4)
-    assert [each[0] for each in await told(studio)] == ["purchase.updated", "membership.updated"]
+    assert [each[0] for each in await new_events(studio)] == ["purchase.updated", "membership.updated"]
     await housekeeping.advance_memberships(studio.database)
     await studio.booked(class_id, member)
 
@@ -223,7 +223,7 @@ async def test_a_purchase_that_is_no_renewal_is_marked_alone(studio: BookingStud
     assert (refused.code, refused.details) == ("invalid_transition", {"from": "refunded", "to": "completed"})
     await studio.change("purchases", purchase, status="pending")
     await studio.staff(mark_purchase, purchase, PurchaseStatus.COMPLETED)
-    assert await told(studio) == [("purchase.updated", str(purchase), {"status": "pending"})]
+    assert await new_events(studio) == [("purchase.updated", str(purchase), {"status": "pending"})]
     missing = await mark_purchase(studio.api.connection, studio.access, UUID(int=1), PurchaseStatus.FAILED)
     assert isinstance(missing, Refusal)
     assert missing.code == "not_found"

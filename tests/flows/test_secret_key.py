@@ -118,10 +118,10 @@ async def test_another_key_does_not_start(
     await check_database(settings, str(settings.database_url))
     elsewhere = tmp_path_factory.mktemp("another-machine")
     other = configuration.load(database_url=settings.database_url, data_dir=elsewhere, secret_key=own_key)
-    with pytest.raises(CommandError) as told:
+    with pytest.raises(CommandError) as raised:
         await check_database(other, str(settings.database_url))
-    assert "STUDIOGATE_SECRET_KEY" in str(told.value)
-    assert "\n" not in str(told.value)
+    assert "STUDIOGATE_SECRET_KEY" in str(raised.value)
+    assert "\n" not in str(raised.value)
     assert list(elsewhere.iterdir()) == [], "a key that is wrong from the start would only confuse"
     findings = await doctor._examine(other, str(settings.database_url))
     assert {each.subject: each.level for each in findings}["secret key"] == "fault"

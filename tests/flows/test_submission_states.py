@@ -133,10 +133,10 @@ async def test_a_new_member_is_given_verified_submissions_only(desk: Desk) -> No
 async def test_the_link_of_a_mail_used_twice_at_once(desk: Desk) -> None:
     made = await desk.submit(f"{uuid4().hex}@example.com")
     database, submission = desk.runtime.database, UUID(made["id"])
-    told = await asyncio.gather(
+    outcomes = await asyncio.gather(
         *(review.verify_from_page(database, desk.visitor, desk.form, submission) for _ in range(6))
     )
-    assert told == [None] * 6
+    assert outcomes == [None] * 6
     assert (await desk.kept(made))["verified"]
 
 
@@ -145,7 +145,7 @@ async def test_one_per_email_also_at_once(desk: Desk) -> None:
         "update forms set settings = $2 where id = $1", desk.form, json.dumps({"allow_multiple": False})
     )
     email = f"{uuid4().hex}@example.com"
-    told = await asyncio.gather(
+    outcomes = await asyncio.gather(
         *(
             submission_flow.submit_from_page(
                 desk.runtime.database, desk.staff, desk.form, WantedSubmission(email), mails=False
@@ -153,7 +153,7 @@ async def test_one_per_email_also_at_once(desk: Desk) -> None:
             for _ in range(6)
         )
     )
-    refused = [each for each in told if isinstance(each, Refusal)]
+    refused = [each for each in outcomes if isinstance(each, Refusal)]
     assert len(refused) == 5
     assert {each.details["reason"] for each in refused} == {"already_submitted"}
 

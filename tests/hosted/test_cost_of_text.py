@@ -36,8 +36,8 @@ async def _cost(app: HostedApp, site: Site, name: str, text: str) -> Cost:
     path = f"//f/{site.studio['slug']}/everything"
     headers = [("content-type", "application/x-www-form-urlencoded")]
     with counted_lines() as cost:
-        told = await ask(app, "POST", path, headers=headers, body=body.encode())
-    assert told.status < 500, told.body
+        response = await ask(app, "POST", path, headers=headers, body=body.encode())
+    assert response.status < 500, response.body
     return cost
 
 

@@ -20,7 +20,7 @@ from studiogate.hosted.compressed_page import compress_around
 from studiogate.hosted.option_markup import options_of
 from studiogate.hosted.page_cache import PageCache
 from studiogate.runtime import Runtime
-from tests.support.asgi import Told, ask
+from tests.support.asgi import AsgiResponse, ask
 from tests.support.counted_work import counted
 from tests.support.page_reader import PageReader
 from tests.support.partner_api import open_partner_api
@@ -46,10 +46,10 @@ class Hosting:
         assert made.status == 201, made.body
         return made.json()  # type: ignore[no-any-return]
 
-    async def get(self, partner: Partner, form: dict[str, Any], query: str = "", method: str = "GET") -> Told:
-        told = await ask(self.app, method, f"//f/{partner.studio.slug}/{form['slug']}{query}", headers=ZIPPED)
-        assert told.status == 200, told.body
-        return told
+    async def get(self, partner: Partner, form: dict[str, Any], query: str = "", method: str = "GET") -> AsgiResponse:
+        response = await ask(self.app, method, f"//f/{partner.studio.slug}/{form['slug']}{query}", headers=ZIPPED)
+        assert response.status == 200, response.body
+        return response
 
     async def page(self, partner: Partner, form: dict[str, Any], query: str = "") -> str:
         return gzip.decompress((await self.get(partner, form, query)).body).decode()
@@ -78,9 +78,9 @@ async def test_the_largest_page(hosting: Hosting, kind: str, monkeypatch: pytest
     spent, pages = [], []
     for _ in range(3):
         with counted(monkeypatch) as count:
-            told = await hosting.get(hosting.north, form)
+            response = await hosting.get(hosting.north, form)
         spent.append(count.bytecodes)
-        pages.append(gzip.decompress(told.body).decode())
+        pages.append(gzip.decompress(response.body).decode())
     assert spent[0] < FIRST
     assert max(spent[1:]) < AGAIN
     assert [each.count('value="c7"') for each in pages] == [MAX_FIELDS] * 3
@@ -95,10 +95,10 @@ async def test_the_largest_page_that_is_refused(hosting: Hosting, kind: str, mon
     headers = [("content-type", "application/x-www-form-urlencoded")]
     with counted(monkeypatch) as count:
         path = f"//f/north/{form['slug']}"
-        told = await ask(hosting.app, "POST", path, headers=headers, body=urlencode(sent).encode())
-    assert (told.status, b"Please check 1 answer" in told.body) == (422, True), "the email is missing"
+        response = await ask(hosting.app, "POST", path, headers=headers, body=urlencode(sent).encode())
+    assert (response.status, b"Please check 1 answer" in response.body) == (422, True), "the email is missing"
     mark = b'value="c7" selected>' if kind == "select" else b'value="c7" checked>'
-    assert (told.body.count(mark), told.body.count(b'value="c6">')) == (MAX_FIELDS, MAX_FIELDS)
+    assert (response.body.count(mark), response.body.count(b'value="c6">')) == (MAX_FIELDS, MAX_FIELDS)
     assert count.bytecodes < REFUSED
     assert b" selected>" not in (fresh := (await hosting.page(hosting.north, form)).encode())
     assert b'" checked>' not in fresh, "what one visitor chose is not shown to the next"
@@ -172,11 +172,11 @@ async def test_frames_have_a_page_of_their_own(hosting: Hosting) -> None:
     form = await hosting.create(hosting.north, fields=LINE)
     for _ in range(2):
         for query, framed in (("", False), ("?embed=1", True)):
-            told = await hosting.get(hosting.north, form, query)
-            page = gzip.decompress(told.body).decode()
+            response = await hosting.get(hosting.north, form, query)
+            page = gzip.decompress(response.body).decode()
             assert ('class="embedded"' in page, f'/{form["slug"]}?embed=1"' in page) == (framed, framed)
-            assert (told.header("x-frame-options") is None) is framed
-            assert ("frame-ancestors *" in (told.header("content-security-policy") or "")) is framed
+            assert (response.header("x-frame-options") is None) is framed
+            assert ("frame-ancestors *" in (response.header("content-security-policy") or "")) is framed
 
 
 async def test_a_link_opens_a_page_for_its_member_only(hosting: Hosting) -> None:
@@ -198,13 +198,13 @@ async def test_a_link_opens_a_page_for_its_member_only(hosting: Hosting) -> None
 async def test_a_page_without_compression_is_the_same(hosting: Hosting) -> None:
     form = await hosting.create(hosting.north, fields=LINE)
     zipped = await hosting.page(hosting.north, form)
-    told = await ask(hosting.app, "GET", f"//f/north/{form['slug']}")
-    assert told.header("content-encoding") is None
-    plain = told.body.decode()
+    response = await ask(hosting.app, "GET", f"//f/north/{form['slug']}")
+    assert response.header("content-encoding") is None
+    plain = response.body.decode()
     both = [page.replace(PageReader(page).value("token"), "") for page in (zipped, plain)]
     assert both[0] == both[1]
     head = await hosting.get(hosting.north, form, method="HEAD")
-    assert (head.body, head.header("content-length")) == (b"", str(len(told.body)))
+    assert (head.body, head.header("content-length")) == (b"", str(len(response.body)))
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 70_000])

@@ -47,5 +47,5 @@ def test_a_stored_redirect_is_followed_in_its_encoded_form(stored: Site, client:
     goal = "https://xn--bcher-kva.example/danke%20sch%C3%B6n;x"
     answer = client.post(stored.url(FORM), data=sending(stored, FORM, **INTRO))
     assert (answer.status_code, answer.headers["location"]) == (303, goal)
-    told = client.post(stored.url(FORM), data=sending(stored, FORM, **INTRO), headers=AS_JSON)
-    assert told.json() == {"location": goal}
+    response = client.post(stored.url(FORM), data=sending(stored, FORM, **INTRO), headers=AS_JSON)
+    assert response.json() == {"location": goal}

@@ -55,9 +55,9 @@ def test_errors_stand_beside_their_fields_with_what_was_typed(site: Site, client
 
 def test_json_tells_the_same(site: Site, client: httpx2.Client) -> None:
     url = site.url("all-required")
-    told = client.post(url, data=sending(site, "all-required"), headers=AS_JSON)
-    assert told.status_code == 422
-    faults = told.json()["faults"]
+    response = client.post(url, data=sending(site, "all-required"), headers=AS_JSON)
+    assert response.status_code == 422
+    faults = response.json()["faults"]
     assert faults["f.sign"] == "Please sign here."
     assert faults["f.agree"] == "Please tick the box to agree."
     assert len(faults) == 17
@@ -127,8 +127,8 @@ def test_a_full_form_is_closed_to_the_next(site: Site, client: httpx2.Client) ->
     assert client.post(site.url("full"), data=sending(site, "full")).status_code == 303
     for answer in (client.get(site.url("full")), client.post(site.url("full"), data=sending(site, "full"))):
         assert (answer.status_code, "This form is full" in answer.text) == (403, True)
-    told = client.post(site.url("full"), data=sending(site, "full"), headers=AS_JSON)
-    assert told.json()["notice"]["title"] == "This form is full"
+    response = client.post(site.url("full"), data=sending(site, "full"), headers=AS_JSON)
+    assert response.json()["notice"]["title"] == "This form is full"
 
 
 def test_the_form_s_own_email_is_the_submitter_s(site: Site, client: httpx2.Client) -> None:
@@ -155,8 +155,8 @@ def test_machines_are_told_no(site: Site, client: httpx2.Client, values: dict[st
     answer = client.post(site.url("everything"), data=sending(site, "everything", **values))
     assert answer.status_code == 422
     assert words in answer.text
-    told = client.post(site.url("everything"), data=sending(site, "everything", **values), headers=AS_JSON)
-    assert words in told.json()["message"]
+    response = client.post(site.url("everything"), data=sending(site, "everything", **values), headers=AS_JSON)
+    assert words in response.json()["message"]
     assert len(site.submissions("everything")) == before
 
 
@@ -164,8 +164,8 @@ def test_nobody_is_that_quick(site: Site, client: httpx2.Client) -> None:
     fresh = token_of(site, "everything", seconds=0)
     answer = client.post(site.url("everything"), data=sending(site, "everything", token=fresh))
     assert (answer.status_code, "too quickly" in answer.text) == (422, True)
-    told = client.post(site.url("everything"), data=sending(site, "everything", token=fresh), headers=AS_JSON)
-    assert 0 < told.json()["wait"] <= 3
+    response = client.post(site.url("everything"), data=sending(site, "everything", token=fresh), headers=AS_JSON)
+    assert 0 < response.json()["wait"] <= 3
     assert read(answer).value("token") == fresh, "its time goes on"
     old = token_of(site, "everything", seconds=90_000)
     stale = client.post(site.url("everything"), data=sending(site, "everything", token=old))

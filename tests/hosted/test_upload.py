@@ -29,11 +29,15 @@ def on_disk(site: Site) -> int:
 def test_a_file_goes_up_and_is_named_by_the_submission(site: Site, client: httpx2.Client) -> None:
     answer = upload(client, site, PDF, name="My%20n%C3%B6te.pdf")
     assert answer.status_code == 201
-    told = answer.json()
-    assert (told["filename"], told["content_type"], told["size"]) == ("My nöte.pdf", "application/pdf", len(PDF))
-    sent = client.post(site.url("everything"), data=sending(site, "everything", **{"f.files": told["id"]}))
+    uploaded = answer.json()
+    assert (uploaded["filename"], uploaded["content_type"], uploaded["size"]) == (
+        "My nöte.pdf",
+        "application/pdf",
+        len(PDF),
+    )
+    sent = client.post(site.url("everything"), data=sending(site, "everything", **{"f.files": uploaded["id"]}))
     assert sent.status_code == 303
-    row = site.sql("select submission_id from form_uploads where id = $1", told["id"])[0]
+    row = site.sql("select submission_id from form_uploads where id = $1", uploaded["id"])[0]
     assert row["submission_id"] == site.submissions("everything")[-1]["id"]
 
 
@@ -88,8 +92,8 @@ def test_a_file_without_a_token_is_not_even_read(site: Site, client: httpx2.Clie
 
 
 def test_another_form_s_file_is_refused(site: Site, client: httpx2.Client) -> None:
-    told = upload(client, site, PDF).json()
-    values = {"f.line": "x", "f.files": told["id"]}
+    uploaded = upload(client, site, PDF).json()
+    values = {"f.line": "x", "f.files": uploaded["id"]}
     answer = client.post(site.url("all-required"), data=sending(site, "all-required", **values))
     assert "Please add the file again." in read(answer).errors.values()
 

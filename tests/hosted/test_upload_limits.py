@@ -64,8 +64,8 @@ def test_the_quota_is_kept(new_database: Any, tmp_path: Any) -> None:
     ):
         half = PDF[:9] + b"%" + b"x" * (MIB // 2) + b"\n" + PDF[9:]
         assert upload(client, site, half).status_code == 201
-        told = upload(client, site, half)
-        assert (told.status_code, "No more files" in told.json()["message"]) == (409, True)
+        response = upload(client, site, half)
+        assert (response.status_code, "No more files" in response.json()["message"]) == (409, True)
         plain = upload(client, site, half, accept="text/html")
         assert (plain.status_code, plain.headers["content-type"]) == (409, "text/html; charset=utf-8")
         assert on_disk(site) == 1
@@ -76,9 +76,9 @@ def test_nothing_is_stored_on_a_disk_that_is_nearly_full(new_database: Any, tmp_
         serving(Site(new_database(), tmp_path), rate_limit=0, upload_min_free_disk=2**40) as site,
         httpx2.Client(timeout=30) as client,
     ):
-        told = upload(client, site, PDF)
-        assert (told.status_code, "try again later" in told.json()["message"]) == (503, True)
-        assert told.headers["retry-after"]
+        response = upload(client, site, PDF)
+        assert (response.status_code, "try again later" in response.json()["message"]) == (503, True)
+        assert response.headers["retry-after"]
         assert on_disk(site) == 0
 
 

@@ -48,7 +48,7 @@ from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.db import pool
 from tests.support import patient_api
 from tests.support.battery import Tally, battery, sized
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.races import model
 from tests.support.races.announcements import Step, log_of
 from tests.support.races.staff_steps import CREDITS_SOLD, NUMBERS, DeskSteps, StaffSteps, pick
@@ -451,15 +451,15 @@ class Walk(DeskSteps):
         findings = self.stage.call(doctor.examine(self.stage.connection))
         assert [each for each in findings if each.level == "fault"] == []
 
-    def _ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> Answered:
-        answered: Answered = self.stage.call(self._asking(method, path, body, key))
+    def _ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> DirectResponse:
+        answered: DirectResponse = self.stage.call(self._asking(method, path, body, key))
         return answered
 
-    def _asking(self, method: str, path: str, body: Any, key: str | None) -> Coroutine[Any, Any, Answered]:
+    def _asking(self, method: str, path: str, body: Any, key: str | None) -> Coroutine[Any, Any, DirectResponse]:
         headers = {"X-Request-Id": uuid4().hex, **({"Idempotency-Key": key} if key else {})}
         return ask(self.stage.app, method, path, self.key, body=body, headers=headers)
 
-    async def _all_at_once(self, sent: tuple[Sent, ...]) -> list[Answered]:
+    async def _all_at_once(self, sent: tuple[Sent, ...]) -> list[DirectResponse]:
         if len(sent) > 1:  # a lookup of the key would change the order in which they arrive
             self.stage.app.authenticator._cache.clear()
             await self._asking("GET", "/studio", None, None)
@@ -480,7 +480,7 @@ class Walk(DeskSteps):
             self._check(each, answered, now)
         self.log.check(Step("partner", several=len(sent) > 1))
 
-    def _check(self, sent: Sent, answered: Answered, now: datetime) -> None:
+    def _check(self, sent: Sent, answered: DirectResponse, now: datetime) -> None:
         """Where its key is remembered, the first answer comes again, byte by byte, and nothing happens."""
         replayed = (b"idempotent-replayed", b"true") in answered.headers
         if self._is_kept(sent, now):
@@ -496,22 +496,22 @@ class Walk(DeskSteps):
         if sent not in self.sent:
             self.sent.append(sent)
 
-    def _compare(self, expected: model.Answer, answered: Answered) -> None:
+    def _compare(self, expected: model.Answer, answered: DirectResponse) -> None:
         assert (answered.status, answered.code) == (expected.status, expected.code), answered.body
-        told = answered.json()
-        self.seen[answered.code or told.get("cancellation_type") or told["status"]] += 1
+        body = answered.json()
+        self.seen[answered.code or body.get("cancellation_type") or body["status"]] += 1
         if expected.code is not None:
-            details = told["error"]["details"]
-            assert details.get("reasons", []) == expected.reasons, told
-            assert expected.details.items() <= details.items(), told
+            details = body["error"]["details"]
+            assert details.get("reasons", []) == expected.reasons, body
+            assert expected.details.items() <= details.items(), body
         elif expected.receipt is not None:
-            fee = told["late_fee"] and {name: told["late_fee"][name] for name in ("amount", "currency")}
-            assert {name: told[name] for name in expected.receipt} | {"late_fee": fee} == expected.receipt, told
+            fee = body["late_fee"] and {name: body["late_fee"][name] for name in ("amount", "currency")}
+            assert {name: body[name] for name in expected.receipt} | {"late_fee": fee} == expected.receipt, body
         elif expected.booking is not None:
-            assert expected.booking.id in ("", told["id"]), "a converted entry keeps its booking"
-            expected.booking.id = told["id"]
+            assert expected.booking.id in ("", body["id"]), "a converted entry keeps its booking"
+            expected.booking.id = body["id"]
             position = self.model.position(expected.booking)
-            assert (told["status"], told["waitlist_position"]) == (expected.booking.status, position), told
+            assert (body["status"], body["waitlist_position"]) == (expected.booking.status, position), body
 
 
 class StaffWalk(StaffSteps, Walk):

@@ -55,7 +55,7 @@ def faults(seen: overload.Outcome) -> list[str]:
         "sessions": seen.strained.sessions <= WORKERS * POOL_SIZE + SPARE_SESSIONS,
         "an overload": len(seen.overloads) > 0,
         "somebody refused": len(refused) > 0,  # where nobody is, all wait
-        "refusals": all(call.status in (429, 503) and call.told_when for call in refused),
+        "refusals": all(call.status in (429, 503) and call.says_when for call in refused),
         "speed afterwards": seen.quick_after < max(QUICK_SECONDS, SLOWER_AFTERWARDS * seen.quick_before),
     }
     return [name for name, held in limits.items() if not held]

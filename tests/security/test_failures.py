@@ -50,10 +50,10 @@ def test_a_failure_is_told_without_its_message(way: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + WAYS[way]], capture_output=True, text=True, timeout=60, check=False
     )
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(told) == 1, done
-    assert told[0]["level"] == "error"
-    assert told[0]["exception"].endswith("in fail\nLeak")
+    logged = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(logged) == 1, done
+    assert logged[0]["level"] == "error"
+    assert logged[0]["exception"].endswith("in fail\nLeak")
     assert EMAIL not in done.stdout + done.stderr
 
 

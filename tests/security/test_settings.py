@@ -22,12 +22,12 @@ PASSWORD = "hunter2"  # noqa: S105  everybody's
     ],
 )
 def test_a_wrong_database_url_is_told_without_its_password(url: str) -> None:
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as raised:
         settings.load(database_url=url)
-    assert "STUDIOGATE_DATABASE_URL" in str(told.value)
-    assert PASSWORD not in str(told.value)
-    assert told.value.__cause__ is None
-    assert told.value.__suppress_context__
+    assert "STUDIOGATE_DATABASE_URL" in str(raised.value)
+    assert PASSWORD not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,6 @@ def test_while_it_drains_each_answer_is_a_connection_s_last(server: Server) -> N
         connection.sendall(GET * 5)
         wait_for(lambda: len(server.connection.pipeline) == 4, 30, "they do not arrive")
         server.released.set()
-        told = everything(connection)
-        assert told.count(b"HTTP/1.1 200") == 5
-        assert told.count(b"connection: close") == 1
+        received = everything(connection)
+        assert received.count(b"HTTP/1.1 200") == 5
+        assert received.count(b"connection: close") == 1

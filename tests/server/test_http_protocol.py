@@ -20,7 +20,7 @@ from studiogate.server import http_protocol, http_timeouts
 from studiogate.web import sending
 from studiogate.web.request import MAXIMUM_BODY
 from tests.support.databases import run
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.live_server import serving
 from tests.support.seed import new_key
 
@@ -134,7 +134,7 @@ def get(key: str, path: str, *lines: str, version: str = "1.1", method: str = "G
     return "\r\n".join([*named, "", ""]).encode()
 
 
-async def ask_directly(url: str, key: str, method: str, path: str, headers: dict[str, str]) -> Answered:
+async def ask_directly(url: str, key: str, method: str, path: str, headers: dict[str, str]) -> DirectResponse:
     runtime = Runtime.open(settings.load(database_url=url, rate_limit=0))
     path, _, query = path.partition("?")
     try:
@@ -163,12 +163,12 @@ def test_a_served_answer_is_the_applications(url: str, server: tuple[int, str]) 
         # One connection per request: the direct call can take longer than an idle connection is kept.
         with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
             connection.sendall(get(key, path, *lines, method=method))
-            told = http.client.HTTPResponse(connection, method=method)
-            told.begin()
-            headers = [(name.encode(), value.encode()) for name, value in told.getheaders() if name != "date"]
-            assert (told.status, sorted(headers)) == (expected.status, sorted(expected.headers)), (method, path)
-            assert told.read() == expected.body
-            assert told.headers["date"]
+            response = http.client.HTTPResponse(connection, method=method)
+            response.begin()
+            headers = [(name.encode(), value.encode()) for name, value in response.getheaders() if name != "date"]
+            assert (response.status, sorted(headers)) == (expected.status, sorted(expected.headers)), (method, path)
+            assert response.read() == expected.body
+            assert response.headers["date"]
 
 
 def test_a_small_answer_arrives_at_once(server: tuple[int, str], connection: socket.socket) -> None:
@@ -182,9 +182,9 @@ def test_the_end_of_a_connection_is_announced(
     server: tuple[int, str], connection: socket.socket, version: str, lines: tuple[str, ...]
 ) -> None:
     connection.sendall(get(server[1], "/studio", *lines, version=version))
-    told = answer(connection)
-    assert told.startswith(b"HTTP/1.1 200")
-    assert told.count(b"\r\nconnection: close\r\n") == 1
+    response = answer(connection)
+    assert response.startswith(b"HTTP/1.1 200")
+    assert response.count(b"\r\nconnection: close\r\n") == 1
     assert connection.recv(1) == b""
 
 

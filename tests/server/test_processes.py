@@ -134,8 +134,8 @@ def test_any_process_tells_everybody_s_metrics(served: tuple[Running, int, int, 
 
 def test_every_line_is_json_and_names_the_studio(served: tuple[Running, int, int, str]) -> None:
     running, public, _, key = served
-    told = ask(public, "/partner/v1/locations", **{"X-Service-Key": key, "X-Request-Id": "looked-for"})
-    assert told[0] == 200
+    response = ask(public, "/partner/v1/locations", **{"X-Service-Key": key, "X-Request-Id": "looked-for"})
+    assert response[0] == 200
 
     def line() -> list[dict[str, Any]]:
         return [each for each in running.lines() if each.get("request_id") == "looked-for"]

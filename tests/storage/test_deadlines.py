@@ -106,9 +106,9 @@ async def test_the_edges_of_a_transaction_have_the_deadline_too(pool: Database, 
     while not proxy.held.is_set():
         await asyncio.sleep(0)
     tick(pool, patience(pool) + 2)
-    with pytest.raises(UnknownOutcomeError if word == "commit" else DatabaseUnavailableError) as told:
+    with pytest.raises(UnknownOutcomeError if word == "commit" else DatabaseUnavailableError) as raised:
         await writing
-    assert isinstance(told.value, UnknownOutcomeError) == (word == "commit")
+    assert isinstance(raised.value, UnknownOutcomeError) == (word == "commit")
     assert pool._open == 0
 
 
@@ -221,9 +221,9 @@ async def test_a_cut_before_the_commit_is_a_certain_failure(pool: Database, prox
             proxy.drop()
             await connection.execute("select 2")
 
-    with pytest.raises(DatabaseUnavailableError) as told:
+    with pytest.raises(DatabaseUnavailableError) as raised:
         await interrupted()
-    assert not isinstance(told.value, UnknownOutcomeError)
+    assert not isinstance(raised.value, UnknownOutcomeError)
 
 
 # Sockets

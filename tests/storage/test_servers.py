@@ -99,9 +99,9 @@ async def test_what_is_wrong_with_each_host_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         servers = Servers(f"postgresql://u@127.0.0.1:{port},127.0.0.1:1/name?connect_timeout=1&sslmode=disable")
-        with pytest.raises(DatabaseUnavailableError) as told:
+        with pytest.raises(DatabaseUnavailableError) as raised:
             await servers.connect({})
-    assert f"127.0.0.1:{port}: no answer within 1 s; 127.0.0.1:1: " in str(told.value)
+    assert f"127.0.0.1:{port}: no answer within 1 s; 127.0.0.1:1: " in str(raised.value)
 
 
 @pytest.mark.parametrize("option", ["connect_timeout=soon", "connect_timeout=-1", "target_session_attrs=fastest"])
@@ -194,14 +194,14 @@ async def _assert_answered_503(url: str, key: str) -> None:
     runtime = Runtime.open(settings.load(database_url=url, rate_limit=0))
     client = httpx2.AsyncClient(transport=httpx2.ASGITransport(PartnerApp(runtime)), base_url="http://api.test")
     async with client:
-        told = await client.get("/readyz")
-        assert told.status_code == 503
-        assert told.json()["error"]["details"] == {"problem": "database read-only"}
+        response = await client.get("/readyz")
+        assert response.status_code == 503
+        assert response.json()["error"]["details"] == {"problem": "database read-only"}
         body = {"email": "new@example.com", "first_name": "New"}
-        told = await client.post("/partner/v1/leads", json=body, headers={"X-Service-Key": key})
-    assert (told.status_code, told.json()["error"]["code"]) == (503, "database_unavailable")
-    assert told.json()["error"]["retryable"] is True
-    assert told.headers["retry-after"]
+        response = await client.post("/partner/v1/leads", json=body, headers={"X-Service-Key": key})
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "database_unavailable")
+    assert response.json()["error"]["retryable"] is True
+    assert response.headers["retry-after"]
     assert runtime.database._open == 0, "no connection to it is used again"
     await runtime.close()
 
@@ -274,10 +274,10 @@ async def test_a_listener_leaves_a_server_that_hangs(proxy: Proxy, monkeypatch: 
 async def test_a_pooler_without_our_settings_is_explained(proxy: Proxy) -> None:
     proxy.is_pooler = True
     pool = Database(proxy.url, 1)
-    with pytest.raises(PoolerError) as told:
+    with pytest.raises(PoolerError) as raised:
         await pool.acquire()
-    assert "set statement_timeout = '5s';" in str(told.value)
-    assert "application_name" not in str(told.value)
+    assert "set statement_timeout = '5s';" in str(raised.value)
+    assert "application_name" not in str(raised.value)
     assert proxy.refused
     assert pool._open == 0
     assert await health.problem(pool) == "connection pooler not configured"

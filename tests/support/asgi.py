@@ -22,7 +22,7 @@ SECURITY = {
 
 
 @dataclass
-class Told:
+class AsgiResponse:
     """The application's response."""
 
     status: int
@@ -51,7 +51,7 @@ async def ask(
     headers: Iterable[tuple[str, str | bytes]] = (),
     body: bytes | Sequence[bytes] = b"",
     address: str = NO_ONE,
-) -> Told:
+) -> AsgiResponse:
     """Send one request; ``target`` is as in the request line, a path below the prefix unless it starts with //."""
     path, _, query = target.partition("?")
     path = path[1:] if path.startswith("//") else PREFIX + path
@@ -80,15 +80,15 @@ async def ask(
 
     await app(scope, receive, send)
     start, rest = sent[0], sent[1:]
-    told = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
-    return Told(start["status"], told, b"".join(message.get("body", b"") for message in rest))
+    received = [(name.decode(), value.decode("latin-1")) for name, value in start["headers"]]
+    return AsgiResponse(start["status"], received, b"".join(message.get("body", b"") for message in rest))
 
 
 def _bytes(value: str | bytes) -> bytes:
     return value if isinstance(value, bytes) else value.encode("latin-1")
 
 
-async def post(app: Any, target: str, key: str | None, body: object, *headers: tuple[str, str]) -> Told:
+async def post(app: Any, target: str, key: str | None, body: object, *headers: tuple[str, str]) -> AsgiResponse:
     """Post a JSON body; bytes are sent unchanged, because they are already serialized."""
     serialized = body if isinstance(body, bytes) else json.dumps(body).encode()
     return await ask(
@@ -96,29 +96,29 @@ async def post(app: Any, target: str, key: str | None, body: object, *headers: t
     )
 
 
-def assert_common(told: Told) -> None:
+def assert_common(response: AsgiResponse) -> None:
     """Assert the headers that every response carries."""
-    assert told.header("api-version") == "2026-08-02"
-    assert told.header("x-request-id")
+    assert response.header("api-version") == "2026-08-02"
+    assert response.header("x-request-id")
     for name, value in SECURITY.items():
-        assert told.header(name) == value, name
-    assert "default-src 'none'" in (told.header("content-security-policy") or "")
-    assert not [name for name, _ in told.headers if name.startswith("access-control-")]
-    assert told.header("server") is None
+        assert response.header(name) == value, name
+    assert "default-src 'none'" in (response.header("content-security-policy") or "")
+    assert not [name for name, _ in response.headers if name.startswith("access-control-")]
+    assert response.header("server") is None
 
 
-def assert_refused(told: Told, code: Code | str, *, param: str | None = None) -> dict[str, Any]:
+def assert_refused(response: AsgiResponse, code: Code | str, *, param: str | None = None) -> dict[str, Any]:
     """Assert the exact shape of the error body, and return its error member."""
     code = Code(code)
-    body = told.json()
-    assert told.status == STATUS[code][1], told.body
+    body = response.json()
+    assert response.status == STATUS[code][1], response.body
     assert list(body) == (["detail", "error"] if code is Code.VALIDATION_ERROR else ["error"])
     error: dict[str, Any] = body["error"]
     assert list(error) == ERROR_MEMBERS
     assert error["code"] == code.value
     assert error["type"] == STATUS[code][0].value
     assert error["message"] == MESSAGES[code]
-    assert error["request_id"] == told.header("x-request-id")
+    assert error["request_id"] == response.header("x-request-id")
     assert error["retryable"] is (code in RETRYABLE)
     assert error["doc_url"] == f"/docs/errors#{code.value}"
     assert isinstance(error["details"], dict)
@@ -127,12 +127,12 @@ def assert_refused(told: Told, code: Code | str, *, param: str | None = None) ->
         assert error["param"] == param
     for fault in body.get("detail", []):
         assert list(fault) == ["loc", "msg", "type"]
-    assert told.header("content-type") == "application/json"
-    assert told.header("content-length") == str(len(told.body))
-    assert (told.header("www-authenticate") == 'ApiKey realm="partner"') is (told.status == 401)
-    assert (told.header("retry-after") is not None) is (code in RETRYABLE)
-    assert int(told.header("retry-after") or 1) >= 1
-    assert_common(told)
+    assert response.header("content-type") == "application/json"
+    assert response.header("content-length") == str(len(response.body))
+    assert (response.header("www-authenticate") == 'ApiKey realm="partner"') is (response.status == 401)
+    assert (response.header("retry-after") is not None) is (code in RETRYABLE)
+    assert int(response.header("retry-after") or 1) >= 1
+    assert_common(response)
     return error
 
 

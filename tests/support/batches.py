@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from studiogate.storage.db.class_queue import ClassQueue
 from tests.support.booking_studio import BookingStudio, wire_body
-from tests.support.direct_client import Answered
+from tests.support.direct_client import DirectResponse
 
 WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
@@ -19,8 +19,8 @@ async def until_waiting(queue: ClassQueue, requests: int) -> None:
 
 
 async def in_one_batch(
-    studio: BookingStudio, class_id: UUID, requests: Sequence[Coroutine[Any, Any, Answered]]
-) -> list[Answered]:
+    studio: BookingStudio, class_id: UUID, requests: Sequence[Coroutine[Any, Any, DirectResponse]]
+) -> list[DirectResponse]:
     """Send the requests so that they arrive in order and are executed together; return their responses."""
     queue = studio.api.app._runtime.class_queue
     async with studio.database.connection() as elsewhere:

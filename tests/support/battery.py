@@ -149,15 +149,15 @@ def part_of(item: pytest.Item) -> str | None:
 @pytest.fixture
 def tally(request: pytest.FixtureRequest) -> Tally:
     item = request.node
-    told = Tally(request.config.option.seed, item.nodeid)
+    new = Tally(request.config.option.seed, item.nodeid)
     unit = item.get_closest_marker("unit")
     if unit is not None:
-        told.add(**{unit.args[0]: item.callspec.params["size"]})
-    print(f"\n{item.nodeid}: seed {told.seed}")
-    row = {"part": part_of(item), "seed": told.seed, "counts": told.counts, "measured": told.measured}
+        new.add(**{unit.args[0]: item.callspec.params["size"]})
+    print(f"\n{item.nodeid}: seed {new.seed}")
+    row = {"part": part_of(item), "seed": new.seed, "counts": new.counts, "measured": new.measured}
     # The report at the end of the test reads this, including everything added to the tally by then.
     item.user_properties.append(("battery", row))
-    return told
+    return new
 
 
 class Recorder:

@@ -21,7 +21,7 @@ from studiogate.domain.refusals import Refusal
 from studiogate.flows import doctor
 from studiogate.flows.doctor import Finding
 from studiogate.storage.db.pool import Database
-from tests.support.direct_client import Answered, ask
+from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, insert, issue_key
 
@@ -194,7 +194,7 @@ class BookingStudio:
 
     # Sending requests.
 
-    async def ask(self, method: str, path: str, **options: Any) -> Answered:
+    async def ask(self, method: str, path: str, **options: Any) -> DirectResponse:
         key = options.pop("key", self.key)
         return await ask(self.api.app, method, path, key, **options)
 
@@ -203,11 +203,11 @@ class BookingStudio:
         assert answer.status == 200, answer.body
         return answer.json()
 
-    async def post(self, body: Any, idempotency_key: str | None = None, **options: Any) -> Answered:
+    async def post(self, body: Any, idempotency_key: str | None = None, **options: Any) -> DirectResponse:
         headers = {"Idempotency-Key": idempotency_key or uuid4().hex, **options.pop("headers", {})}
         return await self.ask("POST", "/bookings", body=body, headers=headers, **options)
 
-    async def book(self, class_id: UUID, member_id: UUID, **body: Any) -> Answered:
+    async def book(self, class_id: UUID, member_id: UUID, **body: Any) -> DirectResponse:
         """Validate, book, and compare the two responses; validating must change nothing."""
         request = wire_body(class_id, member_id, **body)
         before = await self.snapshot()
@@ -217,25 +217,25 @@ class BookingStudio:
         await self._compare(validation, answer)
         return answer
 
-    async def _compare(self, validation: Answered, answer: Answered) -> None:
+    async def _compare(self, validation: DirectResponse, answer: DirectResponse) -> None:
         if answer.status not in (201, 409):
             assert validation.body == answer.body
             return
-        told = validation.json()
+        predicted = validation.json()
         assert validation.status == 200, validation.body
         if answer.status == 409:
             details = answer.json()["error"]["details"]
-            assert (told["bookable"], told["outcome"]) == (False, "refused"), (told, details)
-            assert [reason["code"] for reason in told["reasons"]] == details["reasons"]
-            assert {**told["reasons"][0]["details"], "reasons": details["reasons"]} == details
-            assert told["reasons"][0]["message"] == answer.json()["error"]["message"]
-            assert (told["membership_id"], told["credits_required"]) == (None, 0)
+            assert (predicted["bookable"], predicted["outcome"]) == (False, "refused"), (predicted, details)
+            assert [reason["code"] for reason in predicted["reasons"]] == details["reasons"]
+            assert {**predicted["reasons"][0]["details"], "reasons": details["reasons"]} == details
+            assert predicted["reasons"][0]["message"] == answer.json()["error"]["message"]
+            assert (predicted["membership_id"], predicted["credits_required"]) == (None, 0)
             return
         booking = await self.row("bookings", answer.json()["id"])
-        assert (told["bookable"], told["outcome"], told["reasons"]) == (True, booking["status"], [])
-        assert told["credits_required"] == booking["credits_taken"]
+        assert (predicted["bookable"], predicted["outcome"], predicted["reasons"]) == (True, booking["status"], [])
+        assert predicted["credits_required"] == booking["credits_taken"]
         if booking["status"] == "confirmed":
-            assert told["membership_id"] == (str(booking["membership_id"]) if booking["membership_id"] else None)
+            assert predicted["membership_id"] == (str(booking["membership_id"]) if booking["membership_id"] else None)
 
     async def booked(self, class_id: UUID, member_id: UUID, **body: Any) -> Any:
         answer = await self.book(class_id, member_id, **body)
@@ -257,7 +257,7 @@ class BookingStudio:
         assert error["retryable"] is False
         return error
 
-    async def cancel(self, booking_id: Any, idempotency_key: str | None = None, **query: Any) -> Answered:
+    async def cancel(self, booking_id: Any, idempotency_key: str | None = None, **query: Any) -> DirectResponse:
         headers = {"Idempotency-Key": idempotency_key or uuid4().hex}
         return await self.ask("DELETE", f"/bookings/{booking_id}", headers=headers, query=query)
 
@@ -272,7 +272,7 @@ class BookingStudio:
         assert kept.body == answer.body
         receipt = answer.json()
         assert (preview["status"], preview["id"], preview["cancelled_at"]) == ("preview", None, None)
-        assert _foretold(preview) == _foretold(receipt)
+        assert _predictable(preview) == _predictable(receipt)
         return receipt
 
     async def staff(self, flow: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -332,8 +332,8 @@ class BookingStudio:
 
     async def findings(self) -> list[Finding]:
         """Return the doctor's findings about this studio, without those that report success."""
-        told = await doctor.examine(self.api.connection)
-        return [finding for finding in told if finding.level != "ok" and str(self.id) in finding.text]
+        found = await doctor.examine(self.api.connection)
+        return [finding for finding in found if finding.level != "ok" and str(self.id) in finding.text]
 
 
 def wire_body(class_id: UUID | str, member_id: UUID | str, **body: Any) -> dict[str, Any]:
@@ -345,7 +345,7 @@ def json_text(value: Any) -> str:
     return json.dumps(value, default=str)
 
 
-def _foretold(receipt: dict[str, Any]) -> dict[str, Any]:
+def _predictable(receipt: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a receipt that a preview can predict."""
     fee = receipt["late_fee"] and {**receipt["late_fee"], "purchase_id": None}
     unknown = {"id", "status", "cancelled_at", "reason"}

@@ -11,7 +11,7 @@ from tests.support.partner_api import PREFIX
 REQUEST_ID = "one-id-for-all"
 
 
-class Answered(NamedTuple):
+class DirectResponse(NamedTuple):
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
@@ -39,7 +39,7 @@ async def ask(
     query: Mapping[str, Any] | None = None,
     body: Any = None,
     headers: Mapping[str, str] | None = None,
-) -> Answered:
+) -> DirectResponse:
     """Send one request with a fixed request id, so that equal responses are equal bytes."""
     sent = {"x-request-id": REQUEST_ID, **{name.lower(): value for name, value in (headers or {}).items()}}
     if key is not None:
@@ -63,4 +63,4 @@ async def ask(
         messages.append(message)
 
     await app(scope, receive, send)
-    return Answered(messages[0]["status"], tuple(messages[0]["headers"]), messages[1]["body"])
+    return DirectResponse(messages[0]["status"], tuple(messages[0]["headers"]), messages[1]["body"])

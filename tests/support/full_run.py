@@ -248,8 +248,8 @@ class FullRun:
             parts += f'Content-Disposition: form-data; name="file"; filename="{filename}.pdf"\r\n\r\n'
             body = parts.encode() + content + f"\r\n--{boundary}--\r\n".encode()
             kind = f"multipart/form-data; boundary={boundary}"
-            told = self.ask("POST", f"/forms/{form['id']}/uploads", body, **{"Content-Type": kind})
-            assert told.status_code in (201, 422), told.text
+            response = self.ask("POST", f"/forms/{form['id']}/uploads", body, **{"Content-Type": kind})
+            assert response.status_code in (201, 422), response.text
 
     def hosted_pages(self, form: dict[str, Any]) -> None:
         assert self.ask("GET", "/f/north/run").status_code == 200
@@ -364,9 +364,9 @@ class FullRun:
             ("/leads", self.person()),
             (f"/forms/{form['id']}/submissions", self.submission()),
         ):
-            told = self.ask("POST", path, body)
-            assert told.status_code == 500, told.text
-            assert self.secrets.found_in(told.text) == set()
+            response = self.ask("POST", path, body)
+            assert response.status_code == 500, response.text
+            assert self.secrets.found_in(response.text) == set()
         secret = self.value("select link_secret from studio_secrets where studio_id = $1", self.studio.studio_id)
         token = make_token(secret, _id(form), datetime.now(UTC) - timedelta(minutes=1))
         assert self.post_page(token).status_code == 500

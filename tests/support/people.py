@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.asgi import Told, ask, post
+from tests.support.asgi import AsgiResponse, ask, post
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -17,14 +17,14 @@ class Partner:
     key: str
 
     async def get(self, path: str) -> Any:
-        told = await ask(self.api.app, "GET", path, key=self.key)
-        assert told.status == 200, told.body
-        return told.json()
+        response = await ask(self.api.app, "GET", path, key=self.key)
+        assert response.status == 200, response.body
+        return response.json()
 
-    async def post(self, path: str, body: object, *headers: tuple[str, str], key: str | None = None) -> Told:
+    async def post(self, path: str, body: object, *headers: tuple[str, str], key: str | None = None) -> AsgiResponse:
         return await post(self.api.app, path, key or self.key, body, *headers)
 
-    async def send(self, method: str, path: str, body: bytes, *headers: tuple[str, str]) -> Told:
+    async def send(self, method: str, path: str, body: bytes, *headers: tuple[str, str]) -> AsgiResponse:
         given = [("content-type", "application/json"), *headers]
         return await ask(self.api.app, method, path, key=self.key, headers=given, body=body)
 
@@ -37,6 +37,6 @@ async def partner_of(api: PartnerApi, name: str = "north", *scopes: str) -> Part
     return Partner(api, studio, await issue_key(api.connection, studio, *scopes))
 
 
-def locs(told: Told) -> list[list[Any]]:
-    assert told.status == 422, told.body
-    return [fault["loc"] for fault in told.json()["detail"]]
+def locs(response: AsgiResponse) -> list[list[Any]]:
+    assert response.status == 422, response.body
+    return [fault["loc"] for fault in response.json()["detail"]]

@@ -53,7 +53,7 @@ def line(name: str, runs: list[Run]) -> str:
     found = {number: rows for number, rows in found.items() if rows}
     if not found:
         return f"| `{name}` | 0 cases | not run |\n"
-    return f"| `{name}` | {told(found[max(found)])} | {result_of(found)} |\n"
+    return f"| `{name}` | {summary_of(found[max(found)])} | {result_of(found)} |\n"
 
 
 def rows_of(name: str, run: Run) -> list[Row]:
@@ -73,7 +73,7 @@ def result_of(found: dict[int, list[Row]]) -> str:
     )
 
 
-def told(rows: list[Row]) -> str:
+def summary_of(rows: list[Row]) -> str:
     """Return the counts summed over all variants of a test, and each measurement."""
     counts: dict[str, int] = {}
     measured: dict[str, str] = {}

@@ -94,11 +94,11 @@ async def test_an_import_is_silent(room: Mailroom, monkeypatch: pytest.MonkeyPat
     member, _ = await room.member()
     booking = await room.studio.imported_booking(await room.studio.new_class(), member)
 
-    async def and_tell(connection: Any, *given: Any, **more: Any) -> Any:
+    async def and_announce(connection: Any, *given: Any, **more: Any) -> Any:
         await emit_event(connection, room.studio.access, EventType.BOOKING_CREATED, booking)
         return await members_appeared(connection, *given, **more)
 
-    monkeypatch.setattr(steps, "members_appeared", and_tell)
+    monkeypatch.setattr(steps, "members_appeared", and_announce)
     row = await room.studio.api.connection.fetchrow("select * from studios where studio_id = $1", room.studio.id)
     assert row is not None
     own = {name: row[name] for name in ("name", "slug", "timezone", "currency", "country")}

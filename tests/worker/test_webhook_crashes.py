@@ -96,11 +96,11 @@ class Partner:
 
     async def _look(self, received: Received) -> None:
         """Check that a GET on receipt returns the resource at least as new as in the event."""
-        told = received.event["data"]["object"]
+        announced = received.event["data"]["object"]
         async with self._house.runtime.database.connection() as connection:
-            found = await read_booking(connection, self._house.access, told["id"])
+            found = await read_booking(connection, self._house.access, announced["id"])
         now = datetime.fromisoformat(_member(found or "", "updated_at"))
-        if now < datetime.fromisoformat(told["updated_at"]):
+        if now < datetime.fromisoformat(announced["updated_at"]):
             self.faults.append("a resource older than its event")
 
     @property
@@ -157,4 +157,4 @@ def check(partner: Partner, receiver: Receiver, workers: Workers) -> None:
 async def test_what_happened_is_what_is_told(house: House, database_url: str, tally: Tally, size: int) -> None:
     partner, receiver, workers = await run_storm(house, database_url, size, 1.0, 60 + size / 6)
     check(partner, receiver, workers)
-    tally.add(events_told=len(partner.delivered), attempts=len(receiver.received), workers_killed=workers.killed)
+    tally.add(events_announced=len(partner.delivered), attempts=len(receiver.received), workers_killed=workers.killed)

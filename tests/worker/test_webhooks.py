@@ -131,7 +131,7 @@ async def endpoint_row(house: House, endpoint: Any) -> tuple[Any, ...]:
     )
 
 
-async def disabled_told(house: House) -> list[tuple[Any, str]]:
+async def disabled_events(house: House) -> list[tuple[Any, str]]:
     """Return the events about disabled endpoints; they must not contain a secret."""
     rows = await house.connection.fetch("select * from events where type = 'webhook_endpoint.disabled'")
     assert all("secret" not in {*json.loads(row["object"])} - {"previous_secret_expires_at"} for row in rows)
@@ -148,7 +148,7 @@ async def test_gone_disables(house: House) -> None:
         await receiver.wait_for(1)
         await settled(house, "failed")
         assert await endpoint_row(house, endpoint) == (False, "gone", True)
-        assert await disabled_told(house) == [(endpoint.id, "gone")]
+        assert await disabled_events(house) == [(endpoint.id, "gone")]
         await house.change()
         await house.number()
         await asyncio.sleep(0.2)
@@ -166,7 +166,7 @@ async def test_five_days_of_failure_disable_and_enabling_goes_on(house: House) -
         await house.no_waiting()
         await attempted(house, 2)
         assert await endpoint_row(house, endpoint) == (False, "failing", True)
-        assert await disabled_told(house) == [(endpoint.id, "failing")]
+        assert await disabled_events(house) == [(endpoint.id, "failing")]
         await house.no_waiting()
         await asyncio.sleep(0.2)
         assert len(receiver.received) == 2

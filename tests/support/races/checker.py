@@ -94,7 +94,7 @@ def _answers(history: History, forgiven: Collection[str], unanswered: bool) -> I
     for call in history.calls:
         if call.status is not None and call.status >= 500 and call.code not in forgiven:
             yield f"{call.request.key}: {call.status} {call.code}"
-        if call.status in (429, 503) and not call.told_when:
+        if call.status in (429, 503) and not call.says_when:
             yield f"{call.request.key}: {call.status} without Retry-After"
     for key, calls in history.by_key().items():
         if not unanswered and not any(call.known for call in calls):
@@ -271,6 +271,6 @@ def _events(rows: dict[str, Rows]) -> Iterator[str]:
             "booking.cancelled": int(row["status"] == "cancelled"),
             "promoted": int(row["id"] in promoted),
         }
-        told = {name: seen[row["id"], name] for name in happened}
-        if row["booking_source"] == "partner_api" and told != happened:
-            yield f"booking {row['id']}: events {told} instead of {happened}"
+        response = {name: seen[row["id"], name] for name in happened}
+        if row["booking_source"] == "partner_api" and response != happened:
+            yield f"booking {row['id']}: events {response} instead of {happened}"

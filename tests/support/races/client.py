@@ -52,7 +52,7 @@ class Call:
     status: int | None = None
     answer: bytes = b""
     replayed: bool = False
-    told_when: bool = False  # by Retry-After
+    says_when: bool = False  # by Retry-After
     seconds: float = 0.0
 
     @property
@@ -133,7 +133,7 @@ class Client:
         call.status, call.answer, call.seconds = answer.status, answer.body, time.perf_counter() - began
         head = answer.head.lower()
         call.replayed = b"idempotent-replayed: true" in head
-        call.told_when = b"\r\nretry-after: " in head
+        call.says_when = b"\r\nretry-after: " in head
         if b"connection: close" in head:
             self.close()
         return call
