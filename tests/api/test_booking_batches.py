@@ -20,7 +20,7 @@ from tests.support.races import mutants
 from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 @pytest.fixture(autouse=True)

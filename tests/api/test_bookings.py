@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.support import attendance, booking_studio
-from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall
+from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio, StudioFactory
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 MOMENT = 0.5  # minutes: longer than a few requests take, too short to matter
 
 
@@ -281,9 +281,9 @@ async def test_both_hours_of_the_long_night_are_one_day(studio: BookingStudio) -
     assert (await studio.refused(later, member))["code"] == "booking_limit_reached"
 
 
-async def test_the_day_is_the_studios_not_utcs(hall: Hall) -> None:
+async def test_the_day_is_the_studios_not_utcs(studio_factory: StudioFactory) -> None:
     """23:00 in Honolulu falls on another UTC day than noon there."""
-    studio = await hall.new_studio("Pacific/Honolulu")
+    studio = await studio_factory.new_studio("Pacific/Honolulu")
     await studio.policy("studios", max_bookings_per_day=1)
     honolulu = ZoneInfo("Pacific/Honolulu")
     member = await studio.new_member()

@@ -9,11 +9,11 @@ import pytest
 from studiogate.domain.instants import instant_text
 from studiogate.flows import housekeeping
 from tests.support import attendance, booking_studio
-from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio, Hall
+from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio, StudioFactory
 from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 SECOND = 1 / 60
 WINDOW = 720
@@ -140,8 +140,8 @@ async def test_the_fees_currency(studio: BookingStudio, policy: dict[str, Any], 
     assert (purchase["amount_total"], purchase["currency"]) == (amount, currency)
 
 
-async def test_a_fee_in_the_studios_currency(hall: Hall) -> None:
-    studio = await hall.new_studio(currency="CHF", country="CH")
+async def test_a_fee_in_the_studios_currency(studio_factory: StudioFactory) -> None:
+    studio = await studio_factory.new_studio(currency="CHF", country="CH")
     booking = await late_booking(studio, **FEE)
     assert (await studio.cancelled(booking["id"]))["late_fee"]["currency"] == "CHF"
     assert await studio.findings() == []
@@ -315,8 +315,8 @@ async def test_a_member_who_is_there_or_missed_it(studio: BookingStudio, mark: s
     assert await studio.status(booking) == mark
 
 
-async def test_unknown_and_foreign_bookings(studio: BookingStudio, hall: Hall) -> None:
-    other = await hall.new_studio()
+async def test_unknown_and_foreign_bookings(studio: BookingStudio, studio_factory: StudioFactory) -> None:
+    other = await studio_factory.new_studio()
     foreign = await other.booked(await other.new_class(), await other.new_member())
     live = await studio.booked(await studio.new_class(), await studio.new_member())
     for booking_id in (uuid4(), foreign["id"]):
@@ -400,10 +400,10 @@ async def test_a_receipt_does_not_change_with_the_times(studio: BookingStudio) -
     ],
 )
 async def test_a_frozen_policy_has_the_decimals_of_its_currency(
-    hall: Hall, currency: str, amount: str | None, shown: str
+    studio_factory: StudioFactory, currency: str, amount: str | None, shown: str
 ) -> None:
     """Also where the amount is set at one level and the currency comes from another."""
-    studio = await hall.new_studio(currency=currency)
+    studio = await studio_factory.new_studio(currency=currency)
     level: dict[str, Any] = {} if amount is None else {"late_fee_amount": amount}
     await studio.policy("studios", late_action="fee", **level)
     class_id = await studio.new_class(HOUR)

@@ -15,7 +15,7 @@ from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio
 from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 Case = tuple[dict[str, Any], list[str], dict[str, Any]]
 """The request body, the reasons in order, and the details of the first reason."""
@@ -385,8 +385,10 @@ def test_the_guide_explains_every_code_in_its_order() -> None:
 # A class or member that is not found does not count as a refusal of the booking, and is not stored for replay.
 
 
-async def test_unknown_and_foreign_are_alike(studio: BookingStudio, hall: booking_studio.Hall) -> None:
-    other = await hall.new_studio()
+async def test_unknown_and_foreign_are_alike(
+    studio: BookingStudio, studio_factory: booking_studio.StudioFactory
+) -> None:
+    other = await studio_factory.new_studio()
     class_id, member = await studio.new_class(), await studio.new_member()
     foreign_class, foreign_member = await other.new_class(), await other.new_member()
     pairs = {

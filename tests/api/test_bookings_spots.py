@@ -10,7 +10,7 @@ from tests.support import attendance, booking_studio
 from tests.support.booking_studio import BookingStudio
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 async def availability(studio: BookingStudio, class_id: UUID) -> dict[str, bool]:

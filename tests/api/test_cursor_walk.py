@@ -77,7 +77,7 @@ UPDATE = "update {0} set {1} where studio_id = $1 and id in (select id from {0} 
 
 
 @dataclass
-class Crowd:
+class WalkStudio:
     api: PartnerApi
     studio: Studio
     url: str
@@ -85,7 +85,7 @@ class Crowd:
 
 
 @pytest.fixture(scope="module")
-async def town(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[tuple[str, PartnerApi]]:
+async def walk_api(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[tuple[str, PartnerApi]]:
     url = new_database()
     async for api in open_partner_api(url, rate_limit=0):
         yield url, api
@@ -98,31 +98,31 @@ def size() -> int:
 
 
 @pytest.fixture
-async def crowd(town: tuple[str, PartnerApi], size: int) -> Crowd:
+async def walk_studio(walk_api: tuple[str, PartnerApi], size: int) -> WalkStudio:
     """A separate studio for each test."""
-    url, api = town
+    url, api = walk_api
     studio = await seed_studio(api.connection, f"walk-{next(_numbers)}")
     places = ",".join(map(str, studio.ids["location"]))
     await api.connection.execute(FILL.format(studio=studio.studio_id, places=places, rows=size))
     keys = {"all": await issue_key(api.connection, studio)}
     keys["both places"] = await issue_key(api.connection, studio, locations=studio.ids["location"])
     keys["one place"] = await issue_key(api.connection, studio, locations=studio.ids["location"][:1])
-    return Crowd(api, studio, url, keys)
+    return WalkStudio(api, studio, url, keys)
 
 
 @asynccontextmanager
-async def writers(crowd: Crowd, table: str, spared: Sequence[UUID] = ()) -> AsyncIterator[list[int]]:
+async def writers(walk_studio: WalkStudio, table: str, spared: Sequence[UUID] = ()) -> AsyncIterator[list[int]]:
     """Run four writers: two insert rows, two change existing rows except the spared ones."""
     done = [0, 0, 0, 0]
     spare = f"and id <> all('{{{','.join(map(str, spared))}}}') " if spared else ""
     changes = [UPDATE.format(table, CHANGE[table], spare + order) for order in ("order by id", "order by updated_at")]
 
     async def write(number: int, statement: str) -> None:
-        connection = await asyncpg.connect(crowd.url)
+        connection = await asyncpg.connect(walk_studio.url)
         dice = random.Random(number)
         try:
             while True:
-                values = [crowd.studio.studio_id, dice.randrange(10**6)][: 1 + ("$2" in statement)]
+                values = [walk_studio.studio.studio_id, dice.randrange(10**6)][: 1 + ("$2" in statement)]
                 await _whatever_happens(connection.execute(statement, *values))
                 done[number] += 1
         finally:
@@ -149,11 +149,13 @@ async def _whatever_happens(statement: Awaitable[Any]) -> None:
         await asyncio.sleep(0)
 
 
-async def walk(crowd: Crowd, path: str, key: str, **query: Any) -> list[str]:
+async def walk(walk_studio: WalkStudio, path: str, key: str, **query: Any) -> list[str]:
     ids: list[str] = []
     cursor: dict[str, str] = {}
     while True:
-        answer = await ask(crowd.api.app, "GET", path, crowd.keys[key], query={"limit": LIMIT, **query, **cursor})
+        answer = await ask(
+            walk_studio.api.app, "GET", path, walk_studio.keys[key], query={"limit": LIMIT, **query, **cursor}
+        )
         assert answer.status == 200, answer.body
         page = answer.json()
         ids += [row["id"] for row in page["data"]]
@@ -175,13 +177,15 @@ WALKS = [
 
 @sized(ROWS, 10 * ROWS, "pagination", "rows")
 @pytest.mark.parametrize(("path", "table", "key"), WALKS)
-async def test_every_row_exactly_once(crowd: Crowd, tally: Tally, path: str, table: str, key: str, size: int) -> None:
+async def test_every_row_exactly_once(
+    walk_studio: WalkStudio, tally: Tally, path: str, table: str, key: str, size: int
+) -> None:
     """A row that existed before the walk is returned once; a row that was added meanwhile, at most once."""
-    before = set(await walk(crowd, path, key))
+    before = set(await walk(walk_studio, path, key))
     assert len(before) >= (size if key != "one place" else size // 2)
-    async with writers(crowd, table) as done:
+    async with writers(walk_studio, table) as done:
         at_start = sum(done)
-        found = await walk(crowd, path, key)
+        found = await walk(walk_studio, path, key)
         written = sum(done) - at_start
         assert written > 20, "the writers did not get to write"
     tally.add(pages=len(found) // LIMIT + 1, writes_meanwhile=written)
@@ -199,24 +203,24 @@ async def test_every_row_exactly_once(crowd: Crowd, tally: Tally, path: str, tab
     ],
 )
 async def test_every_row_that_matches_throughout(
-    crowd: Crowd, path: str, table: str, query: dict[str, str], key: str
+    walk_studio: WalkStudio, path: str, table: str, query: dict[str, str], key: str
 ) -> None:
     """Cursors fall on rows that stop matching the filter; every row that keeps matching is returned once."""
-    before = await walk(crowd, path, key, **query)
+    before = await walk(walk_studio, path, key, **query)
     stable = before[::3]
-    async with writers(crowd, table, [UUID(each) for each in stable]):
-        found = await walk(crowd, path, key, **query)
+    async with writers(walk_studio, table, [UUID(each) for each in stable]):
+        found = await walk(walk_studio, path, key, **query)
     assert len(found) == len(set(found))
     assert set(stable) - set(found) == set()
 
 
-async def test_the_writers_would_break_a_walk_by_offset(crowd: Crowd) -> None:
+async def test_the_writers_would_break_a_walk_by_offset(walk_studio: WalkStudio) -> None:
     """Prove that the tests above can fail: with the same writers, pages by offset lose or repeat rows."""
     statement = "select id from leads where studio_id = $1 order by created_at desc, id desc limit $2 offset $3"
     found: list[UUID] = []
-    async with writers(crowd, "leads"):
+    async with writers(walk_studio, "leads"):
         for offset in range(0, ROWS, LIMIT):
-            rows = await crowd.api.connection.fetch(statement, crowd.studio.studio_id, LIMIT, offset)
+            rows = await walk_studio.api.connection.fetch(statement, walk_studio.studio.studio_id, LIMIT, offset)
             found += [row["id"] for row in rows]
     assert len(found) != len(set(found))
 
@@ -225,27 +229,27 @@ MOVED = "update classes set start_time = start_time + $2, end_time = end_time + 
 
 
 @pytest.mark.parametrize("by", [timedelta(days=365), timedelta(days=-365)])
-async def test_a_cursor_follows_its_class(crowd: Crowd, by: timedelta) -> None:
+async def test_a_cursor_follows_its_class(walk_studio: WalkStudio, by: timedelta) -> None:
     """Decision 12: the walk continues from the new position of the class that ended the page."""
-    first = (await ask(crowd.api.app, "GET", "/classes", crowd.keys["all"], query={"limit": LIMIT})).json()
-    await crowd.api.connection.execute(MOVED, UUID(first["next_cursor"]), by)
-    now = await walk(crowd, "/classes", "all")
-    rest = await walk(crowd, "/classes", "all", cursor=first["next_cursor"])
+    first = (await ask(walk_studio.api.app, "GET", "/classes", walk_studio.keys["all"], query={"limit": LIMIT})).json()
+    await walk_studio.api.connection.execute(MOVED, UUID(first["next_cursor"]), by)
+    now = await walk(walk_studio, "/classes", "all")
+    rest = await walk(walk_studio, "/classes", "all", cursor=first["next_cursor"])
     assert rest == now[now.index(first["next_cursor"]) + 1 :]
 
 
-async def test_a_walk_by_time_misses_no_class_that_is_moved(crowd: Crowd) -> None:
+async def test_a_walk_by_time_misses_no_class_that_is_moved(walk_studio: WalkStudio) -> None:
     """As the introduction advises: use the last row's time as the next request's bound, and skip known ids."""
-    before = set(await walk(crowd, "/classes", "all"))
+    before = set(await walk(walk_studio, "/classes", "all"))
     found: dict[str, None] = {}
     query: dict[str, Any] = {"limit": 100}
     while True:
-        page = (await ask(crowd.api.app, "GET", "/classes", crowd.keys["all"], query=query)).json()
+        page = (await ask(walk_studio.api.app, "GET", "/classes", walk_studio.keys["all"], query=query)).json()
         found |= dict.fromkeys(row["id"] for row in page["data"])
         if not page["has_more"]:
             break
         # The last class of each page is moved before the next page is read.
-        await crowd.api.connection.execute(MOVED, UUID(page["data"][-1]["id"]), timedelta(days=365))
+        await walk_studio.api.connection.execute(MOVED, UUID(page["data"][-1]["id"]), timedelta(days=365))
         assert page["data"][-1]["start_time"] > query.get("starts_after", ""), "a page holds more than one time"
         query["starts_after"] = page["data"][-1]["start_time"]
     assert before - found.keys() == set()

@@ -32,7 +32,7 @@ FIELDS: list[dict[str, Any]] = [
 ]
 
 
-class World:
+class UploadStudio:
     """A studio with a form that accepts files, and the folder where they are stored."""
 
     def __init__(self, partner: Partner, folder: Path, form: str) -> None:
@@ -85,13 +85,13 @@ async def new_form(partner: Partner, **more: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-async def world(
+async def upload_studio(
     anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[World]:
+) -> AsyncIterator[UploadStudio]:
     folder = tmp_path_factory.mktemp("uploads")
     async for api in open_partner_api(new_database(), rate_limit=0, data_dir=folder):
         partner = await partner_of(api)
-        yield World(partner, folder, await new_form(partner))
+        yield UploadStudio(partner, folder, await new_form(partner))
 
 
 GOOD = [
@@ -113,15 +113,15 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("field_key", "content", "kind"), GOOD)
-async def test_a_file_is_kept(world: World, field_key: str, content: bytes, kind: str) -> None:
-    response = await world.upload(content, field_key, "holiday.exe")
+async def test_a_file_is_kept(upload_studio: UploadStudio, field_key: str, content: bytes, kind: str) -> None:
+    response = await upload_studio.upload(content, field_key, "holiday.exe")
     assert response.status == 201, response.body
     upload = response.json()
     assert list(upload) == ["id", "object", "filename", "size", "content_type"]
     assert (upload["object"], upload["size"], upload["content_type"]) == ("form_upload", len(content), kind)
-    row = await world.partner.api.connection.fetchrow("select * from form_uploads where id = $1", upload["id"])
+    row = await upload_studio.partner.api.connection.fetchrow("select * from form_uploads where id = $1", upload["id"])
     assert row is not None
-    kept = UploadFolder(world.data).kept(row["studio_id"], row["stored_name"])
+    kept = UploadFolder(upload_studio.data).kept(row["studio_id"], row["stored_name"])
     assert kept.read_bytes() == content
     assert kept.stat().st_mode & 0o777 == 0o600
     above = [each for each in kept.parents if "uploads" in each.parts]
@@ -129,21 +129,21 @@ async def test_a_file_is_kept(world: World, field_key: str, content: bytes, kind
     assert "holiday" not in str(kept)
 
 
-async def test_a_file_belongs_to_one_submission(world: World) -> None:
-    ids = [(await world.upload(png())).json()["id"] for _ in range(2)]
-    made = await world.submit({"any": ids})
+async def test_a_file_belongs_to_one_submission(upload_studio: UploadStudio) -> None:
+    ids = [(await upload_studio.upload(png())).json()["id"] for _ in range(2)]
+    made = await upload_studio.submit({"any": ids})
     assert made.status == 201, made.body
     assert made.json()["data"] == {"any": ids}
-    assert locs(await world.submit({"any": ids[:1]})) == [["body", "data", "any"]]
+    assert locs(await upload_studio.submit({"any": ids[:1]})) == [["body", "data", "any"]]
 
 
-async def test_ids_of_files_are_stored_and_compared_in_lower_case(world: World) -> None:
-    one, two = [(await world.upload(png())).json()["id"] for _ in range(2)]
+async def test_ids_of_files_are_stored_and_compared_in_lower_case(upload_studio: UploadStudio) -> None:
+    one, two = [(await upload_studio.upload(png())).json()["id"] for _ in range(2)]
     key = ("idempotency-key", "the same in another case")
 
     async def submitted(data: dict[str, Any]) -> AsgiResponse:
         body = {"submitter_email": "case@example.com", "data": data}
-        return await world.partner.post(f"/forms/{world.form}/submissions", body, key)
+        return await upload_studio.partner.post(f"/forms/{upload_studio.form}/submissions", body, key)
 
     made = await submitted({"any": [one.upper(), two], "q": one.upper()})
     assert made.status == 201, made.body
@@ -154,23 +154,23 @@ async def test_ids_of_files_are_stored_and_compared_in_lower_case(world: World) 
     assert_refused(other, Code.IDEMPOTENCY_KEY_REUSED)
 
 
-async def test_two_submissions_cannot_both_have_it(world: World) -> None:
-    upload = (await world.upload(png())).json()["id"]
-    responses = await asyncio.gather(*(world.submit({"any": [upload]}) for _ in range(6)))
+async def test_two_submissions_cannot_both_have_it(upload_studio: UploadStudio) -> None:
+    upload = (await upload_studio.upload(png())).json()["id"]
+    responses = await asyncio.gather(*(upload_studio.submit({"any": [upload]}) for _ in range(6)))
     assert sorted(each.status for each in responses) == [201] + [422] * 5
 
 
-async def test_a_file_of_another_field_form_or_studio(world: World) -> None:
-    upload = (await world.upload(png(), "photo")).json()["id"]
-    assert locs(await world.submit({"any": [upload]})) == [["body", "data", "any"]]
-    second = await new_form(world.partner)
-    assert locs(await world.submit({"photo": upload}, second)) == [["body", "data", "photo"]]
-    other = await partner_of(world.partner.api, f"other{uuid4().hex[:6]}")
+async def test_a_file_of_another_field_form_or_studio(upload_studio: UploadStudio) -> None:
+    upload = (await upload_studio.upload(png(), "photo")).json()["id"]
+    assert locs(await upload_studio.submit({"any": [upload]})) == [["body", "data", "any"]]
+    second = await new_form(upload_studio.partner)
+    assert locs(await upload_studio.submit({"photo": upload}, second)) == [["body", "data", "photo"]]
+    other = await partner_of(upload_studio.partner.api, f"other{uuid4().hex[:6]}")
     theirs = await new_form(other)
-    foreign = (await world.upload(png(), "photo", form=theirs, partner=other)).json()["id"]
-    assert locs(await world.submit({"photo": foreign})) == [["body", "data", "photo"]]
-    assert_refused(await world.upload(png(), form=theirs), "not_found")
-    assert (await world.submit({"photo": upload})).status == 201
+    foreign = (await upload_studio.upload(png(), "photo", form=theirs, partner=other)).json()["id"]
+    assert locs(await upload_studio.submit({"photo": foreign})) == [["body", "data", "photo"]]
+    assert_refused(await upload_studio.upload(png(), form=theirs), "not_found")
+    assert (await upload_studio.submit({"photo": upload})).status == 201
 
 
 HOSTILE = [
@@ -215,10 +215,12 @@ HOSTILE = [
 @pytest.mark.parametrize(
     ("field_key", "content", "filename"), HOSTILE, ids=[each[2] + str(n) for n, each in enumerate(HOSTILE)]
 )
-async def test_hostile_files_leave_nothing(world: World, field_key: str, content: bytes, filename: str) -> None:
-    before = world.files
-    await world.refused(await world.upload(content, field_key, filename), "file")
-    assert world.files == before
+async def test_hostile_files_leave_nothing(
+    upload_studio: UploadStudio, field_key: str, content: bytes, filename: str
+) -> None:
+    before = upload_studio.files
+    await upload_studio.refused(await upload_studio.upload(content, field_key, filename), "file")
+    assert upload_studio.files == before
 
 
 @pytest.mark.parametrize(
@@ -242,30 +244,32 @@ async def test_hostile_files_leave_nothing(world: World, field_key: str, content
         ("x" * 300 + ".pdf", "x" * 110 + ".pdf"),
     ],
 )
-async def test_names_are_only_names(world: World, given: str, kept: str) -> None:
-    response = await world.upload(PDF, "any", given)
+async def test_names_are_only_names(upload_studio: UploadStudio, given: str, kept: str) -> None:
+    response = await upload_studio.upload(PDF, "any", given)
     assert response.status == 201, response.body
     assert response.json()["filename"] == kept
-    outside = {path for path in world.files if "uploads" not in path.relative_to(world.data).parts}
+    outside = {path for path in upload_studio.files if "uploads" not in path.relative_to(upload_studio.data).parts}
     assert outside == set()
 
 
-async def test_too_large(world: World) -> None:
-    before = world.files
-    error = assert_refused(await world.upload(png(extra=chunk(b"tEXt", b"x" * 100_000)), "photo"), "body_too_large")
+async def test_too_large(upload_studio: UploadStudio) -> None:
+    before = upload_studio.files
+    error = assert_refused(
+        await upload_studio.upload(png(extra=chunk(b"tEXt", b"x" * 100_000)), "photo"), "body_too_large"
+    )
     assert error["details"] == {"maximum_bytes": 100_000}
     big = b"\0" * (10 * 1024 * 1024 + 1)
-    error = assert_refused(await world.upload(big), "body_too_large")
+    error = assert_refused(await upload_studio.upload(big), "body_too_large")
     assert error["details"] == {"maximum_bytes": 10 * 1024 * 1024}
-    declared = await world.upload(b"x", headers=[("content-length", "99999999999999999999")])
+    declared = await upload_studio.upload(b"x", headers=[("content-length", "99999999999999999999")])
     error = assert_refused(declared, "body_too_large", param="file")
     assert error["details"] == {"maximum_bytes": 10 * 1024 * 1024}, "the file's limit, not that of its envelope"
-    assert world.files == before
-    exact = await world.upload(b"\0" * (10 * 1024 * 1024))
+    assert upload_studio.files == before
+    exact = await upload_studio.upload(b"\0" * (10 * 1024 * 1024))
     assert exact.status == 201
 
 
-async def peak_of_ten_mebibytes(world: World) -> int:
+async def peak_of_ten_mebibytes(upload_studio: UploadStudio) -> int:
     """Return the peak memory while 10 MiB arrive. Chunks are created on demand, so the test itself holds none."""
     chunks = 160
 
@@ -287,25 +291,27 @@ async def peak_of_ten_mebibytes(world: World) -> int:
     answered: list[Any] = []
     headers = [
         (b"content-type", f"multipart/form-data; boundary={BOUNDARY}".encode()),
-        (b"x-service-key", world.partner.key.encode()),
+        (b"x-service-key", upload_studio.partner.key.encode()),
     ]
-    path = f"/partner/v1/forms/{world.form}/uploads"
+    path = f"/partner/v1/forms/{upload_studio.form}/uploads"
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers, "client": None}
     tracemalloc.start()
     held = tracemalloc.get_traced_memory()[0]
-    await world.partner.api.app(scope, receive, send)
+    await upload_studio.partner.api.app(scope, receive, send)
     peak = tracemalloc.get_traced_memory()[1] - held
     tracemalloc.stop()
     assert answered[0]["status"] == 201, answered
     return peak
 
 
-async def test_memory_stays_flat(world: World) -> None:
-    await world.upload(b"warm up")
-    assert await peak_of_ten_mebibytes(world) < 2 * 1024 * 1024
+async def test_memory_stays_flat(upload_studio: UploadStudio) -> None:
+    await upload_studio.upload(b"warm up")
+    assert await peak_of_ten_mebibytes(upload_studio) < 2 * 1024 * 1024
 
 
-async def test_an_application_that_holds_the_file_is_noticed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_application_that_holds_the_file_is_noticed(
+    upload_studio: UploadStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Prove that the test above can fail: it does if every chunk is kept."""
     kept: list[bytes] = []
     write = IncomingFile.write
@@ -315,7 +321,7 @@ async def test_an_application_that_holds_the_file_is_noticed(world: World, monke
         write(file, chunk)
 
     monkeypatch.setattr(IncomingFile, "write", hold)
-    assert await peak_of_ten_mebibytes(world) > 9 * 1024 * 1024
+    assert await peak_of_ten_mebibytes(upload_studio) > 9 * 1024 * 1024
 
 
 MALFORMED = [
@@ -343,25 +349,27 @@ MALFORMED = [
 
 @pytest.mark.parametrize(("body", "faulty"), MALFORMED)
 @pytest.mark.parametrize("size", [7, 65_536])
-async def test_malformed_bodies(world: World, body: bytes, faulty: list[list[str]] | None, size: int) -> None:
-    before = world.files
-    found = locs(await world.send(body, size=size))
+async def test_malformed_bodies(
+    upload_studio: UploadStudio, body: bytes, faulty: list[list[str]] | None, size: int
+) -> None:
+    before = upload_studio.files
+    found = locs(await upload_studio.send(body, size=size))
     assert found == faulty if faulty is not None else found[0][0] == "body"
-    assert world.files == before
+    assert upload_studio.files == before
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "text/plain", "", "multipart/mixed; boundary=x"])
-async def test_other_media_types(world: World, content_type: str) -> None:
-    assert_refused(await world.upload(b"x", content_type=content_type), "unsupported_media_type")
+async def test_other_media_types(upload_studio: UploadStudio, content_type: str) -> None:
+    assert_refused(await upload_studio.upload(b"x", content_type=content_type), "unsupported_media_type")
 
 
 @pytest.mark.parametrize("boundary", ["", "; boundary=", "; boundary=" + "x" * 71, "; charset=utf-8"])
-async def test_no_boundary(world: World, boundary: str) -> None:
-    await world.refused(await world.upload(b"x", content_type="multipart/form-data" + boundary))
+async def test_no_boundary(upload_studio: UploadStudio, boundary: str) -> None:
+    await upload_studio.refused(await upload_studio.upload(b"x", content_type="multipart/form-data" + boundary))
 
 
-async def test_a_connection_that_is_cut_leaves_nothing(world: World) -> None:
-    before = world.files
+async def test_a_connection_that_is_cut_leaves_nothing(upload_studio: UploadStudio) -> None:
+    before = upload_studio.files
     messages = [{"type": "http.request", "body": part("file", b"x" * 1000, "a"), "more_body": True}]
 
     async def receive() -> dict[str, Any]:
@@ -374,77 +382,77 @@ async def test_a_connection_that_is_cut_leaves_nothing(world: World) -> None:
 
     headers = [
         (b"content-type", f"multipart/form-data; boundary={BOUNDARY}".encode()),
-        (b"x-service-key", world.partner.key.encode()),
+        (b"x-service-key", upload_studio.partner.key.encode()),
     ]
-    path = f"/partner/v1/forms/{world.form}/uploads"
+    path = f"/partner/v1/forms/{upload_studio.form}/uploads"
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers, "client": None}
-    await world.partner.api.app(scope, receive, send)
+    await upload_studio.partner.api.app(scope, receive, send)
     assert sent[0]["status"] == 400
-    assert world.files == before
+    assert upload_studio.files == before
 
 
-async def test_a_form_that_takes_nothing(world: World) -> None:
-    closed = await new_form(world.partner, status="draft")
-    assert_refused(await world.upload(png(), form=closed), "form_not_accepting_submissions")
-    over = await new_form(world.partner, settings={"closes_at": "2020-01-01T00:00:00Z"})
-    assert_refused(await world.upload(png(), form=over), "form_not_accepting_submissions")
-    assert_refused(await world.upload(png(), form=str(uuid4())), "not_found")
-    assert (await world.upload(png(), form="not-an-id")).status == 422
+async def test_a_form_that_takes_nothing(upload_studio: UploadStudio) -> None:
+    closed = await new_form(upload_studio.partner, status="draft")
+    assert_refused(await upload_studio.upload(png(), form=closed), "form_not_accepting_submissions")
+    over = await new_form(upload_studio.partner, settings={"closes_at": "2020-01-01T00:00:00Z"})
+    assert_refused(await upload_studio.upload(png(), form=over), "form_not_accepting_submissions")
+    assert_refused(await upload_studio.upload(png(), form=str(uuid4())), "not_found")
+    assert (await upload_studio.upload(png(), form="not-an-id")).status == 422
 
 
-async def test_a_key_without_the_scope(world: World) -> None:
-    key = await issue_key(world.partner.api.connection, world.partner.studio, "form_submissions:read")
-    assert_refused(await world.upload(png(), key=key), "insufficient_scope")
+async def test_a_key_without_the_scope(upload_studio: UploadStudio) -> None:
+    key = await issue_key(upload_studio.partner.api.connection, upload_studio.partner.studio, "form_submissions:read")
+    assert_refused(await upload_studio.upload(png(), key=key), "insufficient_scope")
 
 
-async def test_a_retry_with_its_key(world: World) -> None:
+async def test_a_retry_with_its_key(upload_studio: UploadStudio) -> None:
     header = [("idempotency-key", f"upload-{uuid4()}")]
-    first = await world.upload(png(), headers=header)
-    before = world.files
-    again = await world.upload(png(), headers=header)
+    first = await upload_studio.upload(png(), headers=header)
+    before = upload_studio.files
+    again = await upload_studio.upload(png(), headers=header)
     assert (again.status, again.body, again.header("idempotent-replayed")) == (201, first.body, "true")
-    assert world.files == before
-    assert_refused(await world.upload(gif(), headers=header), "idempotency_key_reused")
-    assert world.files == before
+    assert upload_studio.files == before
+    assert_refused(await upload_studio.upload(gif(), headers=header), "idempotency_key_reused")
+    assert upload_studio.files == before
 
 
-async def test_a_retry_after_the_form_was_closed(world: World) -> None:
+async def test_a_retry_after_the_form_was_closed(upload_studio: UploadStudio) -> None:
     """The first response is replayed; only a new upload is refused."""
-    form = await new_form(world.partner)
+    form = await new_form(upload_studio.partner)
     header = [("idempotency-key", f"upload-{uuid4()}")]
-    first = await world.upload(png(), form=form, headers=header)
+    first = await upload_studio.upload(png(), form=form, headers=header)
     assert first.status == 201, first.body
-    await world.partner.send("PUT", f"/forms/{form}", b'{"status": "archived"}')
-    again = await world.upload(png(), form=form, headers=header)
+    await upload_studio.partner.send("PUT", f"/forms/{form}", b'{"status": "archived"}')
+    again = await upload_studio.upload(png(), form=form, headers=header)
     assert (again.status, again.body, again.header("idempotent-replayed")) == (201, first.body, "true")
-    before = world.files
+    before = upload_studio.files
     other = [("idempotency-key", f"upload-{uuid4()}")]
-    assert_refused(await world.upload(png(), form=form, headers=other), "form_not_accepting_submissions")
-    assert world.files == before
+    assert_refused(await upload_studio.upload(png(), form=form, headers=other), "form_not_accepting_submissions")
+    assert upload_studio.files == before
 
 
-async def test_what_nobody_names_is_swept(world: World) -> None:
-    database = world.partner.api.app._runtime.database
-    folder = UploadFolder(world.data)
-    forgotten = (await world.upload(png())).json()["id"]
-    named = (await world.upload(png())).json()["id"]
-    fresh = (await world.upload(png())).json()["id"]
-    await world.submit({"any": [named]})
-    await world.partner.api.connection.execute(
+async def test_what_nobody_names_is_swept(upload_studio: UploadStudio) -> None:
+    database = upload_studio.partner.api.app._runtime.database
+    folder = UploadFolder(upload_studio.data)
+    forgotten = (await upload_studio.upload(png())).json()["id"]
+    named = (await upload_studio.upload(png())).json()["id"]
+    fresh = (await upload_studio.upload(png())).json()["id"]
+    await upload_studio.submit({"any": [named]})
+    await upload_studio.partner.api.connection.execute(
         "update form_uploads set created_at = created_at - interval '25 hours' where id = any($1)", [forgotten, named]
     )
-    before = len(world.files)
+    before = len(upload_studio.files)
     assert await housekeeping.forget_uploads(database, folder) == 1
-    assert len(world.files) == before - 1
-    assert locs(await world.submit({"any": [forgotten]})) == [["body", "data", "any"]]
-    assert (await world.submit({"any": [fresh]})).status == 201
+    assert len(upload_studio.files) == before - 1
+    assert locs(await upload_studio.submit({"any": [forgotten]})) == [["body", "data", "any"]]
+    assert (await upload_studio.submit({"any": [fresh]})).status == 201
 
 
-async def test_what_died_on_its_way_is_settled(world: World) -> None:
-    database = world.partner.api.app._runtime.database
-    folder, studio_id = UploadFolder(world.data), world.partner.studio.studio_id
-    upload = (await world.upload(png())).json()["id"]
-    name = await world.partner.value("select stored_name from form_uploads where id = $1", upload)
+async def test_what_died_on_its_way_is_settled(upload_studio: UploadStudio) -> None:
+    database = upload_studio.partner.api.app._runtime.database
+    folder, studio_id = UploadFolder(upload_studio.data), upload_studio.partner.studio.studio_id
+    upload = (await upload_studio.upload(png())).json()["id"]
+    name = await upload_studio.partner.value("select stored_name from form_uploads where id = $1", upload)
     incoming, stray = folder.incoming(studio_id, name), folder.incoming(studio_id, "f" * 32)
     folder.kept(studio_id, name).rename(incoming)
     stray.write_bytes(b"x")
@@ -457,6 +465,6 @@ async def test_what_died_on_its_way_is_settled(world: World) -> None:
     assert not stray.exists()
 
 
-async def test_the_body_is_not_echoed(world: World) -> None:
-    response = await world.upload(b"secret-of-the-file <script>", "photo", "secret-name.png")
+async def test_the_body_is_not_echoed(upload_studio: UploadStudio) -> None:
+    response = await upload_studio.upload(b"secret-of-the-file <script>", "photo", "secret-name.png")
     assert b"secret" not in json.dumps(response.json()).encode()

@@ -21,13 +21,13 @@ from studiogate.storage.bookings import lock
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import Once
 from tests.support import attendance, booking_studio
-from tests.support.booking_studio import BookingStudio, Hall, wire_body
+from tests.support.booking_studio import BookingStudio, StudioFactory, wire_body
 from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PREFIX, open_partner_api
 from tests.support.seed import issue_key
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 HOURS_24 = timedelta(hours=24)
 
 
@@ -245,7 +245,7 @@ async def test_a_key_of_another_operation(studio: BookingStudio) -> None:
     assert_replay(await studio.cancel(booking["id"], "cancel-0001"), receipt)
 
 
-async def test_keys_of_two_credentials_never_meet(studio: BookingStudio, hall: Hall) -> None:
+async def test_keys_of_two_credentials_never_meet(studio: BookingStudio, studio_factory: StudioFactory) -> None:
     other_key = await issue_key(studio.api.connection, studio.studio)
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
@@ -254,7 +254,7 @@ async def test_keys_of_two_credentials_never_meet(studio: BookingStudio, hall: H
     assert (second.status, is_replay(second)) == (201, False)
     refusal = await studio.post(body, "key-0002", key=other_key)
     assert refusal.json()["error"]["details"]["booking_id"] == first.json()["id"]
-    elsewhere = await hall.new_studio()
+    elsewhere = await studio_factory.new_studio()
     third = await elsewhere.post(body, "key-0001")
     assert third.status == 404, "the class is another studio's, and so is the key"
     assert_replay(await studio.post(body, "key-0001"), first)

@@ -109,7 +109,7 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class World:
+class IsolatedStudios:
     api: PartnerApi
     studios: list[Studio]
     holders: dict[str, Holder]
@@ -234,7 +234,7 @@ async def _file(connection: Any, studio: Studio, data: Path) -> None:
     studio.ids.setdefault("upload", []).append(upload)
 
 
-async def build_world(api: PartnerApi, names: Sequence[str], data: Path) -> World:
+async def build_isolated_studios(api: PartnerApi, names: Sequence[str], data: Path) -> IsolatedStudios:
     """Seed the studios, and issue one key per studio and one per location of the first studio."""
     studios = [await seed_studio(api.connection, name) for name in names]
     for studio in studios:
@@ -246,16 +246,16 @@ async def build_world(api: PartnerApi, names: Sequence[str], data: Path) -> Worl
         name = f"place-{number}"
         key = await issue_key(api.connection, first, locations=[location])
         holders[name] = Holder(name, first, key, number)
-    return World(api, studios, holders)
+    return IsolatedStudios(api, studios, holders)
 
 
 @pytest.fixture(scope="module")
-async def world(
+async def isolated(
     anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[World]:
+) -> AsyncIterator[IsolatedStudios]:
     data = tmp_path_factory.mktemp("data")
     async for api in open_partner_api(new_database(), rate_limit=0, data_dir=data):
-        yield await build_world(api, ("north", "south", "west"), data)
+        yield await build_isolated_studios(api, ("north", "south", "west"), data)
 
 
 HOLDERS = ("north", "south", "west", "place-0", "place-1")
@@ -283,32 +283,32 @@ def kind_of(parameter: str) -> str:
 Question = tuple[LeanRoute, str, dict[str, Any]]
 
 
-def questions(world: World, route: LeanRoute) -> Iterator[Question]:
+def questions(isolated: IsolatedStudios, route: LeanRoute) -> Iterator[Question]:
     """Yield every way to request one route with every id."""
     names = re.findall(r"\{(\w+)\}", route.path)
-    values = [world.ids(kind_of(name)) for name in names]
+    values = [isolated.ids(kind_of(name)) for name in names]
     if "booking_id" in names:
-        values = [[*values[0], *world.ids("waitlisted_booking"), *world.ids("cancelled_booking")]]
+        values = [[*values[0], *isolated.ids("waitlisted_booking"), *isolated.ids("cancelled_booking")]]
     if len(names) == 1:
-        values = [[*values[0], *world.others(kind_of(names[0]))]]
+        values = [[*values[0], *isolated.others(kind_of(names[0]))]]
     paths = [_filled(route.path, names, each) for each in itertools.product(*values)]
     yield from ((route, path, {}) for path in paths)
     if route not in LISTS:
         return
-    own_path = _filled(route.path, names, [world.studios[0].first(kind_of(name)) for name in names])
-    everything = [row_id for studio in world.studios for rows in studio.ids.values() for row_id in rows[:2]]
+    own_path = _filled(route.path, names, [isolated.studios[0].first(kind_of(name)) for name in names])
+    everything = [row_id for studio in isolated.studios for rows in studio.ids.values() for row_id in rows[:2]]
     yield from ((route, own_path, {"cursor": row_id}) for row_id in everything)
     for field in route.dependant.query_params:
         if field.alias in ID_FILTERS:
             kind = kind_of(field.alias)
-            yield from ((route, own_path, {field.alias: each}) for each in world.ids(kind) + world.others(kind))
-    yield from ((route, own_path, query) for query in _plain_filters(world, route))
+            yield from ((route, own_path, {field.alias: each}) for each in isolated.ids(kind) + isolated.others(kind))
+    yield from ((route, own_path, query) for query in _plain_filters(isolated, route))
     if {"class_id", "member_id"} <= {field.alias for field in route.dependant.query_params}:
-        pairs = itertools.product(world.ids("class"), world.ids("member"))
+        pairs = itertools.product(isolated.ids("class"), isolated.ids("member"))
         yield from ((route, own_path, {"class_id": one, "member_id": other}) for one, other in pairs)
 
 
-def _plain_filters(world: World, route: LeanRoute) -> Iterator[dict[str, Any]]:
+def _plain_filters(isolated: IsolatedStudios, route: LeanRoute) -> Iterator[dict[str, Any]]:
     names = {field.alias for field in route.dependant.query_params}
     yield from ({name: value} for name, value in (("active", "false"), ("include_drafts", "true")) if name in names)
     if "updated_after" in names:
@@ -318,7 +318,7 @@ def _plain_filters(world: World, route: LeanRoute) -> Iterator[dict[str, Any]]:
         yield {"starts_after": "2000-01-01T00:00:00Z", "starts_before": "2050-01-01T00:00:00Z"}
     if "email" in names:
         kind = "lead" if route.path == "/leads" else "member"
-        yield from ({"email": f"{kind}0@{studio.canary}.example"} for studio in world.studios)
+        yield from ({"email": f"{kind}0@{studio.canary}.example"} for studio in isolated.studios)
 
 
 def _filled(path: str, names: list[str], values: Any) -> str:
@@ -327,13 +327,13 @@ def _filled(path: str, names: list[str], values: Any) -> str:
     return path
 
 
-async def crawl(world: World, holder: Holder, routes: list[LeanRoute]) -> tuple[list[str], dict[str, int]]:
+async def crawl(isolated: IsolatedStudios, holder: Holder, routes: list[LeanRoute]) -> tuple[list[str], dict[str, int]]:
     """Return all leaks, and the number of requests per route that returned data."""
     found: list[str] = []
     answered: dict[str, int] = {}
     for route in routes:
-        for _, path, query in questions(world, route):
-            answer = await ask(world.api.app, "GET", path, holder.key, query=query)
+        for _, path, query in questions(isolated, route):
+            answer = await ask(isolated.api.app, "GET", path, holder.key, query=query)
             if answer.status not in (200, 400, 404, 409):
                 found.append(f"{holder.name} GET {path} {query}: {answer.status}")
             found += [f"{holder.name} GET {path} {query}: {leak}" for leak in leaks(holder, answer)]
@@ -342,8 +342,8 @@ async def crawl(world: World, holder: Holder, routes: list[LeanRoute]) -> tuple[
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-async def test_no_answer_holds_a_foreign_byte(world: World, name: str) -> None:
-    found, answered = await crawl(world, world.holders[name], GETS)
+async def test_no_answer_holds_a_foreign_byte(isolated: IsolatedStudios, name: str) -> None:
+    found, answered = await crawl(isolated, isolated.holders[name], GETS)
     assert found == []
     assert [path for path in BY_PATH if not answered[path]] == [], "a route that never answers proves nothing"
 
@@ -354,13 +354,15 @@ async def test_no_answer_among_many_studios_holds_a_foreign_byte(
 ) -> None:
     """The same with more studios, and with every key."""
     async for api in open_partner_api(database_url, rate_limit=0, data_dir=tmp_path):
-        world = await build_world(api, [f"studio{letter}" for letter in ascii_lowercase[:count]], tmp_path)
-        for holder in world.holders.values():
-            found, answered = await crawl(world, holder, GETS)
+        isolated = await build_isolated_studios(
+            api, [f"studio{letter}" for letter in ascii_lowercase[:count]], tmp_path
+        )
+        for holder in isolated.holders.values():
+            found, answered = await crawl(isolated, holder, GETS)
             assert found == []
             tally.add(keys=1, answers_with_data=sum(answered.values()))
-        questions_of_a_key = sum(1 for route in GETS for _ in questions(world, route))
-        tally.add(studios=count, answers_searched=questions_of_a_key * len(world.holders))
+        questions_of_a_key = sum(1 for route in GETS for _ in questions(isolated, route))
+        tally.add(studios=count, answers_searched=questions_of_a_key * len(isolated.holders))
 
 
 async def test_every_query_parameter_is_part_of_the_crawl() -> None:
@@ -369,9 +371,9 @@ async def test_every_query_parameter_is_part_of_the_crawl() -> None:
     assert {field.alias for route in GETS for field in route.dependant.query_params} - known == set()
 
 
-async def test_the_crawl_finds_a_wrong_studio(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_crawl_finds_a_wrong_studio(isolated: IsolatedStudios, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prove that the crawl can fail: reads from another studio are found on every route."""
-    south, read = world.studios[1], Caller.read
+    south, read = isolated.studios[1], Caller.read
 
     async def astray(caller: Caller, function: Any, *arguments: Any) -> Any:
         access = Access(south.studio_id, "astray", frozenset(Scope), None)
@@ -379,7 +381,7 @@ async def test_the_crawl_finds_a_wrong_studio(world: World, monkeypatch: pytest.
 
     monkeypatch.setattr(Caller, "read", astray)
     for route in [each for each in GETS if each.path != "/key"]:  # which reads by the credential's own id only
-        found, _ = await crawl(world, world.holders["north"], [route])
+        found, _ = await crawl(isolated, isolated.holders["north"], [route])
         assert found, f"{route.path} answered with another studio's data and the crawl did not see it"
 
 
@@ -396,44 +398,46 @@ MUTANTS = [
 
 @pytest.mark.parametrize(("module", "name", "paths"), MUTANTS, ids=[each[1] for each in MUTANTS])
 async def test_the_crawl_finds_a_forgotten_restriction(
-    world: World, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, paths: list[str]
+    isolated: IsolatedStudios, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, paths: list[str]
 ) -> None:
     monkeypatch.setattr(module, name, replace(getattr(module, name), permitted=None, located_by=None))
     for path in paths:
-        found, _ = await crawl(world, world.holders["place-0"], [BY_PATH[path]])
+        found, _ = await crawl(isolated, isolated.holders["place-0"], [BY_PATH[path]])
         assert found, f"{path} without its restriction leaks nothing that the crawl sees"
 
 
-async def test_the_crawl_finds_a_forgotten_condition(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_crawl_finds_a_forgotten_condition(
+    isolated: IsolatedStudios, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Covers restrictions that are not part of a Resource: receipts, and the spots of a class."""
     forgotten = bookings.CANCELLATION.replace("b.location_id = any($3)", "true")
     monkeypatch.setattr(bookings, "CANCELLATION", forgotten)
     monkeypatch.setattr(schedule, "SPOT", replace(schedule.SPOT, permitted=None))
     monkeypatch.setattr(schedule, "PERMITTED_CLASS_EXISTS", schedule.CLASS_EXISTS)
     for path in ("/bookings/{booking_id}/cancellation", "/classes/{class_id}/spots"):
-        found, _ = await crawl(world, world.holders["place-0"], [BY_PATH[path]])
+        found, _ = await crawl(isolated, isolated.holders["place-0"], [BY_PATH[path]])
         assert found, path
 
 
-async def test_prices_for_other_places_do_not_show(world: World) -> None:
-    north = world.studios[0]
+async def test_prices_for_other_places_do_not_show(isolated: IsolatedStudios) -> None:
+    north = isolated.studios[0]
     limited = [str(each) for each in north.ids["limited_price"]]
     for holder, expected in (("north", limited), ("place-0", limited[:1]), ("place-1", limited[1:])):
         for path in (f"/products/{north.ids['product'][2]}", "/products"):
-            answer = await ask(world.api.app, "GET", path, world.holders[holder].key)
+            answer = await ask(isolated.api.app, "GET", path, isolated.holders[holder].key)
             assert sorted(each for each in limited if each in answer.body.decode()) == sorted(expected)
 
 
-async def test_a_restricted_key_sees_all_of_its_own_place(world: World) -> None:
+async def test_a_restricted_key_sees_all_of_its_own_place(isolated: IsolatedStudios) -> None:
     """The crawl alone would also pass if everything were hidden."""
     for name in RESTRICTED:
-        holder = world.holders[name]
+        holder = isolated.holders[name]
         for route in LISTS:
             if "{" in route.path:
                 continue
-            answer = await ask(world.api.app, "GET", route.path, holder.key, query={"limit": 200})
+            answer = await ask(isolated.api.app, "GET", route.path, holder.key, query={"limit": 200})
             seen = {row["id"] for row in answer.json()["data"]}
-            everything = (await ask(world.api.app, "GET", route.path, world.holders["north"].key)).json()["data"]
+            everything = (await ask(isolated.api.app, "GET", route.path, isolated.holders["north"].key)).json()["data"]
             assert seen == {row["id"] for row in everything} & holder.ids, route.path
             assert seen
 
@@ -441,14 +445,14 @@ async def test_a_restricted_key_sees_all_of_its_own_place(world: World) -> None:
 # Foreign, not permitted and unknown ids get the same response.
 
 
-def hidden(world: World, holder: Holder, kind: str) -> list[UUID]:
-    foreign = [row_id for studio in world.studios if studio is not holder.studio for row_id in studio.ids[kind]]
+def hidden(isolated: IsolatedStudios, holder: Holder, kind: str) -> list[UUID]:
+    foreign = [row_id for studio in isolated.studios if studio is not holder.studio for row_id in studio.ids[kind]]
     return foreign + [row_id for n, row_id in enumerate(holder.studio.ids[kind]) if not holder.sees(kind, n)]
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-async def test_hidden_and_unknown_ids_are_indistinguishable(world: World, name: str) -> None:
-    holder = world.holders[name]
+async def test_hidden_and_unknown_ids_are_indistinguishable(isolated: IsolatedStudios, name: str) -> None:
+    holder = isolated.holders[name]
     for route in GETS:
         names = re.findall(r"\{(\w+)\}", route.path)
         for position, parameter in enumerate(names):
@@ -456,9 +460,9 @@ async def test_hidden_and_unknown_ids_are_indistinguishable(world: World, name: 
             kinds = [kind_of(parameter)]
             if kinds == ["booking"]:
                 kinds += ["waitlisted_booking", "cancelled_booking"]
-            asked = [uuid4(), *(row_id for kind in kinds for row_id in hidden(world, holder, kind))]
+            asked = [uuid4(), *(row_id for kind in kinds for row_id in hidden(isolated, holder, kind))]
             paths = [_filled(route.path, names, [*own[:position], each, *own[position + 1 :]]) for each in asked]
-            answers = {await ask(world.api.app, "GET", path, holder.key) for path in paths}
+            answers = {await ask(isolated.api.app, "GET", path, holder.key) for path in paths}
             assert len(answers) == 1, route.path
             only = answers.pop()
             assert (only.status, only.code) == (404, "not_found"), route.path
@@ -491,14 +495,14 @@ async def test_every_list_has_its_kind() -> None:
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-async def test_hidden_and_unknown_cursors_are_indistinguishable(world: World, name: str) -> None:
-    holder = world.holders[name]
+async def test_hidden_and_unknown_cursors_are_indistinguishable(isolated: IsolatedStudios, name: str) -> None:
+    holder = isolated.holders[name]
     for route in LISTS:
         names = re.findall(r"\{(\w+)\}", route.path)
         own = [sorted(holder.ids & {str(each) for each in holder.studio.ids[kind_of(n)]})[0] for n in names]
         path = _filled(route.path, names, own)
-        cursors = [uuid4(), *hidden(world, holder, LIST_KINDS[route.path])]
-        answers = {await ask(world.api.app, "GET", path, holder.key, query={"cursor": each}) for each in cursors}
+        cursors = [uuid4(), *hidden(isolated, holder, LIST_KINDS[route.path])]
+        answers = {await ask(isolated.api.app, "GET", path, holder.key, query={"cursor": each}) for each in cursors}
         assert len(answers) == 1, route.path
         only = answers.pop()
         assert (only.status, only.code) == (400, "invalid_cursor"), route.path
@@ -506,33 +510,35 @@ async def test_hidden_and_unknown_cursors_are_indistinguishable(world: World, na
 
 @pytest.mark.parametrize("name", HOLDERS)
 @pytest.mark.parametrize("path", ["/bookings", "/waitlist", "/purchases"])
-async def test_foreign_class_and_member_filters_find_nothing(world: World, name: str, path: str) -> None:
-    holder = world.holders[name]
+async def test_foreign_class_and_member_filters_find_nothing(isolated: IsolatedStudios, name: str, path: str) -> None:
+    holder = isolated.holders[name]
     for field in BY_PATH[path].dependant.query_params:
         if field.alias in ("class_id", "member_id"):
-            asked = [uuid4(), *hidden(world, holder, kind_of(field.alias))]
-            answers = {await ask(world.api.app, "GET", path, holder.key, query={field.alias: each}) for each in asked}
+            asked = [uuid4(), *hidden(isolated, holder, kind_of(field.alias))]
+            answers = {
+                await ask(isolated.api.app, "GET", path, holder.key, query={field.alias: each}) for each in asked
+            }
             assert len(answers) == 1
             assert answers.pop().json() == {"object": "list", "data": [], "has_more": False, "next_cursor": None}
 
 
 @pytest.mark.parametrize("name", HOLDERS)
 @pytest.mark.parametrize("path", ["/classes", "/rooms"])
-async def test_hidden_location_filters_do_not_exist(world: World, name: str, path: str) -> None:
-    holder = world.holders[name]
-    asked = [uuid4(), *hidden(world, holder, "location"), *world.others("location")]
-    answers = {await ask(world.api.app, "GET", path, holder.key, query={"location_id": each}) for each in asked}
+async def test_hidden_location_filters_do_not_exist(isolated: IsolatedStudios, name: str, path: str) -> None:
+    holder = isolated.holders[name]
+    asked = [uuid4(), *hidden(isolated, holder, "location"), *isolated.others("location")]
+    answers = {await ask(isolated.api.app, "GET", path, holder.key, query={"location_id": each}) for each in asked}
     assert len(answers) == 1
     assert answers.pop().code == "not_found"
 
 
-async def test_no_conditional_request_finds_out_more(world: World) -> None:
+async def test_no_conditional_request_finds_out_more(isolated: IsolatedStudios) -> None:
     """If-None-Match: * asks whether the resource exists at all."""
-    holder = world.holders["place-0"]
+    holder = isolated.holders["place-0"]
     for path, kind in (("/bookings/{}", "booking"), ("/classes/{}", "class"), ("/members/{}", "member")):
-        asked = [uuid4(), *hidden(world, holder, kind)]
+        asked = [uuid4(), *hidden(isolated, holder, kind)]
         answers = {
-            await ask(world.api.app, method, path.format(each), holder.key, headers={"If-None-Match": "*"})
+            await ask(isolated.api.app, method, path.format(each), holder.key, headers={"If-None-Match": "*"})
             for method in ("GET", "HEAD")
             for each in asked
         }
@@ -543,89 +549,89 @@ async def test_no_conditional_request_finds_out_more(world: World) -> None:
 # Writes.
 
 
-async def _counts(world: World) -> list[int]:
+async def _counts(isolated: IsolatedStudios) -> list[int]:
     tables = ("bookings", "waitlist_entries", "booking_cancellations", "credit_ledger", "purchases", "idempotency_keys")
-    return [await world.api.connection.fetchval(f"select count(*) from {table}") for table in tables]
+    return [await isolated.api.connection.fetchval(f"select count(*) from {table}") for table in tables]
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-async def test_writes_to_what_is_hidden_find_nothing(world: World, name: str) -> None:
-    holder = world.holders[name]
+async def test_writes_to_what_is_hidden_find_nothing(isolated: IsolatedStudios, name: str) -> None:
+    holder = isolated.holders[name]
     own_class = holder.studio.ids["class"][holder.place or 0]
     own_member = holder.studio.ids["member"][2]
-    before = await _counts(world)
-    wanted = [{"class_id": each, "member_id": own_member} for each in [uuid4(), *hidden(world, holder, "class")]]
-    wanted += [{"class_id": own_class, "member_id": each} for each in [uuid4(), *hidden(world, holder, "member")]]
-    south = world.studios[1 if holder.studio is not world.studios[1] else 2]
+    before = await _counts(isolated)
+    wanted = [{"class_id": each, "member_id": own_member} for each in [uuid4(), *hidden(isolated, holder, "class")]]
+    wanted += [{"class_id": own_class, "member_id": each} for each in [uuid4(), *hidden(isolated, holder, "member")]]
+    south = isolated.studios[1 if holder.studio is not isolated.studios[1] else 2]
     wanted.append({"class_id": south.first("class"), "member_id": south.first("member")})
     answers: dict[str, set[DirectResponse]] = {"class_id": set(), "member_id": set()}
     cancelled = set()
     for path, body in itertools.product(("/bookings", "/bookings/validate"), wanted):
         text = {member: str(value) for member, value in body.items()}
-        answer = await _write(world, holder, "POST", path, text)
+        answer = await _write(isolated, holder, "POST", path, text)
         # The class is looked up first, whatever the member is.
         assert answer.json()["error"]["param"] == ("member_id" if body["class_id"] == own_class else "class_id")
         answers[answer.json()["error"]["param"]].add(answer)
     kinds = ("booking", "waitlisted_booking", "cancelled_booking")
-    for each in [uuid4(), *(row_id for kind in kinds for row_id in hidden(world, holder, kind))]:
-        cancelled.add(await _write(world, holder, "DELETE", f"/bookings/{each}"))
+    for each in [uuid4(), *(row_id for kind in kinds for row_id in hidden(isolated, holder, kind))]:
+        cancelled.add(await _write(isolated, holder, "DELETE", f"/bookings/{each}"))
     for same in (*answers.values(), cancelled):
         assert len(same) == 1
         assert same.pop().code == "not_found"
-    assert await _counts(world) == before
+    assert await _counts(isolated) == before
 
 
-async def _write(world: World, holder: Holder, method: str, path: str, body: Any = None) -> DirectResponse:
+async def _write(isolated: IsolatedStudios, holder: Holder, method: str, path: str, body: Any = None) -> DirectResponse:
     headers = {"Idempotency-Key": f"isolation-{uuid4()}"}
-    answer = await ask(world.api.app, method, path, holder.key, body=body, headers=headers)
+    answer = await ask(isolated.api.app, method, path, holder.key, body=body, headers=headers)
     assert leaks(holder, answer) == []
     return answer
 
 
-async def test_a_foreign_spot_is_no_spot(world: World) -> None:
+async def test_a_foreign_spot_is_no_spot(isolated: IsolatedStudios) -> None:
     """A spot of another studio, a spot of another room and an unknown spot get the same refusal."""
-    holder = world.holders["place-0"]
+    holder = isolated.holders["place-0"]
     body = {"class_id": str(holder.studio.first("class")), "member_id": str(holder.studio.ids["member"][2])}
-    asked = [uuid4(), *hidden(world, holder, "spot")]
+    asked = [uuid4(), *hidden(isolated, holder, "spot")]
     answers = {
-        await _write(world, holder, "POST", path, {**body, "class_spot_id": str(each)})
+        await _write(isolated, holder, "POST", path, {**body, "class_spot_id": str(each)})
         for path in ("/bookings", "/bookings/validate")
         for each in asked
     }
     assert len(answers) == 2, "one for each of the two paths"
     assert all(b"spot_not_found" in answer.body for answer in answers)
-    assert await world.api.connection.fetchval("select count(*) from bookings where class_spot_id is not null") == 0
+    assert await isolated.api.connection.fetchval("select count(*) from bookings where class_spot_id is not null") == 0
 
 
-async def test_idempotency_keys_of_two_credentials_never_meet(world: World) -> None:
+async def test_idempotency_keys_of_two_credentials_never_meet(isolated: IsolatedStudios) -> None:
     """The same idempotency key, sent by two studios and by two keys of one studio, never replays another's result."""
     headers = {"Idempotency-Key": "the-same-for-all"}
     path = f"/bookings/{uuid4()}"
-    for holder in world.holders.values():
-        answer = await ask(world.api.app, "DELETE", path, holder.key, headers=headers)
+    for holder in isolated.holders.values():
+        answer = await ask(isolated.api.app, "DELETE", path, holder.key, headers=headers)
         assert answer.code == "not_found"
         assert b"idempotent-replayed" not in dict(answer.headers)
     wrong = str(uuid4())
-    for holder in world.holders.values():
+    for holder in isolated.holders.values():
         body = {"class_id": str(holder.studio.ids["class"][holder.place or 0]), "class_spot_id": wrong}
         body["member_id"] = str(holder.studio.ids["member"][2])
-        answer = await ask(world.api.app, "POST", "/bookings", holder.key, body=body, headers=headers)
+        answer = await ask(isolated.api.app, "POST", "/bookings", holder.key, body=body, headers=headers)
         assert answer.status == 409
         assert answer.code != "idempotency_key_reused"
         assert leaks(holder, answer) == []
         assert b"idempotent-replayed" not in dict(answer.headers)
 
 
-async def test_a_bad_request_never_echoes_its_input(world: World) -> None:
+async def test_a_bad_request_never_echoes_its_input(isolated: IsolatedStudios) -> None:
     """Not even the caller's own input: what is echoed to one party can be logged by another."""
-    holder, canary = world.holders["north"], "canary-echo-0123456789ab"
+    holder, canary = isolated.holders["north"], "canary-echo-0123456789ab"
     for route in LISTS:
         names = re.findall(r"\{(\w+)\}", route.path)
         path = _filled(route.path, names, [holder.studio.first(kind_of(name)) for name in names])
         for field in route.dependant.query_params:
-            answer = await ask(world.api.app, "GET", path, holder.key, query={field.alias: canary})
+            answer = await ask(isolated.api.app, "GET", path, holder.key, query={field.alias: canary})
             assert answer.status in (400, 422)
             assert canary.encode() not in answer.raw
-    answer = await ask(world.api.app, "GET", f"/classes/{canary}", holder.key)
+    answer = await ask(isolated.api.app, "GET", f"/classes/{canary}", holder.key)
     assert answer.status == 422
     assert canary.encode() not in answer.raw

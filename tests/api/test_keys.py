@@ -38,7 +38,7 @@ def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 
 @dataclass
-class House:
+class ApiStudio:
     api: PartnerApi
     studio: Studio
 
@@ -56,10 +56,10 @@ async def fresh_api(anyio_backend: str, new_database: Callable[[], str]) -> Asyn
 
 
 @pytest.fixture
-async def house(fresh_api: PartnerApi) -> House:
+async def api_studio(fresh_api: PartnerApi) -> ApiStudio:
     """A separate studio, and an API that has not seen any key yet."""
     fresh_api.app.authenticator = auth.Authenticator(fresh_api.app._runtime.database)
-    return House(fresh_api, await seed_studio(fresh_api.connection, f"house-{uuid4()}"))
+    return ApiStudio(fresh_api, await seed_studio(fresh_api.connection, f"studio-{uuid4()}"))
 
 
 def credential_id(key: str) -> str:
@@ -69,8 +69,8 @@ def credential_id(key: str) -> str:
 # The audit log
 
 
-async def test_every_action_on_a_key_is_in_the_audit_log(house: House) -> None:
-    connection, access = house.api.connection, operator_access(house.studio.studio_id, "ada")
+async def test_every_action_on_a_key_is_in_the_audit_log(api_studio: ApiStudio) -> None:
+    connection, access = api_studio.api.connection, operator_access(api_studio.studio.studio_id, "ada")
     issued = await keys.issue(connection, access, keys.KeyRequest("App", ["studio:read"]))
     assert isinstance(issued, keys.IssuedKey)
     await keys.rotate(connection, issued.id, timedelta(hours=1), "ada")
@@ -79,7 +79,7 @@ async def test_every_action_on_a_key_is_in_the_audit_log(house: House) -> None:
     query = """
         select action, changes::text as changes, actor_name, channel from audit_log
         where studio_id = $1 and subject_id = $1 and action like 'key.%' order by occurred_at, id"""
-    found = [tuple(row) for row in await connection.fetch(query, house.studio.studio_id)]
+    found = [tuple(row) for row in await connection.fetch(query, api_studio.studio.studio_id)]
     assert [(action, json.loads(changes)) for action, changes, *_ in found] == [
         ("key.create", {"key": [None, issued.id]}),
         ("key.rotate", {"key": [issued.id, issued.id]}),
@@ -91,23 +91,23 @@ async def test_every_action_on_a_key_is_in_the_audit_log(house: House) -> None:
 # What is stored
 
 
-async def test_the_database_holds_no_secret(house: House) -> None:
+async def test_the_database_holds_no_secret(api_studio: ApiStudio) -> None:
     """Neither key nor secret occurs in any column of any table, as text or as bytes."""
-    connection = house.api.connection
-    key = await house.key()
+    connection = api_studio.api.connection
+    key = await api_studio.key()
     rotated = (await keys.rotate(connection, credential_id(key), timedelta(hours=1))).key
     for each in (key, rotated):
-        assert (await house.studio_with(each)).status == 200
-    await house.api.app.authenticator.flush_last_use()
-    body = {"class_id": str(house.studio.first("class")), "member_id": str(house.studio.ids["member"][2])}
-    assert (await post(house.api.app, "/bookings", key, body, ("idempotency-key", "first-one"))).status == 201
+        assert (await api_studio.studio_with(each)).status == 200
+    await api_studio.api.app.authenticator.flush_last_use()
+    body = {"class_id": str(api_studio.studio.first("class")), "member_id": str(api_studio.studio.ids["member"][2])}
+    assert (await post(api_studio.api.app, "/bookings", key, body, ("idempotency-key", "first-one"))).status == 201
     tables = await connection.fetch("select tablename from pg_tables where schemaname = 'public'")
     everything = ""
     for table in tables:
         rows = await connection.fetch(f'select row_to_json(t)::text as row from "{table["tablename"]}" t')
         everything += "\n".join(row["row"] for row in rows)
     assert credential_id(key) in everything
-    assert str(house.studio.studio_id) in everything
+    assert str(api_studio.studio.studio_id) in everything
     for each in (key, rotated):
         secret = each.split("_")[3]
         for serialized in (each, secret, secret[:43], secret[:43].encode().hex(), secret[:20]):
@@ -116,28 +116,28 @@ async def test_the_database_holds_no_secret(house: House) -> None:
     assert domain.secret_hash(key.split("_")[3][:43]) in {row["secret_hash"] for row in hashes}
 
 
-async def test_keys_do_not_stay_in_memory(house: House) -> None:
-    key = await house.key()
-    await house.studio_with(key)
-    authenticator = house.api.app.authenticator
+async def test_keys_do_not_stay_in_memory(api_studio: ApiStudio) -> None:
+    key = await api_studio.key()
+    await api_studio.studio_with(key)
+    authenticator = api_studio.api.app.authenticator
     assert key.split("_")[3][:43] not in repr([authenticator._cache, authenticator._parsed, authenticator._used])
 
 
 @pytest.mark.parametrize("test", [True, False])
-async def test_test_studios_have_test_keys(house: House, test: bool) -> None:
-    studio = await seed_studio(house.api.connection, f"other-{uuid4()}", test=test)
-    key = await issue_key(house.api.connection, studio)
+async def test_test_studios_have_test_keys(api_studio: ApiStudio, test: bool) -> None:
+    studio = await seed_studio(api_studio.api.connection, f"other-{uuid4()}", test=test)
+    key = await issue_key(api_studio.api.connection, studio)
     kind = "sgk_test_" if test else "sgk_live_"
     assert key.startswith(kind)
-    rotated = await keys.rotate(house.api.connection, credential_id(key), timedelta(0))
+    rotated = await keys.rotate(api_studio.api.connection, credential_id(key), timedelta(0))
     assert rotated.key.startswith(kind)
 
 
 # A mistyped key
 
 
-async def test_a_mistyped_key_asks_no_database(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = await house.key()
+async def test_a_mistyped_key_asks_no_database(api_studio: ApiStudio, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = await api_studio.key()
     asked = []
 
     async def find(_connection: object, credential_id: str) -> None:
@@ -148,63 +148,65 @@ async def test_a_mistyped_key_asks_no_database(house: House, monkeypatch: pytest
         for letter in "0A_":
             if key[place] != letter:
                 mistyped = key[:place] + letter + key[place + 1 :]
-                assert_refused(await house.studio_with(mistyped), "invalid_api_key")
+                assert_refused(await api_studio.studio_with(mistyped), "invalid_api_key")
     assert asked == []
-    assert_refused(await house.studio_with(key), "invalid_api_key")
+    assert_refused(await api_studio.studio_with(key), "invalid_api_key")
     assert asked == [credential_id(key)]
 
 
 # Expiry, revocation, narrowing
 
 
-async def test_expiry(house: House, time_: Time) -> None:
+async def test_expiry(api_studio: ApiStudio, time_: Time) -> None:
     """A key expires exactly on time, even while its credential is still cached."""
-    key = await house.key(expires_at=clock.now() + timedelta(seconds=60))
-    assert (await house.studio_with(key)).status == 200
+    key = await api_studio.key(expires_at=clock.now() + timedelta(seconds=60))
+    assert (await api_studio.studio_with(key)).status == 200
     time_.ahead = 59
-    assert (await house.studio_with(key)).status == 200
+    assert (await api_studio.studio_with(key)).status == 200
     time_.ahead = 60.5
-    assert_refused(await house.studio_with(key), "expired_api_key")
+    assert_refused(await api_studio.studio_with(key), "expired_api_key")
 
 
-async def test_revocation_is_felt_within_5_seconds(house: House, time_: Time) -> None:
-    key = await house.key()
-    assert (await house.studio_with(key)).status == 200
-    await keys.revoke(house.api.connection, credential_id(key))
+async def test_revocation_is_felt_within_5_seconds(api_studio: ApiStudio, time_: Time) -> None:
+    key = await api_studio.key()
+    assert (await api_studio.studio_with(key)).status == 200
+    await keys.revoke(api_studio.api.connection, credential_id(key))
     time_.ahead = 5.0
-    assert_refused(await house.studio_with(key), "revoked_api_key")
+    assert_refused(await api_studio.studio_with(key), "revoked_api_key")
 
 
-async def test_a_busy_key_is_looked_up_again_all_the_same(house: House, time_: Time) -> None:
+async def test_a_busy_key_is_looked_up_again_all_the_same(api_studio: ApiStudio, time_: Time) -> None:
     """Continuous requests do not keep an outdated credential in the cache."""
-    key = await house.key()
-    assert (await house.studio_with(key)).status == 200
-    await keys.revoke(house.api.connection, credential_id(key))
+    key = await api_studio.key()
+    assert (await api_studio.studio_with(key)).status == 200
+    await keys.revoke(api_studio.api.connection, credential_id(key))
     answers = []
     for step in range(25):
         time_.ahead = step * 0.2
-        answers.append((await house.studio_with(key)).status)
+        answers.append((await api_studio.studio_with(key)).status)
     assert answers[-1] == 401
     assert answers == sorted(answers)
 
 
-async def test_narrowing_is_felt_within_5_seconds(house: House, time_: Time) -> None:
-    key = await house.key()
-    connection, first = house.api.connection, house.studio.first("location")
-    assert len((await ask(house.api.app, "GET", "/locations", key=key)).json()["data"]) == 2
+async def test_narrowing_is_felt_within_5_seconds(api_studio: ApiStudio, time_: Time) -> None:
+    key = await api_studio.key()
+    connection, first = api_studio.api.connection, api_studio.studio.first("location")
+    assert len((await ask(api_studio.api.app, "GET", "/locations", key=key)).json()["data"]) == 2
     await connection.execute("update credentials set location_ids = $2 where id = $1", credential_id(key), [first])
     time_.ahead = 5.0
-    seen = await ask(house.api.app, "GET", "/locations", key=key)
+    seen = await ask(api_studio.api.app, "GET", "/locations", key=key)
     assert [each["id"] for each in seen.json()["data"]] == [str(first)]
     await connection.execute("update credentials set scopes = array['schedule:read'] where id = $1", credential_id(key))
     time_.ahead = 10.0
-    assert_refused(await ask(house.api.app, "GET", "/locations", key=key), "insufficient_scope")
-    assert (await ask(house.api.app, "GET", "/classes", key=key)).status == 200
+    assert_refused(await ask(api_studio.api.app, "GET", "/locations", key=key), "insufficient_scope")
+    assert (await ask(api_studio.api.app, "GET", "/classes", key=key)).status == 200
 
 
-async def test_a_credential_is_read_once_in_a_while(house: House, time_: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_credential_is_read_once_in_a_while(
+    api_studio: ApiStudio, time_: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the cache, a request takes one statement instead of two."""
-    key = await house.key()
+    key = await api_studio.key()
     asked = []
     find = storage.find_credential
 
@@ -215,31 +217,33 @@ async def test_a_credential_is_read_once_in_a_while(house: House, time_: Time, m
     monkeypatch.setattr(storage, "find_credential", counted)
     for step in range(100):
         time_.ahead = step * 0.1
-        assert (await house.studio_with(key)).status == 200
+        assert (await api_studio.studio_with(key)).status == 200
     assert 3 <= len(asked) <= 4
 
 
-async def test_a_deleted_credential_is_unknown(house: House, time_: Time) -> None:
-    key = await house.key()
-    assert (await house.studio_with(key)).status == 200
-    await house.api.connection.execute("delete from credential_secrets where credential_id = $1", credential_id(key))
-    await house.api.connection.execute("delete from credentials where id = $1", credential_id(key))
+async def test_a_deleted_credential_is_unknown(api_studio: ApiStudio, time_: Time) -> None:
+    key = await api_studio.key()
+    assert (await api_studio.studio_with(key)).status == 200
+    await api_studio.api.connection.execute(
+        "delete from credential_secrets where credential_id = $1", credential_id(key)
+    )
+    await api_studio.api.connection.execute("delete from credentials where id = $1", credential_id(key))
     time_.ahead = 5.0
-    assert_refused(await house.studio_with(key), "invalid_api_key")
+    assert_refused(await api_studio.studio_with(key), "invalid_api_key")
 
 
-async def test_the_cache_has_a_size(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_cache_has_a_size(api_studio: ApiStudio, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "CACHE_SIZE", 3)
-    made = [await house.key("studio:read") for _ in range(10)]
+    made = [await api_studio.key("studio:read") for _ in range(10)]
     for key in made * 2:
-        assert (await house.studio_with(key)).status == 200
-    authenticator = house.api.app.authenticator
+        assert (await api_studio.studio_with(key)).status == 200
+    authenticator = api_studio.api.app.authenticator
     assert len(authenticator._cache) <= 3
     assert len(authenticator._parsed) <= 3
     # Credentials that do not exist are not cached at all.
     for _ in range(5):
         unknown = domain.new_key(domain.new_credential_id(), test=False)
-        assert_refused(await house.studio_with(unknown), "invalid_api_key")
+        assert_refused(await api_studio.studio_with(unknown), "invalid_api_key")
     assert len(authenticator._cache) <= 3
 
 
@@ -247,58 +251,58 @@ async def test_the_cache_has_a_size(house: House, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("overlap", [timedelta(0), timedelta(hours=24), timedelta(days=7)])
-async def test_rotation(house: House, time_: Time, overlap: timedelta) -> None:
-    old = await house.key()
-    new = (await keys.rotate(house.api.connection, credential_id(old), overlap)).key
+async def test_rotation(api_studio: ApiStudio, time_: Time, overlap: timedelta) -> None:
+    old = await api_studio.key()
+    new = (await keys.rotate(api_studio.api.connection, credential_id(old), overlap)).key
     assert credential_id(new) == credential_id(old)
     assert new != old
     if overlap:
         time_.ahead = overlap.total_seconds() - 30
-        assert {(await house.studio_with(key)).status for key in (old, new)} == {200}
+        assert {(await api_studio.studio_with(key)).status for key in (old, new)} == {200}
     time_.ahead = overlap.total_seconds() + 5
-    assert (await house.studio_with(new)).status == 200
-    assert_refused(await house.studio_with(old), "expired_api_key")
+    assert (await api_studio.studio_with(new)).status == 200
+    assert_refused(await api_studio.studio_with(old), "expired_api_key")
 
 
-async def test_a_rotated_key_works_at_once(house: House) -> None:
+async def test_a_rotated_key_works_at_once(api_studio: ApiStudio) -> None:
     """Also in a process that has just looked up the credential."""
-    old = await house.key()
-    assert (await house.studio_with(old)).status == 200
-    new = (await keys.rotate(house.api.connection, credential_id(old), timedelta(hours=1))).key
-    assert {(await house.studio_with(key)).status for key in (new, old)} == {200}
+    old = await api_studio.key()
+    assert (await api_studio.studio_with(old)).status == 200
+    new = (await keys.rotate(api_studio.api.connection, credential_id(old), timedelta(hours=1))).key
+    assert {(await api_studio.studio_with(key)).status for key in (new, old)} == {200}
 
 
 @pytest.mark.parametrize("overlap", [timedelta(days=8), timedelta(days=7, seconds=1), timedelta(seconds=-1)])
-async def test_overlaps_out_of_bounds(house: House, overlap: timedelta) -> None:
-    key = await house.key()
+async def test_overlaps_out_of_bounds(api_studio: ApiStudio, overlap: timedelta) -> None:
+    key = await api_studio.key()
     with pytest.raises(keys.KeyProblemError, match="between 0 and 7d"):
-        await keys.rotate(house.api.connection, credential_id(key), overlap)
+        await keys.rotate(api_studio.api.connection, credential_id(key), overlap)
     left = "select count(*) from credential_secrets where credential_id = $1"
-    assert await house.api.connection.fetchval(left, credential_id(key)) == 1
+    assert await api_studio.api.connection.fetchval(left, credential_id(key)) == 1
 
 
-async def test_rotating_again_does_not_prolong_the_oldest(house: House, time_: Time) -> None:
-    first = await house.key()
-    connection, id_ = house.api.connection, credential_id(first)
+async def test_rotating_again_does_not_prolong_the_oldest(api_studio: ApiStudio, time_: Time) -> None:
+    first = await api_studio.key()
+    connection, id_ = api_studio.api.connection, credential_id(first)
     second = (await keys.rotate(connection, id_, timedelta(hours=1))).key
     third = (await keys.rotate(connection, id_, timedelta(days=7))).key
     time_.ahead = 2 * 3600
-    assert_refused(await house.studio_with(first), "expired_api_key")
-    assert {(await house.studio_with(key)).status for key in (second, third)} == {200}
+    assert_refused(await api_studio.studio_with(first), "expired_api_key")
+    assert {(await api_studio.studio_with(key)).status for key in (second, third)} == {200}
 
 
-async def test_rotation_does_not_outlive_expiry_or_revocation(house: House, time_: Time) -> None:
-    connection = house.api.connection
-    key = await house.key(expires_at=clock.now() + timedelta(hours=1))
+async def test_rotation_does_not_outlive_expiry_or_revocation(api_studio: ApiStudio, time_: Time) -> None:
+    connection = api_studio.api.connection
+    key = await api_studio.key(expires_at=clock.now() + timedelta(hours=1))
     new = (await keys.rotate(connection, credential_id(key), timedelta(days=7))).key
     time_.ahead = 2 * 3600
     for each in (key, new):
-        assert_refused(await house.studio_with(each), "expired_api_key")
-    key = await house.key()
+        assert_refused(await api_studio.studio_with(each), "expired_api_key")
+    key = await api_studio.key()
     new = (await keys.rotate(connection, credential_id(key), timedelta(days=7))).key
     await keys.revoke(connection, credential_id(key))
     for each in (key, new):
-        assert_refused(await house.studio_with(each), "revoked_api_key")
+        assert_refused(await api_studio.studio_with(each), "revoked_api_key")
     with pytest.raises(keys.KeyProblemError, match="is revoked"):
         await keys.rotate(connection, credential_id(key), timedelta(0))
 
@@ -306,38 +310,40 @@ async def test_rotation_does_not_outlive_expiry_or_revocation(house: House, time
 @pytest.mark.parametrize(
     "call", [lambda c: keys.rotate(c, "AAAAAAAA", timedelta(0)), lambda c: keys.revoke(c, "'; --")]
 )
-async def test_unknown_credentials(house: House, call: Any) -> None:
+async def test_unknown_credentials(api_studio: ApiStudio, call: Any) -> None:
     with pytest.raises(keys.KeyProblemError, match="There is no key"):
-        await call(house.api.connection)
+        await call(api_studio.api.connection)
 
 
-async def test_idempotency_survives_rotation(house: House, time_: Time) -> None:
+async def test_idempotency_survives_rotation(api_studio: ApiStudio, time_: Time) -> None:
     """The namespace is the credential, not the secret: a retry with the new key is a replay."""
-    old = await house.key()
-    new = (await keys.rotate(house.api.connection, credential_id(old), timedelta(0))).key
-    body = {"class_id": str(house.studio.first("class")), "member_id": str(house.studio.ids["member"][2])}
-    first = await post(house.api.app, "/bookings", new, body, ("idempotency-key", "same-key-1"))
+    old = await api_studio.key()
+    new = (await keys.rotate(api_studio.api.connection, credential_id(old), timedelta(0))).key
+    body = {"class_id": str(api_studio.studio.first("class")), "member_id": str(api_studio.studio.ids["member"][2])}
+    first = await post(api_studio.api.app, "/bookings", new, body, ("idempotency-key", "same-key-1"))
     assert first.status == 201
-    newer = (await keys.rotate(house.api.connection, credential_id(old), timedelta(hours=1))).key
+    newer = (await keys.rotate(api_studio.api.connection, credential_id(old), timedelta(hours=1))).key
     time_.ahead = 5.0
     for key in (new, newer):
-        again = await post(house.api.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
+        again = await post(api_studio.api.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
         assert (again.status, again.body) == (201, first.body)
         assert again.header("idempotent-replayed") == "true"
     # Another credential of the same studio: another namespace.
-    stranger = await post(house.api.app, "/bookings", await house.key(), body, ("idempotency-key", "same-key-1"))
+    stranger = await post(
+        api_studio.api.app, "/bookings", await api_studio.key(), body, ("idempotency-key", "same-key-1")
+    )
     assert_refused(stranger, "already_booked")
     assert stranger.header("idempotent-replayed") is None
 
 
-async def test_a_replay_needs_its_scope_again(house: House, time_: Time) -> None:
-    key = await house.key()
-    body = {"class_id": str(house.studio.first("class")), "member_id": str(house.studio.ids["member"][2])}
-    asked = (house.api.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
+async def test_a_replay_needs_its_scope_again(api_studio: ApiStudio, time_: Time) -> None:
+    key = await api_studio.key()
+    body = {"class_id": str(api_studio.studio.first("class")), "member_id": str(api_studio.studio.ids["member"][2])}
+    asked = (api_studio.api.app, "/bookings", key, body, ("idempotency-key", "same-key-1"))
     assert (await post(*asked)).status == 201
-    connection, id_ = house.api.connection, credential_id(key)
+    connection, id_ = api_studio.api.connection, credential_id(key)
     await connection.execute(
-        "update credentials set location_ids = $2 where id = $1", id_, [house.studio.ids["location"][1]]
+        "update credentials set location_ids = $2 where id = $1", id_, [api_studio.studio.ids["location"][1]]
     )
     time_.ahead = 5.0
     assert_refused(await post(*asked), "not_found")
@@ -352,22 +358,22 @@ async def test_a_replay_needs_its_scope_again(house: House, time_: Time) -> None
 # Last use
 
 
-async def test_last_use_is_noted_in_one_statement(house: House) -> None:
-    connection = house.api.connection
+async def test_last_use_is_noted_in_one_statement(api_studio: ApiStudio) -> None:
+    connection = api_studio.api.connection
     await connection.execute("create table noted (id text)")
     await connection.execute(
         "create function note() returns trigger language plpgsql as"
         " $$ begin insert into noted values (new.id); return new; end $$"
     )
     await connection.execute("create trigger note before update on credentials for each row execute function note()")
-    used, unused = await house.key(), await house.key()
-    refused = await house.key(expires_at=clock.now() - timedelta(seconds=1))
+    used, unused = await api_studio.key(), await api_studio.key()
+    refused = await api_studio.key(expires_at=clock.now() - timedelta(seconds=1))
     for _ in range(50):
-        await house.studio_with(used)
-    await house.studio_with(refused)
-    await house.studio_with(domain.new_key(credential_id(unused), test=False))
+        await api_studio.studio_with(used)
+    await api_studio.studio_with(refused)
+    await api_studio.studio_with(domain.new_key(credential_id(unused), test=False))
     assert await connection.fetchval("select count(*) from noted") == 0
-    authenticator = house.api.app.authenticator
+    authenticator = api_studio.api.app.authenticator
     await authenticator.flush_last_use()
     await authenticator.flush_last_use()
     noted = [row["id"] for row in await connection.fetch("select id from noted")]
@@ -379,19 +385,19 @@ async def test_last_use_is_noted_in_one_statement(house: House) -> None:
     assert last[credential_id(refused)] is None
 
 
-async def test_last_use_never_goes_back(house: House) -> None:
-    key = await house.key()
-    connection, id_ = house.api.connection, credential_id(key)
+async def test_last_use_never_goes_back(api_studio: ApiStudio) -> None:
+    key = await api_studio.key()
+    connection, id_ = api_studio.api.connection, credential_id(key)
     later = clock.now() + timedelta(days=1)
     await storage.record_use(connection, {id_: later})
     await storage.record_use(connection, {id_: clock.now()})
-    kept = await storage.list_credentials(connection, house.studio.studio_id)
+    kept = await storage.list_credentials(connection, api_studio.studio.studio_id)
     assert {row["id"]: row["last_used_at"] for row in kept}[id_] == later
 
 
-async def test_listing_shows_no_secret(house: House) -> None:
-    key = await house.key()
-    rows = [dict(row) for row in await storage.list_credentials(house.api.connection, None)]
+async def test_listing_shows_no_secret(api_studio: ApiStudio) -> None:
+    key = await api_studio.key()
+    rows = [dict(row) for row in await storage.list_credentials(api_studio.api.connection, None)]
     shown = json.dumps(rows, default=str)
     assert credential_id(key) in shown
     assert key.split("_")[3][:43] not in shown

@@ -214,7 +214,7 @@ def test_processes_share_one_limit(tmp_path: Path) -> None:
 
 
 @dataclass
-class House:
+class ApiStudio:
     api: PartnerApi
     studio: Studio
 
@@ -223,13 +223,13 @@ class House:
 
 
 @pytest.fixture(scope="module")
-async def limited(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[House]:
+async def limited(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[ApiStudio]:
     async for api in open_partner_api(new_database(), rate_limit=5):
-        yield House(api, await seed_studio(api.connection))
+        yield ApiStudio(api, await seed_studio(api.connection))
 
 
 @pytest.fixture(scope="module")
-async def key(limited: House) -> str:
+async def key(limited: ApiStudio) -> str:
     return await issue_key(limited.api.connection, limited.studio)
 
 
@@ -245,7 +245,7 @@ def limit_of(response: AsgiResponse) -> tuple[str, int, int, int, int]:
     return policy[1], int(policy[2]), int(policy[3]), int(state[2]), int(state[3])
 
 
-async def test_the_headers_count_down_and_recover(limited: House, key: str, time_: Time) -> None:
+async def test_the_headers_count_down_and_recover(limited: ApiStudio, key: str, time_: Time) -> None:
     time_.now += 1000
     for left in range(9, -1, -1):
         response = await limited.studio_with(key)
@@ -261,7 +261,7 @@ async def test_the_headers_count_down_and_recover(limited: House, key: str, time
     assert limit_of(await limited.studio_with(key))[3] == 9
 
 
-async def test_every_answer_to_a_key_tells_its_limit(limited: House, key: str, time_: Time) -> None:
+async def test_every_answer_to_a_key_tells_its_limit(limited: ApiStudio, key: str, time_: Time) -> None:
     time_.now += 2000
     for method, path in (
         ("GET", "/nothing"),
@@ -277,7 +277,7 @@ async def test_every_answer_to_a_key_tells_its_limit(limited: House, key: str, t
     assert limit_of(response)[:3] == ("failed-authentication", 20, 60)
 
 
-async def test_a_key_with_a_limit_of_its_own(limited: House, time_: Time) -> None:
+async def test_a_key_with_a_limit_of_its_own(limited: ApiStudio, time_: Time) -> None:
     time_.now += 3000
     small = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
     large = await issue_key(limited.api.connection, limited.studio, rate_limit=50)
@@ -287,7 +287,7 @@ async def test_a_key_with_a_limit_of_its_own(limited: House, time_: Time) -> Non
     assert (await limited.studio_with(small)).header("retry-after") == "1"
 
 
-async def test_a_limit_belongs_to_the_credential(limited: House, time_: Time) -> None:
+async def test_a_limit_belongs_to_the_credential(limited: ApiStudio, time_: Time) -> None:
     """Not to the address, and not to the secret: rotating a key does not raise its limit."""
     time_.now += 4000
     mine = await issue_key(limited.api.connection, limited.studio, rate_limit=1)
@@ -298,7 +298,7 @@ async def test_a_limit_belongs_to_the_credential(limited: House, time_: Time) ->
     assert (await limited.studio_with(other)).status == 200
 
 
-async def test_failed_authentications(limited: House, key: str, time_: Time) -> None:
+async def test_failed_authentications(limited: ApiStudio, key: str, time_: Time) -> None:
     """The 21st failure in a minute is 429; valid keys from that address still work; other addresses are unaffected."""
     time_.now += 5000
     wrong = [None, "x", "sgk_live_AAAAAAAA_" + "A" * 49, ""] * 5
@@ -320,7 +320,7 @@ async def test_failed_authentications(limited: House, key: str, time_: Time) -> 
     assert [(await limited.studio_with("x")).status for _ in range(21)] == [401] * 20 + [429]
 
 
-async def test_good_keys_do_not_count_as_failures(limited: House, time_: Time) -> None:
+async def test_good_keys_do_not_count_as_failures(limited: ApiStudio, time_: Time) -> None:
     time_.now += 6000
     plenty = await issue_key(limited.api.connection, limited.studio, rate_limit=1000)
     for _ in range(100):
@@ -328,7 +328,7 @@ async def test_good_keys_do_not_count_as_failures(limited: House, time_: Time) -
     assert limit_of(await limited.studio_with("x", "203.0.113.5"))[3] == 19
 
 
-async def test_off_lifts_both_limits(limited: House, time_: Time) -> None:
+async def test_off_lifts_both_limits(limited: ApiStudio, time_: Time) -> None:
     runtime = limited.api.app._runtime
     unlimited = type(limited.api.app)(
         dataclasses.replace(runtime, settings=runtime.settings.model_copy(update={"rate_limit": 0}))
@@ -353,7 +353,7 @@ def test_retry_after_is_whole_seconds_and_enough(wait: float, header: bytes) -> 
     assert Verdict(False, 0, wait).retry_after == header
 
 
-async def test_failures_of_one_network_are_counted_together(limited: House, time_: Time) -> None:
+async def test_failures_of_one_network_are_counted_together(limited: ApiStudio, time_: Time) -> None:
     time_.now += 7000
     tried = [(await limited.studio_with("x", f"2001:db8:1:2::{number:x}")).status for number in range(1, 25)]
     assert tried == [401] * 20 + [429] * 4

@@ -21,7 +21,7 @@ PLACES = 3
 
 
 @dataclass
-class Shelf:
+class ListStudio:
     """A studio with three locations and a few dozen rows of each kind, inserted in no particular order."""
 
     api: PartnerApi
@@ -85,7 +85,7 @@ FILL = """
 
 
 @pytest.fixture(scope="module")
-async def shelf(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Shelf]:
+async def list_studio(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[ListStudio]:
     async for api in open_partner_api(new_database(), rate_limit=0):
         connection = api.connection
         studio = await seed_studio(connection, "many")
@@ -96,13 +96,13 @@ async def shelf(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIte
         now = await connection.fetchval("select now()")
         places = ",".join([*(str(each) for each in locations), "null"])
         await connection.execute(FILL.format(studio=studio.studio_id, places=places, now=now, long_ago=LONG_AGO))
-        shelf = Shelf(api, studio, locations, now)
-        shelf.keys["all"] = await issue_key(connection, studio)
+        list_studio = ListStudio(api, studio, locations, now)
+        list_studio.keys["all"] = await issue_key(connection, studio)
         for number in range(PLACES):
-            shelf.keys[f"place {number}"] = await issue_key(connection, studio, locations=[locations[number]])
-        shelf.keys["two places"] = await issue_key(connection, studio, locations=locations[:2])
-        shelf.keys["all places"] = await issue_key(connection, studio, locations=locations)
-        yield shelf
+            list_studio.keys[f"place {number}"] = await issue_key(connection, studio, locations=[locations[number]])
+        list_studio.keys["two places"] = await issue_key(connection, studio, locations=locations[:2])
+        list_studio.keys["all places"] = await issue_key(connection, studio, locations=locations)
+        yield list_studio
 
 
 # Order.
@@ -120,25 +120,27 @@ NEWEST_FIRST = {
 
 
 @pytest.mark.parametrize(("path", "table"), NEWEST_FIRST.items())
-async def test_newest_first(shelf: Shelf, path: str, table: str) -> None:
-    expected = await shelf.expected(f"select id from {table} where studio_id = $1 order by created_at desc, id desc")
+async def test_newest_first(list_studio: ListStudio, path: str, table: str) -> None:
+    expected = await list_studio.expected(
+        f"select id from {table} where studio_id = $1 order by created_at desc, id desc"
+    )
     assert len(expected) > 0
-    assert await walk(shelf, path, 50) == expected
+    assert await walk(list_studio, path, 50) == expected
 
 
-async def test_classes_by_their_start(shelf: Shelf) -> None:
-    expected = await shelf.expected("select id from classes where studio_id = $1 order by start_time, id")
-    assert await walk(shelf, "/classes", 50) == expected
-    ties = await shelf.api.connection.fetchval("select count(*) - count(distinct start_time) from classes")
+async def test_classes_by_their_start(list_studio: ListStudio) -> None:
+    expected = await list_studio.expected("select id from classes where studio_id = $1 order by start_time, id")
+    assert await walk(list_studio, "/classes", 50) == expected
+    ties = await list_studio.api.connection.fetchval("select count(*) - count(distinct start_time) from classes")
     assert ties > 10, "many classes start together, so the id decides"
 
 
-async def walk(shelf: Shelf, path: str, limit: int, key: str = "all", **query: Any) -> list[str]:
+async def walk(list_studio: ListStudio, path: str, limit: int, key: str = "all", **query: Any) -> list[str]:
     """Return the ids of all pages of a list, and assert that every page but the last is full."""
     ids: list[str] = []
     cursor: dict[str, str] = {}
     while True:
-        answer = await shelf.get(path, {"limit": limit, **query, **cursor}, key)
+        answer = await list_studio.get(path, {"limit": limit, **query, **cursor}, key)
         assert answer.status == 200, answer.body
         page = answer.json()
         assert page["object"] == "list"
@@ -155,8 +157,8 @@ async def walk(shelf: Shelf, path: str, limit: int, key: str = "all", **query: A
 
 
 @pytest.mark.parametrize("path", ["/classes", "/bookings", "/waitlist", "/leads", "/members", "/purchases"])
-async def test_fifty_by_default(shelf: Shelf, path: str) -> None:
-    page = (await shelf.get(path)).json()
+async def test_fifty_by_default(list_studio: ListStudio, path: str) -> None:
+    page = (await list_studio.get(path)).json()
     assert len(page["data"]) == 50
     assert page["has_more"] is True
     assert page["next_cursor"] == page["data"][-1]["id"]
@@ -189,7 +191,7 @@ PARENTS = {
 
 
 @pytest.fixture(scope="module")
-async def full(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Shelf]:
+async def full(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[ListStudio]:
     """A studio with 250 rows per list."""
     async for api in open_partner_api(new_database(), rate_limit=0):
         studio = await seed_studio(api.connection, "full")
@@ -197,11 +199,11 @@ async def full(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIter
             statement = fill.format("select $1, gen_random_uuid(),") + " from generate_series(1, 250) n"
             await api.connection.execute(statement, studio.studio_id)
         key = await issue_key(api.connection, studio)
-        yield Shelf(api, studio, studio.ids["location"], LONG_AGO, {"all": key})
+        yield ListStudio(api, studio, studio.ids["location"], LONG_AGO, {"all": key})
 
 
 @pytest.mark.parametrize(("path", "fill", "default"), DEFAULTS, ids=[each[0] for each in DEFAULTS])
-async def test_default_limits(full: Shelf, path: str, fill: str, default: int) -> None:
+async def test_default_limits(full: ListStudio, path: str, fill: str, default: int) -> None:
     """200 where the partner of a small studio wants all rows in one call, otherwise 50."""
     if path in PARENTS:
         path = path.format(await full.api.connection.fetchval(PARENTS[path], full.studio.studio_id))
@@ -213,48 +215,50 @@ async def test_default_limits(full: Shelf, path: str, fill: str, default: int) -
 
 
 @pytest.mark.parametrize("limit", [1, 2, 199, 200])
-async def test_limits_in_bounds(shelf: Shelf, limit: int) -> None:
-    page = (await shelf.get("/bookings", {"limit": limit})).json()
-    total = len(await walk(shelf, "/bookings", 200))
+async def test_limits_in_bounds(list_studio: ListStudio, limit: int) -> None:
+    page = (await list_studio.get("/bookings", {"limit": limit})).json()
+    total = len(await walk(list_studio, "/bookings", 200))
     assert len(page["data"]) == min(limit, total)
     assert page["has_more"] is (total > limit)
 
 
 @pytest.mark.parametrize("limit", ["0", "201", "-1", "+5", "1.0", "1e1", "", " 5", "\uff15", "1_0", "9999999999", "x"])
 @pytest.mark.parametrize("path", ["/bookings", "/locations"])
-async def test_limits_out_of_bounds(shelf: Shelf, path: str, limit: str) -> None:
-    answer = await shelf.get(path, {"limit": limit})
+async def test_limits_out_of_bounds(list_studio: ListStudio, path: str, limit: str) -> None:
+    answer = await list_studio.get(path, {"limit": limit})
     assert (answer.status, answer.code) == (422, "validation_error")
     assert answer.json()["detail"][0]["loc"] == ["query", "limit"]
 
 
-async def test_page_boundaries(shelf: Shelf) -> None:
+async def test_page_boundaries(list_studio: ListStudio) -> None:
     """Exactly one page, one row less, one row more."""
-    class_id = await shelf.api.connection.fetchval("select class_id from bookings group by 1 order by count(*) desc")
+    class_id = await list_studio.api.connection.fetchval(
+        "select class_id from bookings group by 1 order by count(*) desc"
+    )
     for path, query in (("/bookings", {"class_id": class_id}), ("/locations", {}), ("/class-types", {})):
-        total = len(await walk(shelf, path, 200, **query))
-        exact = (await shelf.get(path, {**query, "limit": total})).json()
+        total = len(await walk(list_studio, path, 200, **query))
+        exact = (await list_studio.get(path, {**query, "limit": total})).json()
         assert (len(exact["data"]), exact["has_more"], exact["next_cursor"]) == (total, False, None)
-        more = (await shelf.get(path, {**query, "limit": total + 1})).json()
+        more = (await list_studio.get(path, {**query, "limit": total + 1})).json()
         assert more == exact
         if total > 1:
-            less = (await shelf.get(path, {**query, "limit": total - 1})).json()
+            less = (await list_studio.get(path, {**query, "limit": total - 1})).json()
             assert (len(less["data"]), less["has_more"]) == (total - 1, True)
             assert less["next_cursor"] == less["data"][-1]["id"]
-            last = (await shelf.get(path, {**query, "limit": total - 1, "cursor": less["next_cursor"]})).json()
+            last = (await list_studio.get(path, {**query, "limit": total - 1, "cursor": less["next_cursor"]})).json()
             assert (len(last["data"]), last["has_more"], last["next_cursor"]) == (1, False, None)
-        after = (await shelf.get(path, {**query, "cursor": exact["data"][-1]["id"]})).json()
+        after = (await list_studio.get(path, {**query, "cursor": exact["data"][-1]["id"]})).json()
         assert after == {"object": "list", "data": [], "has_more": False, "next_cursor": None}
 
 
 @pytest.mark.parametrize("limit", [3, 7, 59, 200])
 @pytest.mark.parametrize("path", ["/classes", "/bookings", "/waitlist", "/leads", "/members", "/purchases"])
-async def test_every_page_size_walks_the_same_list(shelf: Shelf, path: str, limit: int) -> None:
-    assert await walk(shelf, path, limit) == await walk(shelf, path, 200)
+async def test_every_page_size_walks_the_same_list(list_studio: ListStudio, path: str, limit: int) -> None:
+    assert await walk(list_studio, path, limit) == await walk(list_studio, path, 200)
 
 
-async def test_one_row_a_page(shelf: Shelf) -> None:
-    assert await walk(shelf, "/leads", 1) == await walk(shelf, "/leads", 200)
+async def test_one_row_a_page(list_studio: ListStudio) -> None:
+    assert await walk(list_studio, "/leads", 1) == await walk(list_studio, "/leads", 200)
 
 
 # Restricted keys: pages merged from several locations.
@@ -265,50 +269,52 @@ HELD = {"place 0": [0], "place 2": [2], "two places": [0, 1], "all places": [0, 
 
 @pytest.mark.parametrize("key", HELD)
 @pytest.mark.parametrize(("path", "table"), LOCATED.items())
-async def test_restricted_pages_are_merged_in_order(shelf: Shelf, path: str, table: str, key: str) -> None:
+async def test_restricted_pages_are_merged_in_order(list_studio: ListStudio, path: str, table: str, key: str) -> None:
     order = "start_time, id" if table == "classes" else "created_at desc, id desc"
-    own = [shelf.locations[number] for number in HELD[key]]
-    expected = await shelf.expected(
+    own = [list_studio.locations[number] for number in HELD[key]]
+    expected = await list_studio.expected(
         f"select id from {table} where studio_id = $1 and location_id = any($2) order by {order}", own
     )
-    assert await walk(shelf, path, 7, key) == expected
+    assert await walk(list_studio, path, 7, key) == expected
     assert expected
 
 
 @pytest.mark.parametrize("key", ["two places", "all places"])
-async def test_restricted_and_filtered_pages_are_merged_in_order(shelf: Shelf, key: str) -> None:
-    own = [shelf.locations[number] for number in HELD[key]]
-    everything = await shelf.api.connection.fetch(
+async def test_restricted_and_filtered_pages_are_merged_in_order(list_studio: ListStudio, key: str) -> None:
+    own = [list_studio.locations[number] for number in HELD[key]]
+    everything = await list_studio.api.connection.fetch(
         "select * from bookings where studio_id = $1 and location_id = any($2) order by created_at desc, id desc",
-        shelf.studio.studio_id,
+        list_studio.studio.studio_id,
         own,
     )
     for status in ("confirmed", "cancelled", "waitlisted"):
         expected = [str(row["id"]) for row in everything if row["status"] == status]
-        assert await walk(shelf, "/bookings", 7, key, status=status) == expected
+        assert await walk(list_studio, "/bookings", 7, key, status=status) == expected
     since = everything[len(everything) // 2]["updated_at"]
     expected = [str(row["id"]) for row in everything if row["updated_at"] >= since]
-    assert await walk(shelf, "/bookings", 7, key, updated_after=since.isoformat()) == expected
+    assert await walk(list_studio, "/bookings", 7, key, updated_after=since.isoformat()) == expected
     for member in {row["member_id"] for row in everything[:5]}:
         expected = [str(row["id"]) for row in everything if row["member_id"] == member]
-        assert await walk(shelf, "/bookings", 2, key, member_id=member) == expected
+        assert await walk(list_studio, "/bookings", 2, key, member_id=member) == expected
 
 
-async def test_a_location_filter_narrows_a_restricted_key(shelf: Shelf) -> None:
+async def test_a_location_filter_narrows_a_restricted_key(list_studio: ListStudio) -> None:
     for number in (0, 1):
-        location = shelf.locations[number]
-        expected = await walk(shelf, "/classes", 200, f"place {number}")
-        assert await walk(shelf, "/classes", 7, "two places", location_id=location) == expected
-        assert await walk(shelf, "/classes", 7, "all", location_id=location) == expected
+        location = list_studio.locations[number]
+        expected = await walk(list_studio, "/classes", 200, f"place {number}")
+        assert await walk(list_studio, "/classes", 7, "two places", location_id=location) == expected
+        assert await walk(list_studio, "/classes", 7, "all", location_id=location) == expected
 
 
-async def test_a_location_named_twice_on_a_key_counts_once(shelf: Shelf) -> None:
+async def test_a_location_named_twice_on_a_key_counts_once(list_studio: ListStudio) -> None:
     key = await issue_key(
-        shelf.api.connection, shelf.studio, locations=[shelf.locations[0], shelf.locations[1], shelf.locations[0]]
+        list_studio.api.connection,
+        list_studio.studio,
+        locations=[list_studio.locations[0], list_studio.locations[1], list_studio.locations[0]],
     )
-    shelf.keys["twice"] = key
+    list_studio.keys["twice"] = key
     for path in [*LOCATED, "/rooms"]:
-        assert await shelf.ids(path, key="twice") == await shelf.ids(path, key="two places"), path
+        assert await list_studio.ids(path, key="twice") == await list_studio.ids(path, key="two places"), path
 
 
 # Filters on classes.
@@ -316,22 +322,22 @@ async def test_a_location_named_twice_on_a_key_counts_once(shelf: Shelf) -> None
 STATUSES = ("scheduled", "in_progress", "completed", "cancelled")
 
 
-async def test_a_class_s_status_follows_the_clock(shelf: Shelf) -> None:
+async def test_a_class_s_status_follows_the_clock(list_studio: ListStudio) -> None:
     """The filter and the field agree, and every class has exactly one status."""
-    everything = await walk(shelf, "/classes", 200)
-    by_status = {status: await walk(shelf, "/classes", 7, status=status) for status in STATUSES}
+    everything = await walk(list_studio, "/classes", 200)
+    by_status = {status: await walk(list_studio, "/classes", 7, status=status) for status in STATUSES}
     assert sorted(itertools.chain(*by_status.values())) == sorted(everything)
     assert all(by_status.values())
     for status, ids in by_status.items():
-        page = (await shelf.get("/classes", {"status": status, "limit": 200})).json()["data"]
+        page = (await list_studio.get("/classes", {"status": status, "limit": 200})).json()["data"]
         assert {row["status"] for row in page} == {status}
         assert [row["id"] for row in page] == ids
         assert ids == [each for each in everything if each in set(ids)], "in the list's own order"
 
 
-async def test_the_week_long_class_is_in_progress(shelf: Shelf) -> None:
+async def test_the_week_long_class_is_in_progress(list_studio: ListStudio) -> None:
     """The longest possible class, shortly before its end, and classes that start or end around now."""
-    connection, now = shelf.api.connection, await shelf.api.connection.fetchval("select now()")
+    connection, now = list_studio.api.connection, await list_studio.api.connection.fetchval("select now()")
     hour, second = timedelta(hours=1), timedelta(seconds=30)
     spans = {
         "long": (now - timedelta(days=7) + second, now + second, "in_progress"),
@@ -344,23 +350,23 @@ async def test_the_week_long_class_is_in_progress(shelf: Shelf) -> None:
         class_id = await insert(
             connection,
             "classes",
-            studio_id=shelf.studio.studio_id,
+            studio_id=list_studio.studio.studio_id,
             title=name,
             start_time=start,
             end_time=end,
             capacity=1,
             status="cancelled" if status == "cancelled" else "scheduled",
         )
-        assert (await shelf.get(f"/classes/{class_id}")).json()["status"] == status, name
+        assert (await list_studio.get(f"/classes/{class_id}")).json()["status"] == status, name
         for asked in STATUSES:
-            found = str(class_id) in await shelf.ids("/classes", {"status": asked})
+            found = str(class_id) in await list_studio.ids("/classes", {"status": asked})
             assert found is (asked == status), (name, asked)
         await connection.execute("delete from classes where id = $1", class_id)
 
 
-async def test_start_times_are_inclusive_and_exclusive(shelf: Shelf) -> None:
-    starts = await shelf.api.connection.fetch(
-        "select id, start_time from classes where studio_id = $1 order by start_time, id", shelf.studio.studio_id
+async def test_start_times_are_inclusive_and_exclusive(list_studio: ListStudio) -> None:
+    starts = await list_studio.api.connection.fetch(
+        "select id, start_time from classes where studio_id = $1 order by start_time, id", list_studio.studio.studio_id
     )
     instant = starts[len(starts) // 2]["start_time"]
     text = instant.isoformat()
@@ -368,43 +374,43 @@ async def test_start_times_are_inclusive_and_exclusive(shelf: Shelf) -> None:
     before = [str(row["id"]) for row in starts if row["start_time"] < instant]
     assert after
     assert before
-    assert await walk(shelf, "/classes", 7, starts_after=text) == after
-    assert await walk(shelf, "/classes", 7, starts_before=text) == before
-    assert await shelf.ids("/classes", {"starts_after": text, "starts_before": text}) == []
+    assert await walk(list_studio, "/classes", 7, starts_after=text) == after
+    assert await walk(list_studio, "/classes", 7, starts_before=text) == before
+    assert await list_studio.ids("/classes", {"starts_after": text, "starts_before": text}) == []
     later = (instant + timedelta(microseconds=1)).isoformat()
-    exactly = await shelf.ids("/classes", {"starts_after": text, "starts_before": later})
+    exactly = await list_studio.ids("/classes", {"starts_after": text, "starts_before": later})
     assert exactly == [str(row["id"]) for row in starts if row["start_time"] == instant]
     assert exactly
     # The same instant with another offset, also with a plus sign that arrived as a space.
     elsewhere = (instant + timedelta(hours=5, minutes=30)).strftime("%Y-%m-%dT%H:%M:%S.%f") + "+05:30"
-    assert await shelf.ids("/classes", {"starts_after": elsewhere}) == after
-    assert await shelf.ids("/classes", {"starts_after": elsewhere.replace("+", " ")}) == after
+    assert await list_studio.ids("/classes", {"starts_after": elsewhere}) == after
+    assert await list_studio.ids("/classes", {"starts_after": elsewhere.replace("+", " ")}) == after
 
 
-async def test_start_times_the_wrong_way_round(shelf: Shelf) -> None:
+async def test_start_times_the_wrong_way_round(list_studio: ListStudio) -> None:
     query = {"starts_after": "2030-01-02T00:00:00Z", "starts_before": "2030-01-01T00:00:00Z"}
-    answer = await shelf.get("/classes", query)
+    answer = await list_studio.get("/classes", query)
     assert (answer.status, answer.code) == (422, "validation_error")
 
 
 @pytest.mark.parametrize("key", ["all", "two places", "place 0"])
-async def test_class_filters_together(shelf: Shelf, key: str) -> None:
+async def test_class_filters_together(list_studio: ListStudio, key: str) -> None:
     """Every combination of filters returns the intersection of the single ones, in the list's order."""
     filters = {
-        "starts_after": (shelf.now - timedelta(hours=3)).isoformat(),
-        "starts_before": (shelf.now + timedelta(hours=3)).isoformat(),
-        "location_id": str(shelf.locations[0]),
+        "starts_after": (list_studio.now - timedelta(hours=3)).isoformat(),
+        "starts_before": (list_studio.now + timedelta(hours=3)).isoformat(),
+        "location_id": str(list_studio.locations[0]),
         "status": "scheduled",
-        "updated_after": (shelf.now - timedelta(days=1)).isoformat(),
+        "updated_after": (list_studio.now - timedelta(days=1)).isoformat(),
     }
-    await assert_intersections(shelf, "/classes", filters, key)
+    await assert_intersections(list_studio, "/classes", filters, key)
 
 
 @pytest.mark.parametrize("key", ["all", "two places", "place 0"])
 @pytest.mark.parametrize(("path", "status"), [("/bookings", "confirmed"), ("/waitlist", "converted")])
-async def test_booking_filters_together(shelf: Shelf, path: str, status: str, key: str) -> None:
-    row = (await shelf.get(path, {"status": status}, key)).json()["data"][3]
-    booking = await shelf.api.connection.fetchrow(
+async def test_booking_filters_together(list_studio: ListStudio, path: str, status: str, key: str) -> None:
+    row = (await list_studio.get(path, {"status": status}, key)).json()["data"][3]
+    booking = await list_studio.api.connection.fetchrow(
         "select * from bookings where id = $1", UUID(row.get("booking_id", row["id"]))
     )
     assert booking is not None
@@ -414,17 +420,17 @@ async def test_booking_filters_together(shelf: Shelf, path: str, status: str, ke
         "status": status,
         "updated_after": booking["updated_at"].isoformat(),
     }
-    await assert_intersections(shelf, path, filters, key)
+    await assert_intersections(list_studio, path, filters, key)
 
 
-async def assert_intersections(shelf: Shelf, path: str, filters: Mapping[str, Any], key: str) -> None:
-    everything = await walk(shelf, path, 200, key)
-    alone = {name: set(await walk(shelf, path, 200, key, **{name: value})) for name, value in filters.items()}
+async def assert_intersections(list_studio: ListStudio, path: str, filters: Mapping[str, Any], key: str) -> None:
+    everything = await walk(list_studio, path, 200, key)
+    alone = {name: set(await walk(list_studio, path, 200, key, **{name: value})) for name, value in filters.items()}
     assert all(len(found) > 0 for found in alone.values()), {name: len(found) for name, found in alone.items()}
     for count in range(1, len(filters) + 1):
         for names in itertools.combinations(filters, count):
             expected = [each for each in everything if all(each in alone[name] for name in names)]
-            found = await walk(shelf, path, 7, key, **{name: filters[name] for name in names})
+            found = await walk(list_studio, path, 7, key, **{name: filters[name] for name in names})
             assert found == expected, names
 
 
@@ -436,24 +442,26 @@ async def assert_intersections(shelf: Shelf, path: str, filters: Mapping[str, An
         ("/waitlist", ("waiting", "offered", "converted", "expired", "cancelled")),
     ],
 )
-async def test_an_unknown_status_names_the_known_ones(shelf: Shelf, path: str, allowed: tuple[str, ...]) -> None:
+async def test_an_unknown_status_names_the_known_ones(
+    list_studio: ListStudio, path: str, allowed: tuple[str, ...]
+) -> None:
     for status in ("nonsense", "Confirmed", "", " cancelled"):
-        answer = await shelf.get(path, {"status": status})
+        answer = await list_studio.get(path, {"status": status})
         assert (answer.status, answer.code) == (422, "validation_error")
         assert all(each in answer.json()["detail"][0]["msg"] for each in allowed)
     for status in allowed:
-        assert (await shelf.get(path, {"status": status})).status == 200
+        assert (await list_studio.get(path, {"status": status})).status == 200
 
 
 # Email.
 
 
 @pytest.mark.parametrize("path", ["/members", "/leads"])
-async def test_an_email_is_compared_in_normal_form(shelf: Shelf, path: str) -> None:
-    table, connection = path[1:], shelf.api.connection
+async def test_an_email_is_compared_in_normal_form(list_studio: ListStudio, path: str) -> None:
+    table, connection = path[1:], list_studio.api.connection
     person = {"first_name": "F", "last_name": "B"} if table == "members" else {}
-    row_id = await insert(connection, table, studio_id=shelf.studio.studio_id, email="foo@bar.example", **person)
-    app, key = shelf.api.app, shelf.keys["all"]
+    row_id = await insert(connection, table, studio_id=list_studio.studio.studio_id, email="foo@bar.example", **person)
+    app, key = list_studio.api.app, list_studio.keys["all"]
     for text in (" Foo@BAR.example", "foo@bar.example", "FOO@bar.EXAMPLE ", "\uff46oo@bar.example"):
         answer = await ask(app, "GET", path, key, query={"email": text})
         assert [row["id"] for row in answer.json()["data"]] == [str(row_id)], text
@@ -464,11 +472,11 @@ async def test_an_email_is_compared_in_normal_form(shelf: Shelf, path: str) -> N
     await connection.execute(f"delete from {table} where id = $1", row_id)
 
 
-async def test_an_email_as_it_stands_in_an_address(shelf: Shelf) -> None:
+async def test_an_email_as_it_stands_in_an_address(list_studio: ListStudio) -> None:
     """Percent-encoded, with a leading space, as a careless client sends it."""
-    member = await shelf.api.connection.fetchrow("select id, email from members where email = 'm7@many.example'")
+    member = await list_studio.api.connection.fetchrow("select id, email from members where email = 'm7@many.example'")
     assert member is not None
-    answer = await shelf.api.get("/members?email=%20M7%40MANY.example", shelf.keys["all"])
+    answer = await list_studio.api.get("/members?email=%20M7%40MANY.example", list_studio.keys["all"])
     assert [row["id"] for row in answer.json()["data"]] == [str(member["id"])]
 
 
@@ -486,82 +494,82 @@ CHANGING = {
 
 @pytest.mark.parametrize("key", ["all", "two places"])
 @pytest.mark.parametrize(("path", "table"), CHANGING.items())
-async def test_updated_after_is_inclusive(shelf: Shelf, path: str, table: str, key: str) -> None:
+async def test_updated_after_is_inclusive(list_studio: ListStudio, path: str, table: str, key: str) -> None:
     """Updated rows and new rows are returned, each once, in the list's order."""
-    connection = shelf.api.connection
-    everything = await walk(shelf, path, 200, key)
+    connection = list_studio.api.connection
+    everything = await walk(list_studio, path, 200, key)
     touched = everything[3::9]
     await connection.execute(
         f"update {table} set updated_at = updated_at where studio_id = $1 and id = any($2::uuid[])",
-        shelf.studio.studio_id,
+        list_studio.studio.studio_id,
         touched,
     )
     changes = {
         str(row["id"]): row["updated_at"]
         for row in await connection.fetch(
-            f"select id, updated_at from {table} where studio_id = $1", shelf.studio.studio_id
+            f"select id, updated_at from {table} where studio_id = $1", list_studio.studio.studio_id
         )
     }
     for instant in (changes[touched[0]], changes[everything[0]], changes[everything[-1]]):
         for moment in (instant, instant + timedelta(microseconds=1)):
             expected = [each for each in everything if changes[each] >= moment]
-            assert await walk(shelf, path, 7, key, updated_after=moment.isoformat()) == expected
-    assert await shelf.ids(path, {"updated_after": "2100-01-01T00:00:00Z"}, key) == []
+            assert await walk(list_studio, path, 7, key, updated_after=moment.isoformat()) == expected
+    assert await list_studio.ids(path, {"updated_after": "2100-01-01T00:00:00Z"}, key) == []
 
 
-async def test_updated_after_on_the_lists_of_a_parent(shelf: Shelf) -> None:
-    connection = shelf.api.connection
+async def test_updated_after_on_the_lists_of_a_parent(list_studio: ListStudio) -> None:
+    connection = list_studio.api.connection
     for path, table in (
-        (f"/members/{shelf.studio.first('member')}/memberships", "memberships"),
-        (f"/forms/{shelf.studio.first('form')}/submissions", "form_submissions"),
+        (f"/members/{list_studio.studio.first('member')}/memberships", "memberships"),
+        (f"/forms/{list_studio.studio.first('form')}/submissions", "form_submissions"),
     ):
-        row_id = (await shelf.ids(path))[0]
+        row_id = (await list_studio.ids(path))[0]
         changed = await connection.fetchval(f"select updated_at from {table} where id = $1", UUID(row_id))
         later = changed + timedelta(microseconds=1)
-        assert await shelf.ids(path, {"updated_after": changed.isoformat()}) == [row_id]
-        assert await shelf.ids(path, {"updated_after": later.isoformat()}) == []
+        assert await list_studio.ids(path, {"updated_after": changed.isoformat()}) == [row_id]
+        assert await list_studio.ids(path, {"updated_after": later.isoformat()}) == []
 
 
 # Catalog and forms.
 
 
-async def test_products_are_active_unless_asked(shelf: Shelf) -> None:
-    connection = shelf.api.connection
+async def test_products_are_active_unless_asked(list_studio: ListStudio) -> None:
+    connection = list_studio.api.connection
     idle = str(
         await insert(
             connection,
             "products",
-            studio_id=shelf.studio.studio_id,
+            studio_id=list_studio.studio.studio_id,
             key="idle",
             name="idle",
             product_type="package",
             active=False,
         )
     )
-    active = await shelf.ids("/products")
+    active = await list_studio.ids("/products")
     assert active
     assert idle not in active
-    assert await shelf.ids("/products", {"active": "true"}) == active
-    assert await shelf.ids("/products", {"active": "false"}) == [idle]
-    assert (await shelf.get(f"/products/{idle}")).json()["active"] is False
+    assert await list_studio.ids("/products", {"active": "true"}) == active
+    assert await list_studio.ids("/products", {"active": "false"}) == [idle]
+    assert (await list_studio.get(f"/products/{idle}")).json()["active"] is False
     for wrong in ("1", "yes", "TRUE", "", "null"):
-        assert (await shelf.get("/products", {"active": wrong})).status == 422
+        assert (await list_studio.get("/products", {"active": wrong})).status == 422
 
 
-async def test_inactive_instructors_are_read_but_not_listed(shelf: Shelf) -> None:
-    active, idle = (str(each) for each in shelf.studio.ids["instructor"])
-    assert await shelf.ids("/instructors") == [active]
-    assert (await shelf.get(f"/instructors/{idle}")).json()["active"] is False
-    assert (await shelf.get(f"/instructors/{active}")).json()["active"] is True
-    foreign = await shelf.get(f"/instructors/{uuid4()}")
+async def test_inactive_instructors_are_read_but_not_listed(list_studio: ListStudio) -> None:
+    active, idle = (str(each) for each in list_studio.studio.ids["instructor"])
+    assert await list_studio.ids("/instructors") == [active]
+    assert (await list_studio.get(f"/instructors/{idle}")).json()["active"] is False
+    assert (await list_studio.get(f"/instructors/{active}")).json()["active"] is True
+    foreign = await list_studio.get(f"/instructors/{uuid4()}")
     assert (foreign.status, foreign.json()["error"]["param"]) == (404, "instructor_id")
 
 
-async def test_drafts_only_when_asked_for(shelf: Shelf) -> None:
-    published, draft, archived = (str(each) for each in shelf.studio.ids["form"])
-    assert await shelf.ids("/forms") == [published]
-    assert await shelf.ids("/forms", {"include_drafts": "false"}) == [published]
-    assert await shelf.ids("/forms", {"include_drafts": "true"}) == [archived, draft, published]
+async def test_drafts_only_when_asked_for(list_studio: ListStudio) -> None:
+    published, draft, archived = (str(each) for each in list_studio.studio.ids["form"])
+    assert await list_studio.ids("/forms") == [published]
+    assert await list_studio.ids("/forms", {"include_drafts": "false"}) == [published]
+    assert await list_studio.ids("/forms", {"include_drafts": "true"}) == [archived, draft, published]
 
 
 # Filters that find nothing.
@@ -571,19 +579,19 @@ async def test_drafts_only_when_asked_for(shelf: Shelf) -> None:
     ("path", "name"),
     [("/bookings", "class_id"), ("/bookings", "member_id"), ("/waitlist", "class_id"), ("/purchases", "member_id")],
 )
-async def test_filters_that_find_nothing(shelf: Shelf, path: str, name: str) -> None:
-    assert await shelf.ids(path, {name: uuid4()}) == []
-    upper = {name: str(shelf.studio.first(name.removesuffix("_id"))).upper()}
-    assert await shelf.ids(path, upper) != [], "upper case is accepted"
+async def test_filters_that_find_nothing(list_studio: ListStudio, path: str, name: str) -> None:
+    assert await list_studio.ids(path, {name: uuid4()}) == []
+    upper = {name: str(list_studio.studio.first(name.removesuffix("_id"))).upper()}
+    assert await list_studio.ids(path, upper) != [], "upper case is accepted"
     for wrong in ("", "nonsense", "{" + str(uuid4()) + "}", uuid4().hex, f"urn:uuid:{uuid4()}"):
-        assert (await shelf.get(path, {name: wrong})).status == 422
+        assert (await list_studio.get(path, {name: wrong})).status == 422
 
 
 # Cursors.
 
 
-async def test_a_cursor_whose_row_left_the_filter_still_works(shelf: Shelf) -> None:
-    connection = shelf.api.connection
+async def test_a_cursor_whose_row_left_the_filter_still_works(list_studio: ListStudio) -> None:
+    connection = list_studio.api.connection
     cases = [
         (
             "/bookings",
@@ -596,54 +604,56 @@ async def test_a_cursor_whose_row_left_the_filter_still_works(shelf: Shelf) -> N
         ("/products", {"active": "true"}, "update products set active = $2 where id = $1", False, True),
     ]
     for path, query, statement, out, back in cases:
-        expected = await walk(shelf, path, 200, **query)
-        page = (await shelf.get(path, {**query, "limit": 2})).json()
+        expected = await walk(list_studio, path, 200, **query)
+        page = (await list_studio.get(path, {**query, "limit": 2})).json()
         last = UUID(page["next_cursor"])
         await connection.execute(statement, last, out)
-        rest = await shelf.ids(path, {**query, "cursor": last})
+        rest = await list_studio.ids(path, {**query, "cursor": last})
         assert [row["id"] for row in page["data"]] + rest == expected, path
         await connection.execute(statement, last, back)
 
 
-async def test_a_cursor_of_another_list_is_none(shelf: Shelf) -> None:
+async def test_a_cursor_of_another_list_is_none(list_studio: ListStudio) -> None:
     paths = ["/locations", "/rooms", "/class-types", "/instructors", "/classes", "/products", "/forms", "/leads"]
     paths += ["/members", "/bookings", "/waitlist", "/purchases"]
-    first = {path: (await shelf.ids(path))[0] for path in paths}
+    first = {path: (await list_studio.ids(path))[0] for path in paths}
     for path, other in itertools.product(paths, paths):
-        answer = await shelf.get(path, {"cursor": first[other]})
+        answer = await list_studio.get(path, {"cursor": first[other]})
         assert answer.status == (200 if path == other else 400), (path, other)
         assert path == other or answer.code == "invalid_cursor"
 
 
-async def test_a_cursor_of_another_parent_is_none(shelf: Shelf) -> None:
+async def test_a_cursor_of_another_parent_is_none(list_studio: ListStudio) -> None:
     parents = {
-        "/members/{}/memberships": shelf.studio.ids["member"],
-        "/forms/{}/submissions": shelf.studio.ids["form"],
-        "/classes/{}/spots": shelf.studio.ids["class"][:2],
+        "/members/{}/memberships": list_studio.studio.ids["member"],
+        "/forms/{}/submissions": list_studio.studio.ids["form"],
+        "/classes/{}/spots": list_studio.studio.ids["class"][:2],
     }
     for path, (one, other, *_) in parents.items():
-        own, foreign = (await shelf.ids(path.format(one)))[0], (await shelf.ids(path.format(other)))[0]
-        assert (await shelf.get(path.format(one), {"cursor": own})).status == 200
-        assert (await shelf.get(path.format(one), {"cursor": foreign})).code == "invalid_cursor", path
+        own, foreign = (await list_studio.ids(path.format(one)))[0], (await list_studio.ids(path.format(other)))[0]
+        assert (await list_studio.get(path.format(one), {"cursor": own})).status == 200
+        assert (await list_studio.get(path.format(one), {"cursor": foreign})).code == "invalid_cursor", path
 
 
 @pytest.mark.parametrize("cursor", ["", " ", "nonsense", "0", NOBODY, NOBODY.replace("-", ""), f"{{{NOBODY}}}", "%00"])
 @pytest.mark.parametrize("path", ["/classes", "/locations", "/bookings"])
-async def test_what_is_no_cursor(shelf: Shelf, path: str, cursor: str) -> None:
-    answer = await shelf.get(path, {"cursor": cursor})
+async def test_what_is_no_cursor(list_studio: ListStudio, path: str, cursor: str) -> None:
+    answer = await list_studio.get(path, {"cursor": cursor})
     assert (answer.status, answer.code) == (400, "invalid_cursor")
     assert answer.json()["error"]["param"] == "cursor"
 
 
-async def test_a_cursor_in_upper_case_is_the_same_cursor(shelf: Shelf) -> None:
-    cursor = (await shelf.ids("/members"))[4]
-    assert await shelf.ids("/members", {"cursor": cursor.upper()}) == await shelf.ids("/members", {"cursor": cursor})
+async def test_a_cursor_in_upper_case_is_the_same_cursor(list_studio: ListStudio) -> None:
+    cursor = (await list_studio.ids("/members"))[4]
+    assert await list_studio.ids("/members", {"cursor": cursor.upper()}) == await list_studio.ids(
+        "/members", {"cursor": cursor}
+    )
 
 
-async def test_unknown_parents_do_not_exist(shelf: Shelf) -> None:
+async def test_unknown_parents_do_not_exist(list_studio: ListStudio) -> None:
     for path in ("/members/{}/memberships", "/forms/{}/submissions", "/classes/{}/spots"):
-        assert (await shelf.get(path.format(uuid4()))).code == "not_found"
+        assert (await list_studio.get(path.format(uuid4()))).code == "not_found"
 
 
-async def test_a_class_without_chosen_spots_has_none(shelf: Shelf) -> None:
-    assert await shelf.ids(f"/classes/{shelf.studio.ids['class'][2]}/spots") == []
+async def test_a_class_without_chosen_spots_has_none(list_studio: ListStudio) -> None:
+    assert await list_studio.ids(f"/classes/{list_studio.studio.ids['class'][2]}/spots") == []

@@ -14,7 +14,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 MOMENT = 0.5  # minutes: longer than a few requests take, too short to matter
 
 
@@ -337,7 +337,7 @@ async def test_an_imported_entry_has_the_classs_policy(studio: BookingStudio) ->
 
 
 @pytest.fixture
-def short_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+def two_waiting_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts, "WAITING_LOOKED_AT", 2)
 
 
@@ -350,14 +350,14 @@ async def ineligible_and_then_one(studio: BookingStudio, **columns: Any) -> tupl
     return class_id, first, last
 
 
-@pytest.mark.usefixtures("short_sight")
+@pytest.mark.usefixtures("two_waiting_looked_at")
 async def test_who_is_eligible_far_behind_is_promoted(studio: BookingStudio) -> None:
     _, first, last = await ineligible_and_then_one(studio)
     assert (await studio.cancelled(first["id"]))["promoted"] is True
     assert await studio.status(last) == "confirmed"
 
 
-@pytest.mark.usefixtures("short_sight")
+@pytest.mark.usefixtures("two_waiting_looked_at")
 async def test_who_is_eligible_far_behind_is_not_overtaken(studio: BookingStudio) -> None:
     class_id, first, last = await ineligible_and_then_one(studio, policy={"waitlist_mode": "manual"})
     await studio.cancelled(first["id"])
@@ -365,7 +365,7 @@ async def test_who_is_eligible_far_behind_is_not_overtaken(studio: BookingStudio
     assert await studio.status(last) == "waitlisted"
 
 
-@pytest.mark.usefixtures("short_sight")
+@pytest.mark.usefixtures("two_waiting_looked_at")
 async def test_many_new_seats_go_to_many_who_wait(studio: BookingStudio) -> None:
     class_id, _ = await studio.full_class()
     bookings = await waiters(studio, class_id, 5)
@@ -374,7 +374,7 @@ async def test_many_new_seats_go_to_many_who_wait(studio: BookingStudio) -> None
     assert await studio.counts(class_id) == (6, 0)
 
 
-@pytest.mark.usefixtures("short_sight")
+@pytest.mark.usefixtures("two_waiting_looked_at")
 async def test_the_sweep_reaches_who_is_eligible_far_behind(studio: BookingStudio) -> None:
     class_id, first, last = await ineligible_and_then_one(studio)
     await suspend(studio, last)

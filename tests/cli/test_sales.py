@@ -14,7 +14,7 @@ url, keyboard = test_staff.url, test_staff.keyboard
 ID = r"[0-9a-f-]{36}"
 
 
-class Shop(NamedTuple):
+class SalesStudio(NamedTuple):
     slug: str
     member: UUID
     location: UUID
@@ -22,12 +22,12 @@ class Shop(NamedTuple):
 
 
 @pytest.fixture
-def shop(keyboard: Keyboard) -> Shop:
-    async def build(studio: BookingStudio) -> Shop:
+def sales_studio(keyboard: Keyboard) -> SalesStudio:
+    async def build(studio: BookingStudio) -> SalesStudio:
         member = await studio.new_member(membership=False)
-        return Shop(studio.studio.slug, member, studio.location, studio.class_type)
+        return SalesStudio(studio.studio.slug, member, studio.location, studio.class_type)
 
-    made: Shop = keyboard.studio(build)[1]
+    made: SalesStudio = keyboard.studio(build)[1]
     return made
 
 
@@ -50,8 +50,18 @@ def as_json(keyboard: Keyboard, *words: object) -> Any:
     return done.json
 
 
-def new_product(keyboard: Keyboard, shop: Shop, *options: object) -> str:
-    words = ("--studio", shop.slug, "--key", uuid4().hex, "--name", "Ten classes", "--type", "package", *options)
+def new_product(keyboard: Keyboard, sales_studio: SalesStudio, *options: object) -> str:
+    words = (
+        "--studio",
+        sales_studio.slug,
+        "--key",
+        uuid4().hex,
+        "--name",
+        "Ten classes",
+        "--type",
+        "package",
+        *options,
+    )
     made: str = as_json(keyboard, "product", "create", *words)["id"]
     return made
 
@@ -61,14 +71,25 @@ def new_price(keyboard: Keyboard, product: str, *options: object) -> str:
     return made
 
 
-def new_sale(keyboard: Keyboard, shop: Shop, product: str, *options: object) -> Any:
-    words = ("--studio", shop.slug, "--member", shop.member, "--product", product, *options)
+def new_sale(keyboard: Keyboard, sales_studio: SalesStudio, product: str, *options: object) -> Any:
+    words = ("--studio", sales_studio.slug, "--member", sales_studio.member, "--product", product, *options)
     return as_json(keyboard, "membership", "sell", *words)
 
 
-def test_products(keyboard: Keyboard, shop: Shop) -> None:
-    words = ("--studio", shop.slug, "--key", "ten", "--name", "Ten classes", "--type", "package", "--credits", 10)
-    limits = ("--location", shop.location, "--class-type", shop.class_type, "--hidden")
+def test_products(keyboard: Keyboard, sales_studio: SalesStudio) -> None:
+    words = (
+        "--studio",
+        sales_studio.slug,
+        "--key",
+        "ten",
+        "--name",
+        "Ten classes",
+        "--type",
+        "package",
+        "--credits",
+        10,
+    )
+    limits = ("--location", sales_studio.location, "--class-type", sales_studio.class_type, "--hidden")
     out = said(keyboard, "product", "create", *words, *limits)
     (product,) = set(re.findall(ID, out))
     assert f"`studiogate price create {product}`" in " ".join(out.split())
@@ -90,25 +111,25 @@ def test_products(keyboard: Keyboard, shop: Shop) -> None:
     assert keyboard.type("product", "create", *words[:-1], "ten").status == 2
 
 
-def test_every_fault_is_listed(keyboard: Keyboard, shop: Shop) -> None:
-    words = ("--studio", shop.slug, "--key", "", "--name", "", "--type", "package", "--location", uuid4())
+def test_every_fault_is_listed(keyboard: Keyboard, sales_studio: SalesStudio) -> None:
+    words = ("--studio", sales_studio.slug, "--key", "", "--name", "", "--type", "package", "--location", uuid4())
     lines = error(keyboard, "product", "create", *words).splitlines()
     assert lines == [
         "error: The key must be a string of 1 to 200 characters.",
         "The name must be a string of 1 to 2000 characters.",
     ]
-    words = ("--studio", shop.slug, "--key", "k", "--name", "n", "--type", "package", "--location", uuid4())
+    words = ("--studio", sales_studio.slug, "--key", "k", "--name", "n", "--type", "package", "--location", uuid4())
     assert error(keyboard, "product", "create", *words) == "error: The location 1 is no location of this studio.\n"
 
 
-def test_prices(keyboard: Keyboard, shop: Shop) -> None:
-    product = new_product(keyboard, shop)
+def test_prices(keyboard: Keyboard, sales_studio: SalesStudio) -> None:
+    product = new_product(keyboard, sales_studio)
     out = said(keyboard, "price", "create", product, "--amount", "49.00", "--interval", "month", "--default")
     (price,) = re.findall(ID, out)
     assert "must have 2 decimals" in error(keyboard, "price", "create", product, "--amount", "49")
     done = as_json(keyboard, "price", "replace", price, "--amount", "59.00")
     assert done["replaced"] == {"id": price, "active": False, "memberships_kept": 0}
-    rows = as_json(keyboard, "price", "list", "--studio", shop.slug, "--product", product)
+    rows = as_json(keyboard, "price", "list", "--studio", sales_studio.slug, "--product", product)
     assert [(row["amount"], row["interval"], row["default"], row["active"]) for row in rows] == [
         ("59.00", "month", True, True),
         ("49.00", "month", False, False),
@@ -119,13 +140,13 @@ def test_prices(keyboard: Keyboard, shop: Shop) -> None:
     assert error(keyboard, "price", "retire", done["id"]) == "error: The price is retired already.\n"
 
 
-def test_a_membership(keyboard: Keyboard, shop: Shop) -> None:
-    product = new_product(keyboard, shop, "--credits", 8)
+def test_a_membership(keyboard: Keyboard, sales_studio: SalesStudio) -> None:
+    product = new_product(keyboard, sales_studio, "--credits", 8)
     new_price(keyboard, product, "--interval", "month")
-    words = ("--studio", shop.slug, "--member", shop.member, "--product", product)
+    words = ("--studio", sales_studio.slug, "--member", sales_studio.member, "--product", product)
     out = " ".join(said(keyboard, "membership", "sell", *words, "--pending").split())
     assert re.fullmatch(rf"Sold for 90\.00 USD, pending: membership {ID}, purchase {ID}\.", out)
-    sale = new_sale(keyboard, shop, product)
+    sale = new_sale(keyboard, sales_studio, product)
     membership = sale["membership"]["id"]
     assert (sale["membership"]["status"], sale["membership"]["credits_remaining"]) == ("active", 8)
     assert (sale["purchase"]["amount_total"], sale["purchase"]["status"]) == ("90.00", "completed")
@@ -149,16 +170,16 @@ def test_a_membership(keyboard: Keyboard, shop: Shop) -> None:
     assert as_json(keyboard, "membership", "cancel", membership)["status"] == "cancelled"
 
 
-def test_what_a_membership_does_not_take(keyboard: Keyboard, shop: Shop) -> None:
-    product = new_product(keyboard, shop, "--credits", 2)
-    words = ("--studio", shop.slug, "--member", shop.member, "--product", product)
+def test_what_a_membership_does_not_take(keyboard: Keyboard, sales_studio: SalesStudio) -> None:
+    product = new_product(keyboard, sales_studio, "--credits", 2)
+    words = ("--studio", sales_studio.slug, "--member", sales_studio.member, "--product", product)
     assert error(keyboard, "membership", "sell", *words) == (
         "error: The price is not on sale for this product at this location.\n"
     )
     new_price(keyboard, product)
-    unknown = ("--studio", shop.slug, "--member", uuid4(), "--product", product)
+    unknown = ("--studio", sales_studio.slug, "--member", uuid4(), "--product", product)
     assert error(keyboard, "membership", "sell", *unknown) == "error: There is no such member in this studio.\n"
-    membership = new_sale(keyboard, shop, product)["membership"]["id"]
+    membership = new_sale(keyboard, sales_studio, product)["membership"]["id"]
     assert error(keyboard, "membership", "credits", membership, "--take", 3, "--reason", "r") == (
         "error: The credits cannot become negative: 2 are left.\n"
     )
@@ -169,8 +190,8 @@ def test_what_a_membership_does_not_take(keyboard: Keyboard, shop: Shop) -> None
     assert keyboard.type("membership", "pause", membership, "--until", "tomorrow").status == 2
 
 
-def test_purchases_and_fees(keyboard: Keyboard, shop: Shop) -> None:
-    words = ("--studio", shop.slug, "--member", shop.member)
+def test_purchases_and_fees(keyboard: Keyboard, sales_studio: SalesStudio) -> None:
+    words = ("--studio", sales_studio.slug, "--member", sales_studio.member)
     out = said(keyboard, "purchase", "record", *words, "--item", "towel", "--amount", "5.00", "--quantity", 2)
     assert re.fullmatch(rf"Purchase {ID} is recorded as completed\.", " ".join(out.split()))
     (towel,) = re.findall(ID, out)
@@ -179,7 +200,7 @@ def test_purchases_and_fees(keyboard: Keyboard, shop: Shop) -> None:
     assert said(keyboard, "purchase", "refund", towel, "--reason", "Torn.") == (
         "5.00 are refunded in all; the purchase is refunded now.\n"
     )
-    product = new_product(keyboard, shop)
+    product = new_product(keyboard, sales_studio)
     new_price(keyboard, product)
     recorded = as_json(keyboard, "purchase", "record", *words, "--product", product, "--pending")
     assert recorded["status"] == "pending"
@@ -198,10 +219,13 @@ def test_purchases_and_fees(keyboard: Keyboard, shop: Shop) -> None:
         "9.00",
         "--pending",
     )["id"]
-    (listed,) = as_json(keyboard, "fee", "list", "--studio", shop.slug)
+    (listed,) = as_json(keyboard, "fee", "list", "--studio", sales_studio.slug)
     assert (listed["id"], listed["fee"], listed["status"]) == (fee, "no_show_fee", "pending")
     assert "is not a fee" in error(keyboard, "fee", "waive", towel, "--reason", "r")
     assert said(keyboard, "fee", "waive", fee, "--reason", "First time.") == "The fee is waived.\n"
-    assert as_json(keyboard, "fee", "list", "--studio", shop.slug, "--member", shop.member)[0]["status"] == "cancelled"
+    assert (
+        as_json(keyboard, "fee", "list", "--studio", sales_studio.slug, "--member", sales_studio.member)[0]["status"]
+        == "cancelled"
+    )
     reasons = "select count(*) from audit_log where reason in ('First time.', 'Torn.') and channel = 'command'"
     assert keyboard.look(reasons) == 3

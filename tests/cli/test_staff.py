@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 from studiogate.cli.main import main
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.databases import run
 from tests.support.partner_api import open_partner_api
 
@@ -54,7 +54,7 @@ class Keyboard:
 
         async def work() -> None:
             async for api in open_partner_api(self._url):
-                studio = await Hall(api).new_studio()
+                studio = await StudioFactory(api).new_studio()
                 made.append((studio.id, await build(studio)))
 
         run(work())

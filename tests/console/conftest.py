@@ -1,5 +1,5 @@
 """The fixtures of these tests; tests/support/console.py defines them."""
 
-from tests.support.console import console, hall, people, studio
+from tests.support.console import console, people, studio, studio_factory
 
-__all__ = ["console", "hall", "people", "studio"]
+__all__ = ["console", "people", "studio", "studio_factory"]

@@ -11,7 +11,7 @@ from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.second_factor import step_at, totp_code
 from studiogate.domain.staff.tokens import Purpose, link_path
 from studiogate.flows.staff.visits import issue_link
-from tests.support.booking_studio import Hall
+from tests.support.booking_studio import StudioFactory
 from tests.support.console import ORIGIN, Console, texts
 from tests.support.staff_people import PASSWORD
 
@@ -143,9 +143,9 @@ async def test_a_session_of_somebody_else_cannot_be_ended(console: Console) -> N
     assert (await other.get("/console/account")).status_code == 200
 
 
-async def test_a_person_switches_between_their_studios(console: Console, hall: Hall) -> None:
+async def test_a_person_switches_between_their_studios(console: Console, studio_factory: StudioFactory) -> None:
     assert console.person is not None
-    other = await hall.new_studio()
+    other = await studio_factory.new_studio()
     refused = await console.post("/console/account/studio", {"studio_id": str(other.id)})
     assert refused.status_code == 404
     await console.people.invite(Grant(Role.MANAGER), console.person.email, other.access)
@@ -155,10 +155,12 @@ async def test_a_person_switches_between_their_studios(console: Console, hall: H
     assert "Role here manager" in page
 
 
-async def test_a_form_opened_in_another_studio_asks_before_it_takes_effect(console: Console, hall: Hall) -> None:
+async def test_a_form_opened_in_another_studio_asks_before_it_takes_effect(
+    console: Console, studio_factory: StudioFactory
+) -> None:
     """Of two tabs, one chose another studio: the form of the other tab must not create its member there unasked."""
     assert console.person is not None
-    other = await hall.new_studio()
+    other = await studio_factory.new_studio()
     await console.people.invite(Grant(Role.MANAGER), console.person.email, other.access)
     form = {"csrf": await console.csrf(), "idempotency": "k" * 24, "first_name": "Ada", "last_name": "Moss"}
     assert (await console.post("/console/account/studio", {"studio_id": str(other.id)})).status_code == 303

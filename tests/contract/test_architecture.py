@@ -11,9 +11,9 @@ import pytest
 
 import studiogate
 
-HOUSE = Path(studiogate.__file__).parent
-SOURCES = sorted(path for path in HOUSE.rglob("*.py") if "vendor" not in path.parts)
-STORAGE = [path for path in SOURCES if path.relative_to(HOUSE).parts[0] == "storage"]
+PACKAGE = Path(studiogate.__file__).parent
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if "vendor" not in path.parts)
+STORAGE = [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] == "storage"]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -23,7 +23,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def where(path: Path, node: ast.AST | None = None) -> str:
-    return f"{path.relative_to(HOUSE)}:{getattr(node, 'lineno', 1)}"
+    return f"{path.relative_to(PACKAGE)}:{getattr(node, 'lineno', 1)}"
 
 
 def functions(module: ast.AST) -> Iterator[Function]:
@@ -49,7 +49,7 @@ def test_no_function_over_45_lines_and_most_are_short() -> None:
 
 def test_no_attic() -> None:
     attic = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
-    names = {part for path in SOURCES for part in path.relative_to(HOUSE).with_suffix("").parts}
+    names = {part for path in SOURCES for part in path.relative_to(PACKAGE).with_suffix("").parts}
     assert names & attic == set()
 
 
@@ -100,7 +100,7 @@ def _imported_as(module: ast.Module) -> dict[str, str]:
 def test_only_the_clock_reads_the_wall_clock() -> None:
     found = [where(path, node) for path in SOURCES for node in wall_clocks(tree(path)) if path.name != "clock.py"]
     assert found == []
-    assert wall_clocks(tree(HOUSE / "clock.py")), "the check sees what it looks for"
+    assert wall_clocks(tree(PACKAGE / "clock.py")), "the check sees what it looks for"
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ WITHOUT_ACCESS = {
 
 
 def storage_functions() -> list[tuple[str, Path, ast.AsyncFunctionDef]]:
-    words = [path for path in STORAGE if path.relative_to(HOUSE / "storage").parts[0].removesuffix(".py") in WORDS]
+    words = [path for path in STORAGE if path.relative_to(PACKAGE / "storage").parts[0].removesuffix(".py") in WORDS]
     return [
-        (path.relative_to(HOUSE / "storage").as_posix(), path, node)
+        (path.relative_to(PACKAGE / "storage").as_posix(), path, node)
         for path in words
         for node in tree(path).body
         if isinstance(node, ast.AsyncFunctionDef) and not node.name.startswith("_")

@@ -10,10 +10,10 @@ import pytest
 from studiogate.domain.events import EventType
 from tests.contract import test_event_causes_inside
 from tests.support import event_causes
-from tests.support.event_causes import News, Stage, caused_by, causing, in_any_order
+from tests.support.event_causes import EventStudio, News, caused_by, causing, in_any_order
 
 pytestmark = pytest.mark.anyio
-hall, stage = event_causes.hall, event_causes.stage
+studio_factory, event_studio = event_causes.studio_factory, event_causes.event_studio
 
 
 def test_every_type_has_a_cause() -> None:
@@ -24,78 +24,80 @@ def test_every_type_has_a_cause() -> None:
 
 
 @causing("lead.created", "lead.updated")
-async def test_leads(stage: Stage) -> None:
+async def test_leads(event_studio: EventStudio) -> None:
     body = {"email": "cause@example.com", "metadata": {"a": 1}}
-    lead = await stage.act("POST", "/leads", body)
-    assert await stage.news() == [("lead.created", {})]
-    await stage.act("POST", "/leads", body)
-    assert await stage.news() == [], "identified, and nothing changed"
-    await stage.act("POST", "/leads", {**body, "first_name": "Ca", "metadata": {"b": 2}})
-    assert await stage.news() == [("lead.updated", {"first_name": "", "metadata": {"a": 1}})]
+    lead = await event_studio.act("POST", "/leads", body)
+    assert await event_studio.news() == [("lead.created", {})]
+    await event_studio.act("POST", "/leads", body)
+    assert await event_studio.news() == [], "identified, and nothing changed"
+    await event_studio.act("POST", "/leads", {**body, "first_name": "Ca", "metadata": {"b": 2}})
+    assert await event_studio.news() == [("lead.updated", {"first_name": "", "metadata": {"a": 1}})]
     path = f"/leads/{lead['id']}"
-    await stage.act("PATCH", path, {"status": "qualified"})
-    assert await stage.news() == [("lead.updated", {"status": "new"})]
-    await stage.act("POST", path + "/update", {"metadata": {"a": None}})
-    assert await stage.news() == [("lead.updated", {"metadata": {"a": 1, "b": 2}})]
-    await stage.act("PATCH", path, {"notes": "only the staff reads this"})
-    await stage.act("PATCH", path, {"status": "qualified"})
-    assert await stage.news() == [], "nothing that a reader sees"
+    await event_studio.act("PATCH", path, {"status": "qualified"})
+    assert await event_studio.news() == [("lead.updated", {"status": "new"})]
+    await event_studio.act("POST", path + "/update", {"metadata": {"a": None}})
+    assert await event_studio.news() == [("lead.updated", {"metadata": {"a": 1, "b": 2}})]
+    await event_studio.act("PATCH", path, {"notes": "only the staff reads this"})
+    await event_studio.act("PATCH", path, {"status": "qualified"})
+    assert await event_studio.news() == [], "nothing that a reader sees"
 
 
 @causing("member.created", "lead.created", "lead.updated")
-async def test_members(stage: Stage) -> None:
+async def test_members(event_studio: EventStudio) -> None:
     person = {"email": "cause@example.com", "first_name": "Ca", "last_name": "Use"}
-    await stage.act("POST", "/members", person)
-    assert await stage.news() == [("member.created", {})]
-    await stage.act("POST", "/leads", {"email": "other@example.com"})
-    await stage.news()
-    await stage.act("POST", "/members", {**person, "email": "other@example.com"})
-    news = dict(await stage.news())
+    await event_studio.act("POST", "/members", person)
+    assert await event_studio.news() == [("member.created", {})]
+    await event_studio.act("POST", "/leads", {"email": "other@example.com"})
+    await event_studio.news()
+    await event_studio.act("POST", "/members", {**person, "email": "other@example.com"})
+    news = dict(await event_studio.news())
     assert set(news) == {"member.created", "lead.updated"}
     assert news["member.created"] == {}
     assert news["lead.updated"] == {"status": "new", "lifecycle_stage": "lead"}
 
 
 @causing("form.created", "form.updated", "form.submitted", "lead.created", "lead.updated")
-async def test_forms(stage: Stage) -> None:
+async def test_forms(event_studio: EventStudio) -> None:
     question = {"key": "a", "label": "A", "type": "text"}
-    form = await stage.act("POST", "/forms", {"title": "Cause", "fields": [question]})
-    assert await stage.news() == [("form.created", {})]
+    form = await event_studio.act("POST", "/forms", {"title": "Cause", "fields": [question]})
+    assert await event_studio.news() == [("form.created", {})]
     path = f"/forms/{form['id']}"
-    await stage.act("PUT", path, {"status": "published"})
-    assert await stage.news() == [("form.updated", {"status": "draft", "version": 1})]
-    await stage.act("PUT", path, {"title": "Effect"})
-    assert await stage.news() == [("form.updated", {"title": "Cause", "version": 2})]
-    await stage.act("POST", path + "/submissions", {"submitter_email": "new@example.com", "data": {"a": "x"}})
-    assert await stage.news() == [("form.submitted", {})]
-    await stage.act("PUT", path, {"settings": {"create_lead": True}})
-    await stage.news()
-    await stage.act("POST", path + "/submissions", {"submitter_email": "new@example.com", "data": {"a": "x"}})
+    await event_studio.act("PUT", path, {"status": "published"})
+    assert await event_studio.news() == [("form.updated", {"status": "draft", "version": 1})]
+    await event_studio.act("PUT", path, {"title": "Effect"})
+    assert await event_studio.news() == [("form.updated", {"title": "Cause", "version": 2})]
+    await event_studio.act("POST", path + "/submissions", {"submitter_email": "new@example.com", "data": {"a": "x"}})
+    assert await event_studio.news() == [("form.submitted", {})]
+    await event_studio.act("PUT", path, {"settings": {"create_lead": True}})
+    await event_studio.news()
+    await event_studio.act("POST", path + "/submissions", {"submitter_email": "new@example.com", "data": {"a": "x"}})
     # The lead is created first; the submission, which contains the lead's id, is then added to it.
     expected = ["form.submitted", "lead.created", "lead.updated"]
-    assert sorted(type_ for type_, _ in await stage.news()) == expected
-    await stage.act("POST", path + "/submissions", {"submitter_email": "new@example.com", "data": {"a": "y"}})
-    news = dict(await stage.news())
+    assert sorted(type_ for type_, _ in await event_studio.news()) == expected
+    await event_studio.act("POST", path + "/submissions", {"submitter_email": "new@example.com", "data": {"a": "y"}})
+    news = dict(await event_studio.news())
     assert set(news) == {"form.submitted", "lead.updated"}
     assert set(news["lead.updated"]) == {"metadata"}
-    await stage.act("PUT", path, {"status": "archived"})
-    assert await stage.news() == [("form.updated", {"status": "published", "version": 4})]
+    await event_studio.act("PUT", path, {"status": "archived"})
+    assert await event_studio.news() == [("form.updated", {"status": "published", "version": 4})]
 
 
 @causing("member.created", "booking.created", "booking.cancelled", "booking.updated", "waitlist.updated")
-async def test_bookings(stage: Stage) -> None:
-    class_id = str(await stage.studio.new_class(capacity=1))
+async def test_bookings(event_studio: EventStudio) -> None:
+    class_id = str(await event_studio.studio.new_class(capacity=1))
     made = []
     for number, status in enumerate(("confirmed", "waitlisted", "waitlisted")):
         person = {"email": f"b{number}@example.com", "first_name": "Ca", "last_name": "Use"}
-        member = await stage.act("POST", "/members", person)
-        await stage.studio.new_membership(UUID(member["id"]))
-        await stage.news()
+        member = await event_studio.act("POST", "/members", person)
+        await event_studio.studio.new_membership(UUID(member["id"]))
+        await event_studio.news()
         wanted = {"class_id": class_id, "member_id": member["id"], "join_waitlist": True}
-        made.append(await stage.act("POST", "/bookings", wanted))
+        made.append(await event_studio.act("POST", "/bookings", wanted))
         assert made[-1]["status"] == status
-        assert await stage.news() == [("booking.created", {})], "the class's counts are announced by the booking alone"
-    await stage.act("DELETE", f"/bookings/{made[0]['id']}")
+        assert await event_studio.news() == [("booking.created", {})], (
+            "the class's counts are announced by the booking alone"
+        )
+    await event_studio.act("DELETE", f"/bookings/{made[0]['id']}")
     waiting = {"status": "waiting", "position": 1, "converted_to_booking": False, "promoted_at": None}
     expected: list[News] = [
         ("booking.cancelled", {"status": "confirmed"}),
@@ -103,21 +105,21 @@ async def test_bookings(stage: Stage) -> None:
         ("waitlist.updated", waiting),
         ("waitlist.updated", {"position": 2}),
     ]
-    assert in_any_order(await stage.news()) == in_any_order(expected)
-    await stage.act("DELETE", f"/bookings/{made[2]['id']}")
+    assert in_any_order(await event_studio.news()) == in_any_order(expected)
+    await event_studio.act("DELETE", f"/bookings/{made[2]['id']}")
     expected = [
         ("booking.cancelled", {"status": "waitlisted", "waitlist_position": 1}),
         ("waitlist.updated", {"status": "waiting", "position": 1}),
     ]
-    assert in_any_order(await stage.news()) == in_any_order(expected)
+    assert in_any_order(await event_studio.news()) == in_any_order(expected)
 
 
 @causing("booking.created", "booking.cancelled", "purchase.created")
-async def test_a_late_fee(stage: Stage) -> None:
+async def test_a_late_fee(event_studio: EventStudio) -> None:
     late = {"late_action": "fee", "late_fee_amount": "15.00"}
-    class_id = await stage.studio.new_class(60, policy=late)
-    booked = await stage.studio.booked(class_id, await stage.studio.new_member())
-    await stage.news()
-    await stage.act("DELETE", f"/bookings/{booked['id']}")
+    class_id = await event_studio.studio.new_class(60, policy=late)
+    booked = await event_studio.studio.booked(class_id, await event_studio.studio.new_member())
+    await event_studio.news()
+    await event_studio.act("DELETE", f"/bookings/{booked['id']}")
     expected = [("booking.cancelled", {"status": "confirmed"}), ("purchase.created", {})]
-    assert in_any_order(await stage.news()) == in_any_order(expected)
+    assert in_any_order(await event_studio.news()) == in_any_order(expected)

@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from tests.support import event_causes
-from tests.support.event_causes import Stage, causing, difference, in_any_order
+from tests.support.event_causes import EventStudio, causing, difference, in_any_order
 
 pytestmark = pytest.mark.anyio
-hall, stage = event_causes.hall, event_causes.stage
+studio_factory, event_studio = event_causes.studio_factory, event_causes.event_studio
 WEEK = timedelta(days=7)
 
 
@@ -31,64 +31,64 @@ def promoted(position: int = 1, **more: Any) -> list[event_causes.News]:
 
 
 @causing("class.updated", "booking.created", "booking.updated", "waitlist.updated")
-async def test_class_capacity(stage: Stage) -> None:
-    class_id, _, _ = await stage.full_class()
-    before = await stage.studio.get(f"/classes/{class_id}")
-    await stage.command("class", "capacity", class_id, 3)
-    after = await stage.studio.get(f"/classes/{class_id}")
+async def test_class_capacity(event_studio: EventStudio) -> None:
+    class_id, _, _ = await event_studio.full_class()
+    before = await event_studio.studio.get(f"/classes/{class_id}")
+    await event_studio.command("class", "capacity", class_id, 3)
+    after = await event_studio.studio.get(f"/classes/{class_id}")
     changed = difference(before, after)
     assert changed == {"capacity": 1, "booked_count": 1, "available_count": 0, "waitlist_count": 1}
-    assert in_any_order(await stage.news("staff")) == in_any_order([("class.updated", changed), *promoted()])
-    await stage.command("class", "capacity", class_id, 3)
-    assert await stage.news("staff") == [], "it is 3 already"
+    assert in_any_order(await event_studio.news("staff")) == in_any_order([("class.updated", changed), *promoted()])
+    await event_studio.command("class", "capacity", class_id, 3)
+    assert await event_studio.news("staff") == [], "it is 3 already"
 
 
 @causing("class.created", "class.updated", "booking.created", "booking.updated", "waitlist.updated")
-async def test_class_create_and_change(stage: Stage) -> None:
-    studio, slug = stage.studio, ("--studio", stage.studio.studio.slug)
+async def test_class_create_and_change(event_studio: EventStudio) -> None:
+    studio, slug = event_studio.studio, ("--studio", event_studio.studio.studio.slug)
     start = (await studio.now() + WEEK).isoformat()
     times = ("--start", start, "--minutes", 60, "--capacity", 1)
-    await stage.command("class", "create", "--title", "Yoga", "--location", studio.location, *times, *slug)
-    assert await stage.news("staff") == [("class.created", {})]
-    class_id, _, _ = await stage.full_class()
+    await event_studio.command("class", "create", "--title", "Yoga", "--location", studio.location, *times, *slug)
+    assert await event_studio.news("staff") == [("class.created", {})]
+    class_id, _, _ = await event_studio.full_class()
     before = await studio.get(f"/classes/{class_id}")
-    await stage.command("class", "change", class_id, "--title", "Flow", "--capacity", 2, "--start", start, *slug)
+    await event_studio.command("class", "change", class_id, "--title", "Flow", "--capacity", 2, "--start", start, *slug)
     changed = difference(before, await studio.get(f"/classes/{class_id}"))
     assert {"title", "start_time", "end_time", "capacity", "booked_count", "waitlist_count"} <= set(changed)
-    assert in_any_order(await stage.news("staff")) == in_any_order([("class.updated", changed), *promoted()])
-    await stage.command("class", "change", class_id, "--title", "Flow", *slug)
-    assert await stage.news("staff") == [], "nothing differs"
+    assert in_any_order(await event_studio.news("staff")) == in_any_order([("class.updated", changed), *promoted()])
+    await event_studio.command("class", "change", class_id, "--title", "Flow", *slug)
+    assert await event_studio.news("staff") == [], "nothing differs"
 
 
 @causing("class.created", "class.updated", "class.cancelled")
-async def test_series(stage: Stage) -> None:
-    studio, slug = stage.studio, ("--studio", stage.studio.studio.slug)
+async def test_series(event_studio: EventStudio) -> None:
+    studio, slug = event_studio.studio, ("--studio", event_studio.studio.studio.slug)
     first = await studio.now() + timedelta(days=2)
     options = ("--location", studio.location, "--minutes", 60, "--capacity", 5, "--from", f"{first:%Y-%m-%d}")
     days = ("--on", f"{first:%A}".lower(), "--until", f"{first + WEEK:%Y-%m-%d}")
-    await stage.command("series", "create", "--title", "Yoga", *options, *days, "--at", "18:00", *slug)
-    assert await stage.news("staff") == [("class.created", {})] * 2
+    await event_studio.command("series", "create", "--title", "Yoga", *options, *days, "--at", "18:00", *slug)
+    assert await event_studio.news("staff") == [("class.created", {})] * 2
     (series,) = await studio.rows("class_series")
-    await stage.command("series", "change", series["id"], "--title", "Flow", *slug)
-    assert await stage.news("staff") == [("class.updated", {"title": "Yoga"})] * 2
-    await stage.command(
+    await event_studio.command("series", "change", series["id"], "--title", "Flow", *slug)
+    assert await event_studio.news("staff") == [("class.updated", {"title": "Yoga"})] * 2
+    await event_studio.command(
         "closure", "create", "--from", f"{first:%Y-%m-%d}", "--until", f"{first:%Y-%m-%d}", "--mode", "cancel", *slug
     )
-    assert await stage.news("staff") == [("class.cancelled", {"status": "scheduled"})]
-    await stage.command("series", "end", series["id"], "--after", f"{first:%Y-%m-%d}", *slug)
-    assert await stage.news("staff") == [("class.cancelled", {"status": "scheduled"})]
+    assert await event_studio.news("staff") == [("class.cancelled", {"status": "scheduled"})]
+    await event_studio.command("series", "end", series["id"], "--after", f"{first:%Y-%m-%d}", *slug)
+    assert await event_studio.news("staff") == [("class.cancelled", {"status": "scheduled"})]
     await studio.sql("update class_series set last_date = null, generated_until = null where studio_id = $1")
-    await stage.sweep()
-    created = await stage.news("system")
+    await event_studio.sweep()
+    created = await event_studio.news("system")
     assert set(map(repr, created)) == {repr(("class.created", {}))}
 
 
 @causing("class.cancelled", "booking.created", "booking.cancelled", "waitlist.updated")
-async def test_class_cancel(stage: Stage) -> None:
-    class_id, _, _ = await stage.full_class()
-    before = await stage.studio.get(f"/classes/{class_id}")
-    await stage.command("class", "cancel", class_id)
-    changed = difference(before, await stage.studio.get(f"/classes/{class_id}"))
+async def test_class_cancel(event_studio: EventStudio) -> None:
+    class_id, _, _ = await event_studio.full_class()
+    before = await event_studio.studio.get(f"/classes/{class_id}")
+    await event_studio.command("class", "cancel", class_id)
+    changed = difference(before, await event_studio.studio.get(f"/classes/{class_id}"))
     assert changed == {"status": "scheduled", "booked_count": 1, "available_count": 0, "waitlist_count": 1}
     expected: list[event_causes.News] = [
         ("class.cancelled", changed),
@@ -96,94 +96,94 @@ async def test_class_cancel(stage: Stage) -> None:
         ("booking.cancelled", {"status": "waitlisted", "waitlist_position": 1}),
         ("waitlist.updated", {"status": "waiting", "position": 1}),
     ]
-    assert in_any_order(await stage.news("staff")) == in_any_order(expected)
+    assert in_any_order(await event_studio.news("staff")) == in_any_order(expected)
 
 
 @causing("booking.created", "booking.cancelled", "booking.updated", "waitlist.updated")
-async def test_booking_cancel(stage: Stage) -> None:
-    _, held, _ = await stage.full_class(waiting=2)
-    await stage.command("booking", "cancel", held["id"], "--reason", "The instructor is ill.")
+async def test_booking_cancel(event_studio: EventStudio) -> None:
+    _, held, _ = await event_studio.full_class(waiting=2)
+    await event_studio.command("booking", "cancel", held["id"], "--reason", "The instructor is ill.")
     cancelled: event_causes.News = ("booking.cancelled", {"status": "confirmed"})
     moved: event_causes.News = ("waitlist.updated", {"position": 2})
-    assert in_any_order(await stage.news("staff")) == in_any_order([cancelled, *promoted(), moved])
+    assert in_any_order(await event_studio.news("staff")) == in_any_order([cancelled, *promoted(), moved])
 
 
 @causing("booking.created", "booking.updated")
-async def test_attendance(stage: Stage) -> None:
-    class_id = await stage.studio.new_class(60)
-    booked = await stage.studio.booked(class_id, await stage.studio.new_member())
-    await stage.news()
-    await stage.command("booking", "check-in", booked["id"])
-    assert await stage.news("staff") == [("booking.updated", {"status": "confirmed"})]
-    await stage.command("booking", "check-in", booked["id"], "--undo")
-    assert await stage.news("staff") == [("booking.updated", {"status": "checked_in"})]
-    await stage.studio.move(class_id, -10)
-    await stage.command("booking", "no-show", booked["id"])
-    assert await stage.news("staff") == [("booking.updated", {"status": "confirmed"})]
-    await stage.command("booking", "no-show", booked["id"], "--undo")
-    assert await stage.news("staff") == [("booking.updated", {"status": "no_show"})]
+async def test_attendance(event_studio: EventStudio) -> None:
+    class_id = await event_studio.studio.new_class(60)
+    booked = await event_studio.studio.booked(class_id, await event_studio.studio.new_member())
+    await event_studio.news()
+    await event_studio.command("booking", "check-in", booked["id"])
+    assert await event_studio.news("staff") == [("booking.updated", {"status": "confirmed"})]
+    await event_studio.command("booking", "check-in", booked["id"], "--undo")
+    assert await event_studio.news("staff") == [("booking.updated", {"status": "checked_in"})]
+    await event_studio.studio.move(class_id, -10)
+    await event_studio.command("booking", "no-show", booked["id"])
+    assert await event_studio.news("staff") == [("booking.updated", {"status": "confirmed"})]
+    await event_studio.command("booking", "no-show", booked["id"], "--undo")
+    assert await event_studio.news("staff") == [("booking.updated", {"status": "no_show"})]
 
 
 @causing("booking.created", "booking.cancelled", "booking.updated", "waitlist.updated")
-async def test_waitlist_promote(stage: Stage) -> None:
-    _, held, waiting = await stage.full_class(waiting=2, policy={"waitlist_mode": "manual"})
-    await stage.studio.cancelled(held["id"])
-    assert await stage.news() == [("booking.cancelled", {"status": "confirmed"})]
-    await stage.command("waitlist", "promote", (await stage.studio.entry(waiting[1]))["id"])
-    assert in_any_order(await stage.news("staff")) == in_any_order(promoted(2)), "the first one keeps its place"
+async def test_waitlist_promote(event_studio: EventStudio) -> None:
+    _, held, waiting = await event_studio.full_class(waiting=2, policy={"waitlist_mode": "manual"})
+    await event_studio.studio.cancelled(held["id"])
+    assert await event_studio.news() == [("booking.cancelled", {"status": "confirmed"})]
+    await event_studio.command("waitlist", "promote", (await event_studio.studio.entry(waiting[1]))["id"])
+    assert in_any_order(await event_studio.news("staff")) == in_any_order(promoted(2)), "the first one keeps its place"
 
 
-async def renewed(stage: Stage) -> tuple[UUID, str]:
+async def renewed(event_studio: EventStudio) -> tuple[UUID, str]:
     """Return a membership and the purchase of its renewal."""
-    studio, end = stage.studio, await stage.studio.now()
+    studio, end = event_studio.studio, await event_studio.studio.now()
     price = {"amount": Decimal("49.00"), "currency": "USD", "price_type": "recurring", "interval": "week"}
     await studio.add("prices", product_id=studio.product, default=True, **price)
     member = await studio.new_member(membership=False)
     columns: dict[str, Any] = {"auto_renew": True, "current_period_end": end, "current_period_start": end - WEEK}
     membership = await studio.new_membership(member, **columns)
     before = await studio.get(f"/memberships/{membership}")
-    await stage.sweep()
+    await event_studio.sweep()
     changed = difference(before, await studio.get(f"/memberships/{membership}"))
     assert set(changed) == {"state_version", "current_period_start", "current_period_end"}
     expected: list[event_causes.News] = [("membership.updated", changed), ("purchase.created", {})]
-    assert in_any_order(await stage.news("system")) == in_any_order(expected)
+    assert in_any_order(await event_studio.news("system")) == in_any_order(expected)
     (purchase,) = (await studio.get("/purchases", member_id=str(member)))["data"]
     return membership, purchase["id"]
 
 
 @causing("membership.updated", "purchase.created", "purchase.updated")
-async def test_purchase_mark(stage: Stage) -> None:
-    _, purchase = await renewed(stage)
+async def test_purchase_mark(event_studio: EventStudio) -> None:
+    _, purchase = await renewed(event_studio)
     before, version = {"purchase": "pending", "membership": "active"}, 2
     for marked, becomes in (("failed", "past_due"), ("completed", "active")):
-        await stage.command("purchase", "mark", purchase, marked)
+        await event_studio.command("purchase", "mark", purchase, marked)
         expected: list[event_causes.News] = [
             ("purchase.updated", {"status": before["purchase"]}),
             ("membership.updated", {"status": before["membership"], "state_version": version}),
         ]
-        assert in_any_order(await stage.news("staff")) == in_any_order(expected)
+        assert in_any_order(await event_studio.news("staff")) == in_any_order(expected)
         before, version = {"purchase": marked, "membership": becomes}, version + 1
 
 
-async def sold(stage: Stage, *options: object) -> tuple[str, str]:
+async def sold(event_studio: EventStudio, *options: object) -> tuple[str, str]:
     """Sell a membership of a weekly price; return it and its purchase, after their events."""
-    studio = stage.studio
+    studio = event_studio.studio
     price = {"amount": Decimal("49.00"), "currency": "USD", "price_type": "recurring", "interval": "week"}
     await studio.add("prices", product_id=studio.product, **price)
     await studio.change("products", studio.product, credits_granted=8)
     member = await studio.new_member(membership=False)
     words = ("--member", member, "--product", studio.product, "--studio", studio.studio.slug)
-    await stage.command("membership", "sell", *words, *options)
-    assert in_any_order(await stage.news("staff")) == [("membership.created", {}), ("purchase.created", {})]
+    await event_studio.command("membership", "sell", *words, *options)
+    assert in_any_order(await event_studio.news("staff")) == [("membership.created", {}), ("purchase.created", {})]
     (membership,) = await studio.rows("memberships", "member_id = $2", member)
     (purchase,) = await studio.rows("purchases", "member_id = $2", member)
     return str(membership["id"]), str(purchase["id"])
 
 
 @causing("membership.created", "membership.updated", "purchase.created")
-async def test_membership_commands(stage: Stage) -> None:
-    membership, _ = await sold(stage)
-    later = (await stage.studio.now() + WEEK).isoformat()
+async def test_membership_commands(event_studio: EventStudio) -> None:
+    membership, _ = await sold(event_studio)
+    later = (await event_studio.studio.now() + WEEK).isoformat()
     commands: list[tuple[tuple[object, ...], set[str]]] = [
         (("pause", "--from", later, "--reason", "A journey."), {"pause_starts_at", "pause_reason"}),
         (("resume",), {"pause_starts_at", "pause_reason"}),
@@ -195,71 +195,75 @@ async def test_membership_commands(stage: Stage) -> None:
         (("cancel",), {"status", "cancelled_at", "ended_at"}),
     ]
     for (verb, *options), fields in commands:
-        before = await stage.studio.get(f"/memberships/{membership}")
-        await stage.command("membership", verb, membership, *options)
-        changed = difference(before, await stage.studio.get(f"/memberships/{membership}"))
+        before = await event_studio.studio.get(f"/memberships/{membership}")
+        await event_studio.command("membership", verb, membership, *options)
+        changed = difference(before, await event_studio.studio.get(f"/memberships/{membership}"))
         assert set(changed) == fields | {"state_version"}
-        assert await stage.news("staff") == [("membership.updated", changed)]
+        assert await event_studio.news("staff") == [("membership.updated", changed)]
 
 
 @causing("membership.created", "membership.updated", "purchase.created")
-async def test_membership_renewal(stage: Stage) -> None:
-    membership, _ = await sold(stage)
-    await stage.command("membership", "renewal", membership, "off")
-    assert await stage.news("staff") == [("membership.updated", {"auto_renew": True, "state_version": 1})]
-    await stage.command("membership", "renewal", membership, "off")
-    assert await stage.news("staff") == [], "it is off already"
+async def test_membership_renewal(event_studio: EventStudio) -> None:
+    membership, _ = await sold(event_studio)
+    await event_studio.command("membership", "renewal", membership, "off")
+    assert await event_studio.news("staff") == [("membership.updated", {"auto_renew": True, "state_version": 1})]
+    await event_studio.command("membership", "renewal", membership, "off")
+    assert await event_studio.news("staff") == [], "it is off already"
 
 
 @causing("membership.created", "membership.updated", "purchase.created", "purchase.updated")
-async def test_purchase_commands(stage: Stage) -> None:
-    _, purchase = await sold(stage, "--pending")
-    await stage.command("purchase", "mark", purchase, "failed")
+async def test_purchase_commands(event_studio: EventStudio) -> None:
+    _, purchase = await sold(event_studio, "--pending")
+    await event_studio.command("purchase", "mark", purchase, "failed")
     failed: list[event_causes.News] = [
         ("purchase.updated", {"status": "pending"}),
         ("membership.updated", {"status": "active", "state_version": 1}),
     ]
-    assert in_any_order(await stage.news("staff")) == in_any_order(failed)
-    await stage.command("purchase", "mark", purchase, "completed")
-    await stage.news("staff")
-    await stage.command("purchase", "refund", purchase, "--amount", "9.00", "--reason", "Late opening.")
+    assert in_any_order(await event_studio.news("staff")) == in_any_order(failed)
+    await event_studio.command("purchase", "mark", purchase, "completed")
+    await event_studio.news("staff")
+    await event_studio.command("purchase", "refund", purchase, "--amount", "9.00", "--reason", "Late opening.")
     refunded = {"status": "completed", "refunded_amount": None}
-    assert await stage.news("staff") == [("purchase.updated", refunded)]
-    member = (await stage.studio.row("purchases", purchase))["member_id"]
-    words = ("--studio", stage.studio.studio.slug, "--member", member)
-    await stage.command("purchase", "record", *words, "--item", "fee", "--type", "fee", "--amount", "5.00", "--pending")
-    assert await stage.news("staff") == [("purchase.created", {})]
-    (fee,) = await stage.studio.rows("purchases", "product_type = 'fee'")
-    await stage.command("fee", "waive", fee["id"], "--reason", "First time.")
-    assert await stage.news("staff") == [("purchase.updated", {"status": "pending"})]
+    assert await event_studio.news("staff") == [("purchase.updated", refunded)]
+    member = (await event_studio.studio.row("purchases", purchase))["member_id"]
+    words = ("--studio", event_studio.studio.studio.slug, "--member", member)
+    await event_studio.command(
+        "purchase", "record", *words, "--item", "fee", "--type", "fee", "--amount", "5.00", "--pending"
+    )
+    assert await event_studio.news("staff") == [("purchase.created", {})]
+    (fee,) = await event_studio.studio.rows("purchases", "product_type = 'fee'")
+    await event_studio.command("fee", "waive", fee["id"], "--reason", "First time.")
+    assert await event_studio.news("staff") == [("purchase.updated", {"status": "pending"})]
 
 
 @causing("form.created", "form.submitted")
-async def test_what_has_no_event(stage: Stage) -> None:
+async def test_what_has_no_event(event_studio: EventStudio) -> None:
     """The event log does not cover keys, and a submission's state has no event of its own."""
-    form = await stage.act("POST", "/forms", {"title": "Cause", "status": "published", "fields": []})
+    form = await event_studio.act("POST", "/forms", {"title": "Cause", "status": "published", "fields": []})
     path = f"/forms/{form['id']}/submissions"
-    submission = await stage.act("POST", path, {"submitter_email": "a@example.com", "data": {}})
-    assert in_any_order(await stage.news()) == [("form.created", {}), ("form.submitted", {})]
+    submission = await event_studio.act("POST", path, {"submitter_email": "a@example.com", "data": {}})
+    assert in_any_order(await event_studio.news()) == [("form.created", {}), ("form.submitted", {})]
     key = uuid4().hex
-    await stage.command("key", "create", "--studio", stage.studio.studio.slug, "--name", key, "--scope", "leads:read")
-    (credential,) = await stage.studio.rows("credentials", "name = $2", key)
-    await stage.command("key", "rotate", credential["id"])
-    await stage.command("key", "revoke", credential["id"])
-    await stage.command("submission", "confirm", submission["id"])
-    await stage.command("submission", "spam", submission["id"])
-    assert await stage.news("staff") == []
+    await event_studio.command(
+        "key", "create", "--studio", event_studio.studio.studio.slug, "--name", key, "--scope", "leads:read"
+    )
+    (credential,) = await event_studio.studio.rows("credentials", "name = $2", key)
+    await event_studio.command("key", "rotate", credential["id"])
+    await event_studio.command("key", "revoke", credential["id"])
+    await event_studio.command("submission", "confirm", submission["id"])
+    await event_studio.command("submission", "spam", submission["id"])
+    assert await event_studio.news("staff") == []
 
 
-async def exported(stage: Stage, file: Path) -> dict[str, Any]:
-    await stage.command("export", "--studio", stage.studio.studio.slug, "--output", file)
+async def exported(event_studio: EventStudio, file: Path) -> dict[str, Any]:
+    await event_studio.command("export", "--studio", event_studio.studio.studio.slug, "--output", file)
     document: dict[str, Any] = json.loads(await anyio.Path(file).read_text())
     return document
 
 
-async def imported(stage: Stage, file: Path, **sections: Any) -> None:
-    await anyio.Path(file).write_text(json.dumps({"studio": {"id": str(stage.studio.id)}, **sections}))
-    await stage.command("import", file)
+async def imported(event_studio: EventStudio, file: Path, **sections: Any) -> None:
+    await anyio.Path(file).write_text(json.dumps({"studio": {"id": str(event_studio.studio.id)}, **sections}))
+    await event_studio.command("import", file)
 
 
 @causing(
@@ -273,20 +277,25 @@ async def imported(stage: Stage, file: Path, **sections: Any) -> None:
     "purchase.created",
     "booking.created",
 )
-async def test_an_import_creates(stage: Stage, tmp_path: Path) -> None:
+async def test_an_import_creates(event_studio: EventStudio, tmp_path: Path) -> None:
     """Every new row has its event; the lead of a new member is converted."""
-    lead = await stage.act("POST", "/leads", {"email": "both@example.com"})
-    assert await stage.news() == [("lead.created", {})]
+    lead = await event_studio.act("POST", "/leads", {"email": "both@example.com"})
+    assert await event_studio.news() == [("lead.created", {})]
     member, class_id, form = str(uuid4()), str(uuid4()), str(uuid4())
-    now = await stage.studio.now()
+    now = await event_studio.studio.now()
     begin, end = (now + WEEK).isoformat(), (now + WEEK + timedelta(hours=1)).isoformat()
-    sale = {"product_id": str(stage.studio.product), "product_key": "k", "product_type": "package"}
+    sale = {"product_id": str(event_studio.studio.product), "product_key": "k", "product_type": "package"}
     await imported(
-        stage,
+        event_studio,
         tmp_path / "studio.json",
         members=[{"id": member, "email": "both@example.com", "first_name": "B", "last_name": "Oth"}],
         memberships=[
-            {"id": str(uuid4()), "member_id": member, "product_id": str(stage.studio.product), "status": "active"}
+            {
+                "id": str(uuid4()),
+                "member_id": member,
+                "product_id": str(event_studio.studio.product),
+                "status": "active",
+            }
         ],
         purchases=[{"id": str(uuid4()), "member_id": member, **sale}],
         leads=[{"id": str(uuid4()), "email": "other@example.com"}],
@@ -300,8 +309,8 @@ async def test_an_import_creates(stage: Stage, tmp_path: Path) -> None:
         ("form.submitted", {}),
         ("lead.updated", {"status": "new", "lifecycle_stage": "lead"}),
     ]
-    assert in_any_order(await stage.news("staff")) == in_any_order(expected)
-    assert (await stage.studio.get(f"/leads/{lead['id']}"))["status"] == "converted"
+    assert in_any_order(await event_studio.news("staff")) == in_any_order(expected)
+    assert (await event_studio.studio.get(f"/leads/{lead['id']}"))["status"] == "converted"
 
 
 @causing(
@@ -318,20 +327,22 @@ async def test_an_import_creates(stage: Stage, tmp_path: Path) -> None:
     "booking.cancelled",
     "waitlist.updated",
 )
-async def test_an_import_changes(stage: Stage, tmp_path: Path) -> None:
+async def test_an_import_changes(event_studio: EventStudio, tmp_path: Path) -> None:
     """Every changed row has one event with exactly what changed, and so has everything that follows."""
-    class_id = await stage.studio.new_class(capacity=1)
-    held = await stage.studio.booked(class_id, await stage.studio.new_member(None))  # which took no credit
-    waits = [await stage.studio.waits(class_id, await stage.studio.new_member()) for _ in range(2)]
-    member = await stage.act("POST", "/members", {"email": "a@example.com", "first_name": "A", "last_name": "B"})
-    membership = str(await stage.studio.new_membership(UUID(member["id"])))
-    lead = await stage.act("POST", "/leads", {"email": "l@example.com"})
-    form = await stage.act("POST", "/forms", {"title": "Cause", "status": "published", "fields": []})
-    await stage.news()
+    class_id = await event_studio.studio.new_class(capacity=1)
+    held = await event_studio.studio.booked(
+        class_id, await event_studio.studio.new_member(None)
+    )  # which took no credit
+    waits = [await event_studio.studio.waits(class_id, await event_studio.studio.new_member()) for _ in range(2)]
+    member = await event_studio.act("POST", "/members", {"email": "a@example.com", "first_name": "A", "last_name": "B"})
+    membership = str(await event_studio.studio.new_membership(UUID(member["id"])))
+    lead = await event_studio.act("POST", "/leads", {"email": "l@example.com"})
+    form = await event_studio.act("POST", "/forms", {"title": "Cause", "status": "published", "fields": []})
+    await event_studio.news()
     paths = (f"/classes/{class_id}", f"/memberships/{membership}")
-    before = [await stage.studio.get(path) for path in paths]
+    before = [await event_studio.studio.get(path) for path in paths]
     await imported(
-        stage,
+        event_studio,
         tmp_path / "studio.json",
         members=[{"id": member["id"], "first_name": "Changed", "suspended": True}],
         memberships=[{"id": membership, "auto_renew": True}],
@@ -340,7 +351,7 @@ async def test_an_import_changes(stage: Stage, tmp_path: Path) -> None:
         forms=[{"id": form["id"], "title": "New"}],
         bookings=[{"id": held["id"], "status": "cancelled"}],
     )
-    after = [await stage.studio.get(path) for path in paths]
+    after = [await event_studio.studio.get(path) for path in paths]
     moved, renewed_by_itself = map(difference, before, after)
     assert set(moved) == {"title", "waitlist_count"}, "one place was given up and taken by who waited"
     expected: list[event_causes.News] = [
@@ -353,78 +364,78 @@ async def test_an_import_changes(stage: Stage, tmp_path: Path) -> None:
         *promoted(),
         ("waitlist.updated", {"position": 2}),
     ]
-    assert in_any_order(await stage.news("staff")) == in_any_order(expected)
-    assert (await stage.studio.get(f"/bookings/{waits[0]['id']}"))["status"] == "confirmed"
+    assert in_any_order(await event_studio.news("staff")) == in_any_order(expected)
+    assert (await event_studio.studio.get(f"/bookings/{waits[0]['id']}"))["status"] == "confirmed"
 
 
 @causing("lead.created", "member.created")
-async def test_an_import_that_changes_nothing(stage: Stage, tmp_path: Path) -> None:
-    await stage.act("POST", "/leads", {"email": "l@example.com"})
-    await stage.act("POST", "/members", {"email": "a@example.com", "first_name": "A", "last_name": "B"})
-    await stage.news()
-    document = await exported(stage, tmp_path / "studio.json")
-    await stage.command("import", tmp_path / "studio.json")
-    assert await stage.news("staff") == []
-    assert await exported(stage, tmp_path / "again.json") == document
+async def test_an_import_that_changes_nothing(event_studio: EventStudio, tmp_path: Path) -> None:
+    await event_studio.act("POST", "/leads", {"email": "l@example.com"})
+    await event_studio.act("POST", "/members", {"email": "a@example.com", "first_name": "A", "last_name": "B"})
+    await event_studio.news()
+    document = await exported(event_studio, tmp_path / "studio.json")
+    await event_studio.command("import", tmp_path / "studio.json")
+    assert await event_studio.news("staff") == []
+    assert await exported(event_studio, tmp_path / "again.json") == document
 
 
 # The passing of time
 
 
 @causing("class.updated", "booking.created", "booking.cancelled", "waitlist.updated")
-async def test_a_class_starts_and_ends(stage: Stage) -> None:
-    class_id, _, _ = await stage.full_class()
-    await stage.studio.move(class_id, -10)
-    await stage.sweep()
+async def test_a_class_starts_and_ends(event_studio: EventStudio) -> None:
+    class_id, _, _ = await event_studio.full_class()
+    await event_studio.studio.move(class_id, -10)
+    await event_studio.sweep()
     expected: list[event_causes.News] = [
         ("booking.cancelled", {"status": "waitlisted", "waitlist_position": 1}),
         ("waitlist.updated", {"status": "waiting", "position": 1}),
         ("class.updated", {"status": "scheduled"}),
     ]
-    assert in_any_order(await stage.news("system")) == in_any_order(expected)
-    await stage.studio.move(class_id, -60)
-    await stage.sweep()
-    assert await stage.news("system") == [("class.updated", {"status": "in_progress"})]
-    await stage.sweep()
-    assert await stage.news("system") == []
+    assert in_any_order(await event_studio.news("system")) == in_any_order(expected)
+    await event_studio.studio.move(class_id, -60)
+    await event_studio.sweep()
+    assert await event_studio.news("system") == [("class.updated", {"status": "in_progress"})]
+    await event_studio.sweep()
+    assert await event_studio.news("system") == []
 
 
 @causing("booking.created", "booking.cancelled", "booking.updated", "waitlist.updated")
-async def test_a_seat_is_filled(stage: Stage) -> None:
+async def test_a_seat_is_filled(event_studio: EventStudio) -> None:
     """By the sweep, for a member who became eligible again."""
-    _, held, (waiting,) = await stage.full_class()
-    await stage.studio.change("members", waiting["member_id"], suspended=True)
-    await stage.studio.cancelled(held["id"])
-    await stage.studio.change("members", waiting["member_id"], suspended=False)
-    await stage.news()
-    await stage.sweep()
-    assert in_any_order(await stage.news("system")) == in_any_order(promoted(skip_reason="member_suspended"))
+    _, held, (waiting,) = await event_studio.full_class()
+    await event_studio.studio.change("members", waiting["member_id"], suspended=True)
+    await event_studio.studio.cancelled(held["id"])
+    await event_studio.studio.change("members", waiting["member_id"], suspended=False)
+    await event_studio.news()
+    await event_studio.sweep()
+    assert in_any_order(await event_studio.news("system")) == in_any_order(promoted(skip_reason="member_suspended"))
 
 
 @causing("membership.updated", "purchase.created")
-async def test_memberships_end_and_renew(stage: Stage) -> None:
-    await renewed(stage)
-    now = await stage.studio.now()
-    member = await stage.studio.new_member(membership=False)
-    ending = await stage.studio.new_membership(member, current_period_end=now)
-    paused = await stage.studio.new_membership(member, pause_starts_at=now)
-    before = {each: await stage.studio.get(f"/memberships/{each}") for each in (ending, paused)}
-    await stage.sweep()
-    after = {each: await stage.studio.get(f"/memberships/{each}") for each in (ending, paused)}
+async def test_memberships_end_and_renew(event_studio: EventStudio) -> None:
+    await renewed(event_studio)
+    now = await event_studio.studio.now()
+    member = await event_studio.studio.new_member(membership=False)
+    ending = await event_studio.studio.new_membership(member, current_period_end=now)
+    paused = await event_studio.studio.new_membership(member, pause_starts_at=now)
+    before = {each: await event_studio.studio.get(f"/memberships/{each}") for each in (ending, paused)}
+    await event_studio.sweep()
+    after = {each: await event_studio.studio.get(f"/memberships/{each}") for each in (ending, paused)}
     assert [after[each]["status"] for each in (ending, paused)] == ["expired", "paused"]
     expected = [("membership.updated", difference(before[each], after[each])) for each in (ending, paused)]
-    assert in_any_order(await stage.news("system")) == in_any_order(expected)
-    await stage.sweep()
-    assert await stage.news("system") == []
+    assert in_any_order(await event_studio.news("system")) == in_any_order(expected)
+    await event_studio.sweep()
+    assert await event_studio.news("system") == []
 
 
 @causing("webhook_endpoint.disabled")
-async def test_an_endpoint_is_disabled(stage: Stage) -> None:
-    made = await stage.act("POST", "/webhook-endpoints", {"url": "https://partner.example/hook"})
-    since = await stage.studio.now() - WEEK
-    await stage.studio.change("webhook_endpoints", made["id"], failing_since=since)
-    before = await stage.studio.get(f"/webhook-endpoints/{made['id']}")
-    await stage.sweep()
-    changed = difference(before, await stage.studio.get(f"/webhook-endpoints/{made['id']}"))
+async def test_an_endpoint_is_disabled(event_studio: EventStudio) -> None:
+    made = await event_studio.act("POST", "/webhook-endpoints", {"url": "https://partner.example/hook"})
+    since = await event_studio.studio.now() - WEEK
+    await event_studio.studio.change("webhook_endpoints", made["id"], failing_since=since)
+    before = await event_studio.studio.get(f"/webhook-endpoints/{made['id']}")
+    await event_studio.sweep()
+    changed = difference(before, await event_studio.studio.get(f"/webhook-endpoints/{made['id']}"))
     assert set(changed) == {"enabled", "disabled_reason", "disabled_at"}
-    assert await stage.news("system") == [("webhook_endpoint.disabled", changed)]
+    assert await event_studio.news("system") == [("webhook_endpoint.disabled", changed)]

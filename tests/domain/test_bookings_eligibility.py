@@ -231,7 +231,7 @@ ASKED = {"nothing": None, "held": uid(1), "free": uid(2), "unknown": uid(3)}
 
 
 @dataclass(frozen=True)
-class World:
+class Situation:
     cancelled: bool
     visible: bool
     minutes_left: int
@@ -324,12 +324,12 @@ class World:
         }
 
 
-# Each world has a few faults rather than all of them at once, so that outcomes without any fault occur too.
+# Each situation has a few faults rather than all of them at once, so that outcomes without any fault occur too.
 yes = st.sampled_from([True, True, True, True, False])
 no = yes.map(lambda value: not value)
 few = st.integers(0, 2)
-worlds = st.builds(
-    World,
+situations = st.builds(
+    Situation,
     cancelled=no,
     visible=yes,
     minutes_left=st.sampled_from([60, 60, 60, 1, 0, -1, 61, 59]),
@@ -357,11 +357,11 @@ worlds = st.builds(
 
 
 @thorough
-@given(worlds)
-def test_all_reasons_and_only_those_in_the_contracts_order(world: World) -> None:
-    truths = world.truths()
+@given(situations)
+def test_all_reasons_and_only_those_in_the_contracts_order(situation: Situation) -> None:
+    truths = situation.truths()
     expected = [code for code in CONTRACT_ORDER if truths[code]]
-    decision = decide_booking(world.attempt())
+    decision = decide_booking(situation.attempt())
     assert [str(reason.code) for reason in decision.reasons] == expected
     if expected:
         assert decision.outcome == Outcome.REFUSED
@@ -369,8 +369,8 @@ def test_all_reasons_and_only_those_in_the_contracts_order(world: World) -> None
         assert decision.refusal.code == expected[0]
         assert decision.refusal.details["reasons"] == expected
     else:
-        assert decision.outcome == ("confirmed" if world.seats else "waitlisted")
-        takes_credit = world.seats > 0 and world.required and world.owns == "credits"
+        assert decision.outcome == ("confirmed" if situation.seats else "waitlisted")
+        takes_credit = situation.seats > 0 and situation.required and situation.owns == "credits"
         assert decision.credits_required == int(takes_credit)
-        assert decision.converts == (uid(5) if world.converts() else None)
-        assert (decision.class_spot_id is not None) == (world.seats > 0 and world.mode is not None)
+        assert decision.converts == (uid(5) if situation.converts() else None)
+        assert (decision.class_spot_id is not None) == (situation.seats > 0 and situation.mode is not None)

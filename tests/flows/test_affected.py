@@ -19,7 +19,7 @@ from tests.support.booking_studio import DAY, SOON, BookingStudio
 from tests.support.staff import person
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 async def test_the_preview_of_a_cancellation_says_what_the_cancellation_does(studio: BookingStudio) -> None:

@@ -24,7 +24,7 @@ from studiogate.storage.idempotency import Once
 from tests.support import booking_studio, patient_api
 from tests.support.batch_proxy import BatchProxy
 from tests.support.batches import in_one_batch
-from tests.support.booking_studio import BookingStudio, Hall, wire_body
+from tests.support.booking_studio import BookingStudio, StudioFactory, wire_body
 from tests.support.direct_client import DirectResponse
 from tests.support.held_locks import BLOCKED, somebody_waits
 from tests.support.partner_api import open_partner_api
@@ -38,11 +38,11 @@ WAITS = "select cardinality(pg_blocking_pids($1)) > 0"
 
 
 @pytest.fixture(scope="module")
-async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hall]:
+async def studio_factory(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
     """An application whose waits end only by what a test does, however slow the machine is."""
     with patient_api.patience():
         async for opened in open_partner_api(new_database(), rate_limit=0):
-            yield Hall(opened)
+            yield StudioFactory(opened)
 
 
 @asynccontextmanager

@@ -31,7 +31,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 COUNT = 9
 
 
@@ -122,23 +122,23 @@ async def test_a_connection_that_is_cut_inside_a_batch(studio: BookingStudio) ->
 
 
 @pytest.fixture
-async def hasty(studio: BookingStudio) -> Any:
+async def short_lock_timeout(studio: BookingStudio) -> Any:
     """A pool whose sessions wait only briefly for a lock."""
     database = Database(str(studio.api.app._runtime.settings.database_url), 2, lock_timeout="50ms")
     yield database
     await database.close()
 
 
-async def test_a_locked_member_does_not_hold_up_the_others(studio: BookingStudio, hasty: Database) -> None:
+async def test_a_locked_member_does_not_hold_up_the_others(studio: BookingStudio, short_lock_timeout: Database) -> None:
     asked = await some_requests(studio)
     async with studio.database.connection() as elsewhere, elsewhere.transaction():
         await elsewhere.execute("select from members where id = $1 for update", asked[3].wanted.member_id)
-        outcomes = await Execution(hasty, book_together)(asked)
+        outcomes = await Execution(short_lock_timeout, book_together)(asked)
     assert kinds(outcomes) == ["OverloadedError" if number == 3 else "Stored" for number in range(COUNT)]
 
 
 async def test_a_locked_class_is_not_waited_for_again_and_again(
-    studio: BookingStudio, hasty: Database, monkeypatch: pytest.MonkeyPatch
+    studio: BookingStudio, short_lock_timeout: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studiogate.storage.db.class_queue.PATIENCE_SECONDS", 0.0)
     asked = await some_requests(studio)
@@ -150,7 +150,7 @@ async def test_a_locked_class_is_not_waited_for_again_and_again(
 
     async with studio.database.connection() as elsewhere, elsewhere.transaction():
         await elsewhere.execute("select from classes where id = $1 for update", asked[0].wanted.class_id)
-        outcomes = await Execution(hasty, counted)(asked)
+        outcomes = await Execution(short_lock_timeout, counted)(asked)
     assert {type(outcome) for outcome in outcomes} == {OverloadedError}
     assert attempts == [9]
 

@@ -9,11 +9,11 @@ import pytest
 
 from studiogate.storage import invariants
 from tests.support import booking_studio
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.seed import insert
 
 pytestmark = pytest.mark.anyio
-hall = booking_studio.hall
+studio_factory = booking_studio.studio_factory
 
 Plant = Callable[[BookingStudio], Awaitable[Any]]
 PLANTS: dict[str, list[Plant]] = {}
@@ -31,14 +31,14 @@ WITHOUT = """
 
 
 @pytest.fixture(scope="module", autouse=True)
-async def unguarded(hall: Hall) -> None:
-    await hall.api.connection.execute(WITHOUT)
+async def unguarded(studio_factory: StudioFactory) -> None:
+    await studio_factory.api.connection.execute(WITHOUT)
 
 
 @pytest.fixture
-async def studio(hall: Hall) -> BookingStudio:
+async def studio(studio_factory: StudioFactory) -> BookingStudio:
     """Return a studio with rows of every kind, in which the doctor finds nothing."""
-    made = await hall.new_studio()
+    made = await studio_factory.new_studio()
     await made.new_spots("A1", "A2")
     class_id, (first, _) = await made.full_class(capacity=2, spot_selection_mode="optional")
     for _ in range(3):
@@ -320,13 +320,13 @@ async def an_entry_filed_elsewhere(s: BookingStudio) -> None:
 
 @plants("places of keys")
 async def a_key_for_another_studios_location(s: BookingStudio) -> None:
-    other = await Hall(s.api).new_studio()
+    other = await StudioFactory(s.api).new_studio()
     await s.sql("update credentials set location_ids = $2 where studio_id = $1", [s.location, other.location])
 
 
 @plants("waivers")
 async def a_waiver_of_another_studio(s: BookingStudio) -> None:
-    other = await Hall(s.api).new_studio()
+    other = await StudioFactory(s.api).new_studio()
     await s.policy("class_types", s.class_type, waiver_form_id=str(await other.new_form()))
 
 

@@ -12,10 +12,10 @@ from studiogate.flows.bookings import staff
 from studiogate.storage.db.pool import Connection
 from studiogate.worker import housekeeping as housekeeping_job
 from tests.support import booking_studio
-from tests.support.booking_studio import DAY, BookingStudio, Hall
+from tests.support.booking_studio import DAY, BookingStudio, StudioFactory
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 async def changed(studio: BookingStudio, **columns: Any) -> Any:
@@ -122,9 +122,9 @@ async def test_classes_to_come_beyond_a_page_are_filled(studio: BookingStudio, m
     assert [await studio.status(booking) for booking in waiting] == ["confirmed"] * 5
 
 
-async def test_one_class_that_cannot_be_done_does_not_stop_the_others(hall: Hall) -> None:
+async def test_one_class_that_cannot_be_done_does_not_stop_the_others(studio_factory: StudioFactory) -> None:
     """A manual change in the database broke one waitlist of three; the sweep reports it and does the other two."""
-    studio = await hall.new_studio()
+    studio = await studio_factory.new_studio()
     classes = [await studio.full_class() for _ in range(3)]
     waiting = [await studio.waits(class_id, await studio.new_member()) for class_id, _ in classes]
     await studio.change("bookings", UUID(waiting[1]["id"]), status="no_show")
@@ -142,9 +142,9 @@ async def test_one_class_that_cannot_be_done_does_not_stop_the_others(hall: Hall
     assert await studio.findings() == []
 
 
-async def test_an_entry_with_an_offer_leaves_without_being_counted_twice(hall: Hall) -> None:
+async def test_an_entry_with_an_offer_leaves_without_being_counted_twice(studio_factory: StudioFactory) -> None:
     """Nothing creates offers yet; an existing one expires with its class and does not distort the count."""
-    studio = await hall.new_studio()
+    studio = await studio_factory.new_studio()
     class_id, _ = await studio.full_class()
     offered = await studio.waits(class_id, await studio.new_member())
     waiting = await studio.waits(class_id, await studio.new_member())
@@ -158,8 +158,8 @@ async def test_an_entry_with_an_offer_leaves_without_being_counted_twice(hall: H
     assert await studio.findings() == []
 
 
-async def test_a_sweep_of_nothing(hall: Hall) -> None:
+async def test_a_sweep_of_nothing(studio_factory: StudioFactory) -> None:
     """With no work due, a sweep does nothing and nothing fails, also the second time."""
-    runtime = hall.api.app._runtime
+    runtime = studio_factory.api.app._runtime
     await housekeeping_job.sweep_once(runtime)
     assert await housekeeping_job.sweep_once(runtime) == dict.fromkeys(housekeeping_job.steps_of(runtime), 0)

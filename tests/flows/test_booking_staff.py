@@ -11,11 +11,11 @@ from studiogate.flows.bookings import attendance as flow
 from studiogate.flows.bookings import staff, staff_bookings
 from studiogate.flows.members import staff as members
 from tests.support import attendance, booking_studio
-from tests.support.booking_studio import HOUR, BookingStudio, Hall
+from tests.support.booking_studio import HOUR, BookingStudio, StudioFactory
 from tests.support.staff import faults, refused
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 def id_of(booking: Any) -> UUID:
@@ -136,8 +136,8 @@ async def test_a_reason_is_a_line_of_text(studio: BookingStudio, reason: str) ->
     assert faults(await refused(studio, staff_bookings.cancel_booking, id_of(booking), reason)) == ["reason"]
 
 
-async def test_what_is_unknown_or_anothers(studio: BookingStudio, hall: Hall) -> None:
-    other = await hall.new_studio()
+async def test_what_is_unknown_or_anothers(studio: BookingStudio, studio_factory: StudioFactory) -> None:
+    other = await studio_factory.new_studio()
     class_id = await other.new_class()
     booking = await other.booked(class_id, await other.new_member())
     connection, access = studio.api.connection, operator_access(studio.id)

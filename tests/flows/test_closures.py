@@ -16,19 +16,19 @@ from studiogate.flows.schedule import closures, series, series_classes
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
 from tests.support import booking_studio
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.held_locks import somebody_waits
 from tests.support.staff import audit_of, events_of, noon_zone, person, refused
 
 pytestmark = pytest.mark.anyio
-hall = booking_studio.hall
+studio_factory = booking_studio.studio_factory
 ZONE = noon_zone()
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 
 @pytest.fixture
-async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
-    made = await hall.new_studio(ZONE.key)
+async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
+    made = await studio_factory.new_studio(ZONE.key)
     yield made
     assert await made.findings() == []
 

@@ -19,18 +19,18 @@ from studiogate.flows.schedule import closures, copy_week, series
 from studiogate.flows.schedule.copy_week import CopiedWeek, WeekCopy
 from studiogate.flows.schedule.rows import Given
 from tests.support import booking_studio
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff import audit_of, events_of, noon_zone, person, refused
 
 pytestmark = pytest.mark.anyio
-hall = booking_studio.hall
+studio_factory = booking_studio.studio_factory
 ZONE = noon_zone()
 NEW_YORK = ZoneInfo("America/New_York")
 
 
 @pytest.fixture
-async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
-    made = await hall.new_studio(ZONE.key)
+async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
+    made = await studio_factory.new_studio(ZONE.key)
     yield made
     assert await made.findings() == []
 

@@ -17,7 +17,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import DAY, HOUR, SOON, BookingStudio
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 Build = Callable[[BookingStudio], Awaitable[StaffBooking]]
 WALK_IN = Override(wanted=True, reason="Paid at the desk")
 
@@ -244,8 +244,10 @@ async def test_an_override_needs_a_reason(studio: BookingStudio, reason: str | N
     assert isinstance(longest, Booked)
 
 
-async def test_what_does_not_exist_or_is_elsewhere(studio: BookingStudio, hall: booking_studio.Hall) -> None:
-    other = await hall.new_studio()
+async def test_what_does_not_exist_or_is_elsewhere(
+    studio: BookingStudio, studio_factory: booking_studio.StudioFactory
+) -> None:
+    other = await studio_factory.new_studio()
     class_id, member = await studio.new_class(), await studio.new_member()
     desk_elsewhere = person(studio, Role.FRONT_DESK, studio.other_location)
     for wanted, access, param in [

@@ -23,7 +23,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, wire_body
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 Work = Callable[[Connection], Awaitable[Any]]
 

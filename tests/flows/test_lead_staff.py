@@ -13,7 +13,7 @@ from tests.support.booking_studio import BookingStudio
 from tests.support.staff import did, entries, faults_of, news, person, refused
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 MASK = "•••"
 
 

@@ -29,7 +29,7 @@ from studiogate.storage.db.pool import Database
 from studiogate.storage.upload_folder import UploadFolder
 from tests.api.test_forms_uploads import BOUNDARY, multipart
 from tests.support import asgi
-from tests.support.booking_studio import HOUR, SOON, BookingStudio, Hall, wire_body
+from tests.support.booking_studio import HOUR, SOON, BookingStudio, StudioFactory, wire_body
 from tests.support.held_locks import until_blocked
 from tests.support.partner_api import open_partner_api
 from tests.support.person_search import everything_stored, found_in, found_on_disk
@@ -44,17 +44,17 @@ FIELDS = [
 
 
 @pytest.fixture(scope="module")
-async def hall(
+async def studio_factory(
     anyio_backend: str, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Hall]:
+) -> AsyncIterator[StudioFactory]:
     folder = tmp_path_factory.mktemp("erasure")
     async for opened in open_partner_api(new_database(), rate_limit=0, data_dir=folder, smtp_url="smtp://127.0.0.1:1"):
-        yield Hall(opened)
+        yield StudioFactory(opened)
 
 
 @pytest.fixture
-async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
-    made = await hall.new_studio()
+async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
+    made = await studio_factory.new_studio()
     yield made
     assert await made.findings() == []
 

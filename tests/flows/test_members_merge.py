@@ -23,7 +23,7 @@ from tests.support.person_search import everything_stored, found_in
 from tests.support.staff import book_on, did, entries, forget, news, person, refused
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 def address() -> str:

@@ -17,7 +17,7 @@ from tests.support import attendance, booking_studio
 from tests.support.booking_studio import BookingStudio
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 def id_of(booking: Any) -> UUID:
@@ -124,8 +124,8 @@ async def test_the_credit_follows_where_the_membership_does_not_reach(studio: Bo
     assert json.loads(entry["changes"])["overridden_rules"] == [None, ["membership_not_valid_for_class"]]
 
 
-async def test_what_cannot_be_moved(studio: BookingStudio, hall: booking_studio.Hall) -> None:
-    other = await hall.new_studio()
+async def test_what_cannot_be_moved(studio: BookingStudio, studio_factory: booking_studio.StudioFactory) -> None:
+    other = await studio_factory.new_studio()
     class_id, target = await studio.new_class(), await studio.new_class()
     booking = await studio.booked(class_id, await studio.new_member())
     same = await refused(studio, Move(id_of(booking), class_id))

@@ -8,11 +8,11 @@ import pytest
 from studiogate.flows.members import erase
 from studiogate.storage import people_invariants
 from tests.support import booking_studio
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff import did
 
 pytestmark = pytest.mark.anyio
-hall = booking_studio.hall
+studio_factory = booking_studio.studio_factory
 Plant = Callable[[BookingStudio, UUID], Awaitable[object]]
 
 
@@ -59,8 +59,8 @@ def test_every_promise_has_its_violation() -> None:
     [(promise, plant) for promise, plants in PLANTS.items() for plant in plants],
     ids=[plant.__name__ for plants in PLANTS.values() for plant in plants],
 )
-async def test_the_doctor_finds_it(hall: Hall, promise: str, plant: Plant) -> None:
-    studio = await hall.new_studio()
+async def test_the_doctor_finds_it(studio_factory: StudioFactory, promise: str, plant: Plant) -> None:
+    studio = await studio_factory.new_studio()
     member = await studio.new_member(email=f"{uuid4().hex}@example.com")
     await did(studio, erase.erase, member)
     assert await studio.findings() == []

@@ -16,7 +16,7 @@ from tests.support.booking_studio import BookingStudio
 from tests.support.staff import audited, code, faults, news, person
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 TOWEL = {"product_key": "towel", "amount_total": "5.00"}
 
 

@@ -30,7 +30,7 @@ from tests.support.booking_studio import BookingStudio, wire_body
 from tests.support.staff import code, faults, person
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 BLOCKED = "select count(*) from pg_locks where not granted and $1 = any(pg_blocking_pids(pid))"
 Step = Callable[[Connection], Awaitable[Any]]
 

@@ -19,7 +19,7 @@ from tests.support.held_locks import somebody_waits
 from tests.support.staff import audit_of, events_of, person, refused
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 
 

@@ -23,7 +23,7 @@ from tests.support.pictures import png
 from tests.support.staff import audit_of, events_of, person, refused
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 NEW = {"name": "New", "timezone": "Europe/Berlin", "currency": "EUR", "country": "DE"}
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 
@@ -81,8 +81,10 @@ async def test_a_changed_studio_keeps_what_is_not_given(studio: BookingStudio) -
     assert len(await audit_of(studio, studio.id)) == 1, "nothing differs"
 
 
-async def test_a_new_slug_is_a_warning_and_another_studios_is_refused(studio: BookingStudio, hall: Any) -> None:
-    other = await hall.new_studio()
+async def test_a_new_slug_is_a_warning_and_another_studios_is_refused(
+    studio: BookingStudio, studio_factory: Any
+) -> None:
+    other = await studio_factory.new_studio()
     taken = Given({"slug": other.studio.slug})
     assert await refused(studio, studio_flow.change, taken) == Refusal(Code.SLUG_TAKEN, param="slug")
     slug = Given({"slug": next(slugs())})

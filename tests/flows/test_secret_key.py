@@ -40,7 +40,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
     return configuration.load(database_url=database_url, data_dir=tmp_path, rate_limit=0)
 
 
-class World:
+class SealingPartner:
     """A partner with a webhook endpoint, and a process that runs throughout the test."""
 
     def __init__(self, settings: Settings, connection: Any, client: httpx2.AsyncClient, key: str) -> None:
@@ -73,9 +73,9 @@ class World:
 
 
 @pytest.fixture
-async def world(
+async def partner(
     settings: Settings, connection: Any, monkeypatch: pytest.MonkeyPatch, resolves: None
-) -> AsyncIterator[World]:
+) -> AsyncIterator[SealingPartner]:
     monkeypatch.setenv("STUDIOGATE_DATABASE_URL", str(settings.database_url))
     await check_key(connection, settings)
     runtime = Runtime.open(settings)
@@ -83,7 +83,7 @@ async def world(
     async with httpx2.AsyncClient(
         transport=httpx2.ASGITransport(PartnerApp(runtime)), base_url="http://api.test"
     ) as client:
-        yield World(settings, connection, client, key)
+        yield SealingPartner(settings, connection, client, key)
     await runtime.close()
 
 
@@ -132,47 +132,49 @@ async def test_another_key_does_not_start(
 # Rotation
 
 
-async def test_a_rotation_seals_everything_anew(world: World) -> None:
-    made = await world.create("made-before-rotation")
+async def test_a_rotation_seals_everything_anew(partner: SealingPartner) -> None:
+    made = await partner.create("made-before-rotation")
     assert made.status_code == 201, made.text
-    old = world.keys()
-    before = await world.connection.fetch(SEALED)
-    await world.rotate()
-    assert len(world.keys()) == 1
-    assert world.keys() != old
-    assert stat.S_IMODE((world.settings.data_dir / "secrets.key").stat().st_mode) == 0o600
-    assert await world.readable(world.keys())
+    old = partner.keys()
+    before = await partner.connection.fetch(SEALED)
+    await partner.rotate()
+    assert len(partner.keys()) == 1
+    assert partner.keys() != old
+    assert stat.S_IMODE((partner.settings.data_dir / "secrets.key").stat().st_mode) == 0o600
+    assert await partner.readable(partner.keys())
     with pytest.raises(Exception, match="another key"):
-        await world.readable(old)
-    after = await world.connection.fetch(SEALED)
+        await partner.readable(old)
+    after = await partner.connection.fetch(SEALED)
     assert [row["updated_at"] for row in after] == [row["updated_at"] for row in before], "no change for partners"
-    assert await secret_key.key_fingerprint(world.connection) == fingerprint(world.keys()[0])
-    again = await world.create("made-before-rotation")
+    assert await secret_key.key_fingerprint(partner.connection) == fingerprint(partner.keys()[0])
+    again = await partner.create("made-before-rotation")
     assert (again.status_code, again.content) == (201, made.content), "the running process opens it with the new key"
     assert again.headers["idempotent-replayed"] == "true"
 
 
-async def test_a_running_process_seals_with_the_new_key(world: World) -> None:
-    assert (await world.create("first-endpoint")).status_code == 201
-    await world.rotate()
-    assert (await world.create("second-endpoint")).status_code == 201
-    assert await world.readable(world.keys())
+async def test_a_running_process_seals_with_the_new_key(partner: SealingPartner) -> None:
+    assert (await partner.create("first-endpoint")).status_code == 201
+    await partner.rotate()
+    assert (await partner.create("second-endpoint")).status_code == 201
+    assert await partner.readable(partner.keys())
 
 
-async def test_a_change_of_an_endpoint_still_shows(world: World) -> None:
-    endpoint_id = (await world.create("to-be-changed")).json()["id"]
-    before = (await world.connection.fetch(SEALED))[0]["updated_at"]
-    answer = await world.client.patch(
-        f"/partner/v1/webhook-endpoints/{endpoint_id}", json={"enabled": False}, headers={"X-Service-Key": world.key}
+async def test_a_change_of_an_endpoint_still_shows(partner: SealingPartner) -> None:
+    endpoint_id = (await partner.create("to-be-changed")).json()["id"]
+    before = (await partner.connection.fetch(SEALED))[0]["updated_at"]
+    answer = await partner.client.patch(
+        f"/partner/v1/webhook-endpoints/{endpoint_id}", json={"enabled": False}, headers={"X-Service-Key": partner.key}
     )
     assert answer.status_code == 200
-    assert (await world.connection.fetch(SEALED))[0]["updated_at"] > before
+    assert (await partner.connection.fetch(SEALED))[0]["updated_at"] > before
 
 
 @pytest.mark.parametrize("moment", ["before the commit", "after the commit"])
-async def test_a_crash_in_the_middle_loses_nothing(world: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
-    assert (await world.create("an-endpoint")).status_code == 201
-    old = world.keys()
+async def test_a_crash_in_the_middle_loses_nothing(
+    partner: SealingPartner, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    assert (await partner.create("an-endpoint")).status_code == 201
+    old = partner.keys()
 
     def die(*_: object, **__: object) -> None:
         raise SystemExit
@@ -183,53 +185,53 @@ async def test_a_crash_in_the_middle_loses_nothing(world: World, monkeypatch: py
         else:
             patched.setattr(command, "_written", die)
         with pytest.raises(SystemExit):
-            await world.rotate()
-    assert world.keys()[:1] == old
-    assert len(world.keys()) == 2
-    assert await world.readable(world.keys())
-    await check_key(world.connection, world.settings)
-    assert (await world.create("another-endpoint")).status_code == 201
-    next_key = world.keys()[1]
-    await world.rotate()
-    assert world.keys() == [next_key]
-    assert await world.readable(world.keys())
+            await partner.rotate()
+    assert partner.keys()[:1] == old
+    assert len(partner.keys()) == 2
+    assert await partner.readable(partner.keys())
+    await check_key(partner.connection, partner.settings)
+    assert (await partner.create("another-endpoint")).status_code == 201
+    next_key = partner.keys()[1]
+    await partner.rotate()
+    assert partner.keys() == [next_key]
+    assert await partner.readable(partner.keys())
 
 
-async def test_a_prepared_key_is_the_next_one(world: World) -> None:
-    assert (await world.create("an-endpoint")).status_code == 201
-    await world.rotate(prepare=True)
-    prepared = world.keys()
+async def test_a_prepared_key_is_the_next_one(partner: SealingPartner) -> None:
+    assert (await partner.create("an-endpoint")).status_code == 201
+    await partner.rotate(prepare=True)
+    prepared = partner.keys()
     assert len(prepared) == 2
-    assert await world.readable(prepared[:1])
-    await world.rotate(prepare=True)
-    assert world.keys() == prepared
-    await world.rotate()
-    assert world.keys() == prepared[1:]
-    assert await world.readable(prepared[1:])
+    assert await partner.readable(prepared[:1])
+    await partner.rotate(prepare=True)
+    assert partner.keys() == prepared
+    await partner.rotate()
+    assert partner.keys() == prepared[1:]
+    assert await partner.readable(prepared[1:])
 
 
-async def test_keys_in_the_environment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    await world.connection.execute("delete from deployment")
+async def test_keys_in_the_environment(partner: SealingPartner, monkeypatch: pytest.MonkeyPatch) -> None:
+    await partner.connection.execute("delete from deployment")
     monkeypatch.setenv("STUDIOGATE_SECRET_KEY", KEYS[0])
-    await check_key(world.connection, configuration.load())
+    await check_key(partner.connection, configuration.load())
     with pytest.raises(CommandError, match="OLD,NEW"):
-        await world.rotate()
+        await partner.rotate()
     monkeypatch.setenv("STUDIOGATE_SECRET_KEY", ",".join(KEYS))
-    await world.rotate()
+    await partner.rotate()
     monkeypatch.setenv("STUDIOGATE_SECRET_KEY", KEYS[1])
-    await check_key(world.connection, configuration.load())
+    await check_key(partner.connection, configuration.load())
     monkeypatch.setenv("STUDIOGATE_SECRET_KEY", KEYS[0])
     with pytest.raises(CommandError):
-        await check_key(world.connection, configuration.load())
+        await check_key(partner.connection, configuration.load())
 
 
-async def test_a_lost_key_is_given_up_by_command_only(world: World) -> None:
-    assert (await world.create("an-endpoint")).status_code == 201
-    (world.settings.data_dir / "secrets.key").unlink()
+async def test_a_lost_key_is_given_up_by_command_only(partner: SealingPartner) -> None:
+    assert (await partner.create("an-endpoint")).status_code == 201
+    (partner.settings.data_dir / "secrets.key").unlink()
     with pytest.raises(CommandError, match="--lost"):
-        await world.rotate()
-    await world.rotate(lost=True)
-    await check_key(world.connection, world.settings)
+        await partner.rotate()
+    await partner.rotate(lost=True)
+    await check_key(partner.connection, partner.settings)
 
 
 def test_a_replaced_file_leaves_nothing_else(tmp_path: Path) -> None:
@@ -241,32 +243,32 @@ def test_a_replaced_file_leaves_nothing_else(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["secrets.key"]
 
 
-async def _second_factor(world: World) -> UUID:
+async def _second_factor(partner: SealingPartner) -> UUID:
     """Create an account with a second factor whose secret is "factor"."""
     account_id = uuid4()
-    sealed = Sealer(world.keys).seal(b"factor", totp_purpose(account_id))
-    await world.connection.execute(
+    sealed = Sealer(partner.keys).seal(b"factor", totp_purpose(account_id))
+    await partner.connection.execute(
         "insert into staff_accounts (id, email, totp_secret) values ($1, 'a@example.com', $2)", account_id, sealed
     )
     return account_id
 
 
-async def test_second_factors_are_sealed_anew(world: World) -> None:
-    account_id, old = await _second_factor(world), world.keys()
-    await world.rotate()
-    sealed = await world.connection.fetchval("select totp_secret from staff_accounts")
-    assert Sealer(world.keys).open(sealed, totp_purpose(account_id)) == b"factor"
+async def test_second_factors_are_sealed_anew(partner: SealingPartner) -> None:
+    account_id, old = await _second_factor(partner), partner.keys()
+    await partner.rotate()
+    sealed = await partner.connection.fetchval("select totp_secret from staff_accounts")
+    assert Sealer(partner.keys).open(sealed, totp_purpose(account_id)) == b"factor"
     with pytest.raises(SealError):
         Sealer(lambda: old).open(sealed, totp_purpose(account_id))
 
 
 async def test_a_second_factor_that_no_key_opens_is_kept_and_reported(
-    world: World, capsys: pytest.CaptureFixture[str]
+    partner: SealingPartner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It must not be dropped: the account would then need its password alone."""
-    await _second_factor(world)
-    before = await world.connection.fetchval("select totp_secret from staff_accounts")
-    (world.settings.data_dir / configuration.KEY_FILE).unlink()
-    await world.rotate(lost=True)
-    assert await world.connection.fetchval("select totp_secret from staff_accounts") == before
+    await _second_factor(partner)
+    before = await partner.connection.fetchval("select totp_secret from staff_accounts")
+    (partner.settings.data_dir / configuration.KEY_FILE).unlink()
+    await partner.rotate(lost=True)
+    assert await partner.connection.fetchval("select totp_secret from staff_accounts") == before
     assert "staff second-factor EMAIL --remove" in capsys.readouterr().out

@@ -22,22 +22,22 @@ from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
 from studiogate.storage.schedule import series as storage
 from tests.support import booking_studio
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.held_locks import somebody_waits
 from tests.support.staff import audit_of, events_of, noon_zone, person, refused
 from tests.support.studio_files import exported, load, places
 
 pytestmark = pytest.mark.anyio
-hall = booking_studio.hall
+studio_factory = booking_studio.studio_factory
 ZONE = noon_zone()
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 WEEK = timedelta(days=7)
 
 
 @pytest.fixture
-async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
+async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
     """Yield a studio where it is about noon, so that no day ends during a test; the doctor must find nothing."""
-    made = await hall.new_studio(ZONE.key)
+    made = await studio_factory.new_studio(ZONE.key)
     yield made
     assert await made.findings() == []
 
@@ -424,9 +424,9 @@ async def test_a_location_that_changes_its_zone_keeps_local_times(studio: Bookin
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Chatham", "Africa/Casablanca", "America/St_Johns", "Europe/Berlin"])
-async def test_a_year_of_classes_agrees_with_the_database(hall: Hall, zone: str) -> None:
+async def test_a_year_of_classes_agrees_with_the_database(studio_factory: StudioFactory, zone: str) -> None:
     """The doctor computes local times with PostgreSQL, the series with Python: they agree over a year of changes."""
-    studio = await hall.new_studio(zone)
+    studio = await studio_factory.new_studio(zone)
     await studio.staff(studio_flow.change, Given({"schedule_weeks_ahead": 52}))
     every_day = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
     for at in ("00:30", "02:15", "02:45", "03:00"):

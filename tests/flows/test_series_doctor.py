@@ -10,20 +10,20 @@ from studiogate.flows.schedule import classes, closures, series
 from studiogate.flows.schedule.rows import Given
 from studiogate.storage.schedule.invariants import PROMISES
 from tests.support import booking_studio
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff import noon_zone
 
 pytestmark = pytest.mark.anyio
-hall = booking_studio.hall
+studio_factory = booking_studio.studio_factory
 ZONE = noon_zone()
 LAST = "(select id from classes where studio_id = $1 order by start_time desc limit 1)"
 QUIETLY = "update classes set series_revision = series_revision + 1, {} where studio_id = $1 and id = " + LAST
 
 
 @pytest.fixture
-async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
+async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
     """Yield a studio, and remove what is broken in it: the doctor lists a limited number of findings."""
-    made = await hall.new_studio(ZONE.key)
+    made = await studio_factory.new_studio(ZONE.key)
     yield made
     for table in ("classes", "class_series"):
         await made.sql(f"delete from {table} where studio_id = $1")

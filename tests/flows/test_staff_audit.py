@@ -9,11 +9,11 @@ from studiogate.domain.staff.roles import Grant
 from studiogate.flows.staff import passwords, second_factor, sessions, sign_in
 from studiogate.storage.accounts import links
 from tests.support import booking_studio, staff_people
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff_people import PASSWORD, People, code_of, done
 
 pytestmark = pytest.mark.anyio
-hall, studio, people = booking_studio.hall, booking_studio.studio, staff_people.people
+studio_factory, studio, people = booking_studio.studio_factory, booking_studio.studio, staff_people.people
 
 
 async def actions(people: People, account_id: object, action: str) -> list[str]:
@@ -24,16 +24,16 @@ async def actions(people: People, account_id: object, action: str) -> list[str]:
     return list(await people.value(query, account_id, action) or [])
 
 
-async def test_choosing_a_studio_is_in_that_studio_s_log(people: People, hall: Hall) -> None:
+async def test_choosing_a_studio_is_in_that_studio_s_log(people: People, studio_factory: StudioFactory) -> None:
     person = await people.hire()
-    other: BookingStudio = await hall.new_studio()
+    other: BookingStudio = await studio_factory.new_studio()
     await people.invite(Grant(Role.MANAGER), person.email, access=other.access)
     signed_in = await people.session(person)
     chosen = other.id if signed_in.access.studio_id == people.studio.id else people.studio.id
     assert await sessions.choose_studio(people.database, signed_in, chosen) is None
     query = "select studio_id from audit_log where subject_id = $1 and action = 'staff.choose_studio'"
     assert await people.value(query, person.account_id) == chosen
-    stranger: BookingStudio = await hall.new_studio()
+    stranger: BookingStudio = await studio_factory.new_studio()
     assert code_of(await sessions.choose_studio(people.database, signed_in, stranger.id)) == "not_found"
     assert len(await actions(people, person.account_id, "staff.choose_studio")) == 1
 
@@ -47,9 +47,9 @@ async def test_confirming_the_password_is_in_the_log(people: People) -> None:
     assert await actions(people, person.account_id, "staff.confirm_password") == [f"{person.email} 192.0.2.7"]
 
 
-async def test_asking_for_a_reset_is_in_the_log_of_every_studio(people: People, hall: Hall) -> None:
+async def test_asking_for_a_reset_is_in_the_log_of_every_studio(people: People, studio_factory: StudioFactory) -> None:
     person = await people.hire()
-    other: BookingStudio = await hall.new_studio()
+    other: BookingStudio = await studio_factory.new_studio()
     await people.invite(Grant(Role.MANAGER), person.email, access=other.access)
     assert await passwords.request_reset(people.visit("192.0.2.77"), person.email.upper()) is None
     assert await passwords.request_reset(people.visit("192.0.2.77"), "nobody@example.com") is None

@@ -15,7 +15,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 MANUAL = {"waitlist_mode": "manual"}
 FEE = {"late_action": "fee_and_forfeit", "late_fee_amount": "15.00"}
 

@@ -8,7 +8,7 @@ from tests.support import booking_studio, staff_people
 from tests.support.staff_people import People
 
 pytestmark = pytest.mark.anyio
-hall, studio, people = booking_studio.hall, booking_studio.studio, staff_people.people
+studio_factory, studio, people = booking_studio.studio_factory, booking_studio.studio, staff_people.people
 
 # What breaks an invariant ($1 the studio, $2 the account), and what makes it good again.
 PLANTS = {

@@ -20,7 +20,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 async def _suspend(connection: Connection, access: Access, member_id: UUID, refused: bool = False) -> bool | Refusal:

@@ -14,11 +14,11 @@ from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation
 from studiogate.storage.accounts import accounts
 from tests.support import booking_studio, staff_people
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff_people import PASSWORD, People, code_of, done, faults_of
 
 pytestmark = pytest.mark.anyio
-hall, studio, people = booking_studio.hall, booking_studio.studio, staff_people.people
+studio_factory, studio, people = booking_studio.studio_factory, booking_studio.studio, staff_people.people
 
 
 async def test_an_invitation_makes_an_account_that_its_person_completes(people: People) -> None:
@@ -90,10 +90,10 @@ async def test_all_faults_of_an_acceptance_are_listed_and_the_link_still_works(p
     done(await passwords.accept_invitation(people.visit(), invited.link.token, Acceptance("A", PASSWORD)))
 
 
-async def test_who_has_an_account_keeps_the_password(people: People, hall: Hall) -> None:
+async def test_who_has_an_account_keeps_the_password(people: People, studio_factory: StudioFactory) -> None:
     """A link would let the inviting studio choose the password of somebody who works at another one."""
     person = await people.hire(Role.OWNER)
-    other = await hall.new_studio()
+    other = await studio_factory.new_studio()
     invited = await people.invite(Grant(Role.MANAGER), person.email.upper(), other.access)
     assert (invited.account_id, invited.link, invited.is_new) == (person.account_id, None, False)
     assert await people.value("select count(*) from staff_roles where account_id = $1", person.account_id) == 2
@@ -108,8 +108,8 @@ async def test_only_commands_see_the_link(people: People) -> None:
     assert await people.value("select count(*) from staff_links where account_id = $1", invited.account_id) == 0
 
 
-async def test_what_cannot_be_invited(people: People, hall: Hall) -> None:
-    person, elsewhere = await people.hire(Role.OWNER), await hall.new_studio()
+async def test_what_cannot_be_invited(people: People, studio_factory: StudioFactory) -> None:
+    person, elsewhere = await people.hire(Role.OWNER), await studio_factory.new_studio()
     wrong = {
         "no email": (Invitation("nobody", Grant(Role.OWNER)), [(("email",), "email")]),
         "known": (Invitation(person.email, Grant(Role.OWNER)), [(("email",), "exists")]),
@@ -179,8 +179,8 @@ async def test_faults_of_a_changed_role_are_listed(people: People) -> None:
 
 
 @pytest.mark.parametrize("flow", [roles.disable, roles.enable, roles.end_sessions])
-async def test_staff_of_another_studio_do_not_exist(people: People, hall: Hall, flow: Any) -> None:
-    person, other = await people.hire(Role.OWNER), await hall.new_studio()
+async def test_staff_of_another_studio_do_not_exist(people: People, studio_factory: StudioFactory, flow: Any) -> None:
+    person, other = await people.hire(Role.OWNER), await studio_factory.new_studio()
     async with people.database.connection() as connection:
         for account_id in (person.account_id, uuid4()):
             assert code_of(await flow(connection, other.access, account_id)) == "not_found"
@@ -204,9 +204,9 @@ async def test_disabling_ends_sessions_and_enabling_gives_access_back(people: Pe
     assert actions[-3:] == ["staff.disable", "staff.enable", "staff.sign_in"]
 
 
-async def test_disabling_in_one_studio_leaves_the_others(people: People, hall: Hall) -> None:
+async def test_disabling_in_one_studio_leaves_the_others(people: People, studio_factory: StudioFactory) -> None:
     await people.hire(Role.OWNER)
-    person, other = await people.hire(Role.MANAGER), await hall.new_studio()
+    person, other = await people.hire(Role.MANAGER), await studio_factory.new_studio()
     await people.invite(Grant(Role.DEVELOPER), person.email, other.access)
     async with people.database.connection() as connection:
         done(await roles.disable(connection, people.studio.access, person.account_id))
@@ -267,8 +267,8 @@ async def test_two_owners_cannot_remove_each_other(people: People, studio: Booki
 # What operators do to an account in all its studios.
 
 
-async def test_an_operator_disables_an_account_everywhere(people: People, hall: Hall) -> None:
-    person, other = await people.hire(Role.MANAGER), await hall.new_studio()
+async def test_an_operator_disables_an_account_everywhere(people: People, studio_factory: StudioFactory) -> None:
+    person, other = await people.hire(Role.MANAGER), await studio_factory.new_studio()
     await people.invite(Grant(Role.DEVELOPER), person.email, other.access)
     started = done(await people.sign_in(person))
     accesses = {people.studio.id: people.studio.access, other.id: other.access}

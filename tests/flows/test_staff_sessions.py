@@ -17,11 +17,11 @@ from studiogate.flows.staff.sessions import SignedIn
 from studiogate.flows.staff.visits import Started
 from studiogate.storage.accounts import sessions as storage
 from tests.support import booking_studio, staff_people
-from tests.support.booking_studio import Hall
+from tests.support.booking_studio import StudioFactory
 from tests.support.staff_people import People, Person, code_of, done
 
 pytestmark = pytest.mark.anyio
-hall, studio, people = booking_studio.hall, booking_studio.studio, staff_people.people
+studio_factory, studio, people = booking_studio.studio_factory, booking_studio.studio, staff_people.people
 
 
 @pytest.mark.parametrize("role", Role)
@@ -91,9 +91,9 @@ async def test_every_session_has_its_own_csrf_token(people: People) -> None:
     assert not one.sent("")
 
 
-async def test_a_person_of_two_studios_chooses(people: People, hall: Hall) -> None:
-    person, other = await people.hire(Role.MANAGER), await hall.new_studio()
-    stranger = await hall.new_studio()
+async def test_a_person_of_two_studios_chooses(people: People, studio_factory: StudioFactory) -> None:
+    person, other = await people.hire(Role.MANAGER), await studio_factory.new_studio()
+    stranger = await studio_factory.new_studio()
     await people.invite(Grant(Role.DEVELOPER), person.email, other.access)
     signed_in = await people.session(person)
     assert signed_in.access.studio_id == people.studio.id

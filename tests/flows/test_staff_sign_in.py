@@ -19,7 +19,7 @@ from tests.support import booking_studio, staff_people
 from tests.support.staff_people import PASSWORD, People, Person, code_of, done, faults_of
 
 pytestmark = pytest.mark.anyio
-hall, studio, people = booking_studio.hall, booking_studio.studio, staff_people.people
+studio_factory, studio, people = booking_studio.studio_factory, booking_studio.studio, staff_people.people
 
 
 async def test_signing_in(people: People) -> None:

@@ -24,7 +24,7 @@ from tests.support.races.staff_flow_cases import CASES
 from tests.support.staff import ACCOUNT, entries, person
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 # The actions in the audit log, then the types of the events.
 TRACES: dict[str, tuple[set[str], set[str]]] = {

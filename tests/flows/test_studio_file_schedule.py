@@ -20,18 +20,18 @@ from studiogate.flows.schedule import class_types, closures, locations, series
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.studio_file import Outcome
 from tests.support import booking_studio
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff import audit_of, events_of, noon_zone
 from tests.support.studio_files import Document, exported, load, places, uid
 
 pytestmark = pytest.mark.anyio
-hall = booking_studio.hall
+studio_factory = booking_studio.studio_factory
 ZONE = noon_zone()
 
 
 @pytest.fixture
-async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
-    made = await hall.new_studio(ZONE.key)
+async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
+    made = await studio_factory.new_studio(ZONE.key)
     yield made
     assert await made.findings() == []
 
@@ -97,13 +97,13 @@ async def test_a_new_series_gets_its_classes_and_they_are_announced(studio: Book
     assert (await patched(studio, series=[{"id": series_id, **daily(studio)}])).effects == {}
 
 
-async def test_a_series_of_a_new_studio_gets_its_classes_unannounced(hall: Hall) -> None:
+async def test_a_series_of_a_new_studio_gets_its_classes_unannounced(studio_factory: StudioFactory) -> None:
     studio_id, location = uid("fresh"), uid("fresh", "location")
     own = {"id": studio_id, "name": "F", "slug": "fresh", "timezone": ZONE.key, "currency": "USD", "country": "US"}
     pattern = {"weekdays": ["monday", "FRI"], "local_start": "18:00", "minutes": 60, "first_date": str(day(0))}
     row = {"id": uid("fresh", "series"), "title": "Yoga", "location_id": location, "capacity": 5, **pattern}
     document = {"studio": own | {"schedule_weeks_ahead": 2}, "locations": [{"id": location, "name": "L"}]}
-    connection = hall.api.connection
+    connection = studio_factory.api.connection
     outcome = await load(connection, {**document, "series": [row]})
     assert outcome.faults == []
     of_studio = "from {0} where studio_id = $1"
@@ -301,8 +301,8 @@ async def test_a_policy_and_its_series_change_in_one_file(studio: BookingStudio)
     assert [set(previous) for _, previous in events] == [{"cancellation_cutoff_at"}, {"title"}]
 
 
-async def test_the_flow_and_the_import_announce_the_same(hall: Hall, studio: BookingStudio) -> None:
-    other = await hall.new_studio(ZONE.key)
+async def test_the_flow_and_the_import_announce_the_same(studio_factory: StudioFactory, studio: BookingStudio) -> None:
+    other = await studio_factory.new_studio(ZONE.key)
     policy = {"cancellation_window_minutes": 60, "booking_opens_minutes_before": 1000}
     for each in (studio, other):
         await each.new_class(300)

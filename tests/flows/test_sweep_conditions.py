@@ -16,7 +16,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 CLASSES = 80
 
 

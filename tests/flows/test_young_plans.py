@@ -21,7 +21,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, wire_body
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 MANY, FEW = 3000, 300
 READ = "select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_xact_user_tables"

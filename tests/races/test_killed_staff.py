@@ -18,7 +18,7 @@ from tests.support.races.killed_flow import Order, Report
 from tests.support.races.staff_flow_cases import CASES, WITHOUT_CASE
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 BEFORE_COMMIT, AFTER_COMMIT = 0, -1
 EVERY_STATEMENT = 1_000
 TABLES = """

@@ -83,7 +83,7 @@ BOOKINGS = """
     where b.studio_id = $1"""
 
 
-class Backstage:
+class AppThread:
     """The application and its database on an event loop in a thread of its own, for tests that are not coroutines."""
 
     def __init__(self, dsn: str) -> None:
@@ -206,7 +206,7 @@ class Draw(Random):
 
 
 class Walk(DeskSteps):
-    stage: ClassVar[Backstage]
+    app_thread: ClassVar[AppThread]
     seed: ClassVar[int]
     seen: ClassVar[Counter[str]]
 
@@ -214,11 +214,11 @@ class Walk(DeskSteps):
     def open_studio(self) -> None:
         self.model = model.Studio(TIMEZONE, CURRENCY)
         self.sent: list[Sent] = []
-        self.stage.call(self._seed(*Draw(self.seed).studio()))
-        self.log = log_of(self.stage, self.studio_id)
+        self.app_thread.call(self._seed(*Draw(self.seed).studio()))
+        self.log = log_of(self.app_thread, self.studio_id)
 
     async def _seed(self, policy: dict[str, Any], classes: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
-        connection = self.stage.connection
+        connection = self.app_thread.connection
         self.studio_id = uuid4()
         self.slug = slug = f"walk-{self.studio_id.hex}"
         await connection.execute(
@@ -237,7 +237,7 @@ class Walk(DeskSteps):
             await self._add_member(each, products, types, now)
 
     async def _add(self, table: str, **columns: Any) -> UUID:
-        return await insert(self.stage.connection, table, studio_id=self.studio_id, **columns)
+        return await insert(self.app_thread.connection, table, studio_id=self.studio_id, **columns)
 
     async def _add_product(self, only: int | None, types: list[UUID]) -> UUID:
         product_id = await self._add("products", key=f"only-{only}", name="product", product_type="package")
@@ -246,9 +246,9 @@ class Walk(DeskSteps):
                 "prices", product_id=product_id, amount=Decimal(20), currency=CURRENCY, price_type="one_time"
             )
             statement = "update products set credits_granted = $2 where id = $1"
-            await self.stage.connection.execute(statement, product_id, CREDITS_SOLD)
+            await self.app_thread.connection.execute(statement, product_id, CREDITS_SOLD)
         elif only is not None:
-            await self.stage.connection.execute(
+            await self.app_thread.connection.execute(
                 "insert into product_class_types values ($1, $2, $3)", self.studio_id, product_id, types[only]
             )
         return product_id
@@ -298,7 +298,7 @@ class Walk(DeskSteps):
     def everybody_books(self, class_: int, first: int, size: int, join: list[bool]) -> None:
         """All at once, some of them twice: the first is a batch of one, the others share the next ones."""
         members, chosen = list(self.model.suspended), pick(list(self.model.classes.values()), class_)
-        self.stage.runtime.class_queue._most = size
+        self.app_thread.runtime.class_queue._most = size
         crowd = [pick(members, first + number) for number in range(len(join))]
         self._do(*[self._booking(chosen, who, joins) for who, joins in zip(crowd, join, strict=True)])
 
@@ -319,7 +319,7 @@ class Walk(DeskSteps):
         """Bookings of one class, all at once, some of them twice."""
         class_id = pick(self.model.bookings, booking).class_id
         bookings = [each for each in self.model.bookings if each.class_id == class_id]
-        self.stage.runtime.class_queue._most = size
+        self.app_thread.runtime.class_queue._most = size
         self._do(*[self._cancellation(pick(bookings, booking + number)) for number in range(count)])
 
     def _live(self) -> list[model.Booking]:
@@ -384,7 +384,7 @@ class Walk(DeskSteps):
     def advance(self, passed: int) -> None:
         for table, columns in SHIFTED.items():
             moves = ", ".join(f"{column} = {column} - make_interval(mins => $2)" for column in columns)
-            self.stage.execute(f"update {table} set {moves} where studio_id = $1", self.studio_id, passed)
+            self.app_thread.execute(f"update {table} set {moves} where studio_id = $1", self.studio_id, passed)
         self.model.advance(model.minutes(passed))
         for sent in self.sent:
             sent.completed_at = sent.completed_at and sent.completed_at - model.minutes(passed)
@@ -394,7 +394,7 @@ class Walk(DeskSteps):
     def sweep(self) -> None:
         self.model.sweep(datetime.now(UTC))
         for step in housekeeping.STEPS.values():
-            self.stage.call(step(self.stage.runtime.database))
+            self.app_thread.call(step(self.app_thread.runtime.database))
         self.log.check(Step("system", several=True))
 
     # Whether they agree
@@ -416,14 +416,14 @@ class Walk(DeskSteps):
             }
             for each in self.model.bookings
         }
-        rows = [dict(row) for row in self.stage.fetch(BOOKINGS, self.studio_id)]
+        rows = [dict(row) for row in self.app_thread.fetch(BOOKINGS, self.studio_id)]
         assert {row.pop("id"): row for row in rows} == expected
 
     @invariant()
     def same_classes_and_memberships(self) -> None:
         if not hasattr(self, "model"):
             return
-        classes = self.stage.fetch(
+        classes = self.app_thread.fetch(
             "select id, capacity, booked_count, waitlist_count, status from classes where studio_id = $1",
             self.studio_id,
         )
@@ -436,7 +436,7 @@ class Walk(DeskSteps):
             )
             for each in self.model.classes.values()
         }
-        memberships = self.stage.fetch(
+        memberships = self.app_thread.fetch(
             "select id, status, credits_remaining, state_version from memberships where studio_id = $1", self.studio_id
         )
         assert {row["id"]: tuple(row)[1:] for row in memberships} == {
@@ -446,28 +446,30 @@ class Walk(DeskSteps):
     def teardown(self) -> None:
         if not hasattr(self, "model"):
             return
-        fees = self.stage.fetch("select 1 from purchases where studio_id = $1 and product_type = 'fee'", self.studio_id)
+        fees = self.app_thread.fetch(
+            "select 1 from purchases where studio_id = $1 and product_type = 'fee'", self.studio_id
+        )
         assert len(fees) == self.model.late_fees()
-        findings = self.stage.call(doctor.examine(self.stage.connection))
+        findings = self.app_thread.call(doctor.examine(self.app_thread.connection))
         assert [each for each in findings if each.level == "fault"] == []
 
     def _ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> DirectResponse:
-        answered: DirectResponse = self.stage.call(self._asking(method, path, body, key))
+        answered: DirectResponse = self.app_thread.call(self._asking(method, path, body, key))
         return answered
 
     def _asking(self, method: str, path: str, body: Any, key: str | None) -> Coroutine[Any, Any, DirectResponse]:
         headers = {"X-Request-Id": uuid4().hex, **({"Idempotency-Key": key} if key else {})}
-        return ask(self.stage.app, method, path, self.key, body=body, headers=headers)
+        return ask(self.app_thread.app, method, path, self.key, body=body, headers=headers)
 
     async def _all_at_once(self, sent: tuple[Sent, ...]) -> list[DirectResponse]:
         if len(sent) > 1:  # a lookup of the key would change the order in which they arrive
-            self.stage.app.authenticator._cache.clear()
+            self.app_thread.app.authenticator._cache.clear()
             await self._asking("GET", "/studio", None, None)
         asking = [self._asking(each.method, each.path, each.body, each.key) for each in sent]
         if len(sent) == 1 or sent[0].method == "POST":
             return list(await asyncio.gather(*asking))
         # Cancellations read their class before they queue for it: with one connection left, in order of arrival.
-        async with self.stage.runtime.database.connection():
+        async with self.app_thread.runtime.database.connection():
             return list(await asyncio.gather(*asking))
 
     def _is_kept(self, sent: Sent, now: datetime) -> bool:
@@ -476,7 +478,7 @@ class Walk(DeskSteps):
     def _do(self, *sent: Sent) -> None:
         """Send requests, all at once. They arrive in order, and the model does them in that order."""
         now = datetime.now(UTC)
-        for each, answered in zip(sent, self.stage.call(self._all_at_once(sent)), strict=True):
+        for each, answered in zip(sent, self.app_thread.call(self._all_at_once(sent)), strict=True):
             self._check(each, answered, now)
         self.log.check(Step("partner", several=len(sent) > 1))
 
@@ -519,18 +521,18 @@ class StaffWalk(StaffSteps, Walk):
 
 
 @pytest.fixture
-def stage(database_url: str) -> Iterator[Backstage]:
+def app_thread(database_url: str) -> Iterator[AppThread]:
     with patient_api.patience():
-        opened = Backstage(database_url)
+        opened = AppThread(database_url)
         yield opened
         opened.close()
 
 
 def walk(
-    stage: Backstage, tally: Tally, studios: int, machine: type[Walk] = Walk, *, steps: int = 25, **options: Any
+    app_thread: AppThread, tally: Tally, studios: int, machine: type[Walk] = Walk, *, steps: int = 25, **options: Any
 ) -> Counter[str]:
     """Some walks through each of so many studios; returns what was met on the way."""
-    Walk.stage, Walk.seen = stage, Counter()
+    Walk.app_thread, Walk.seen = app_thread, Counter()
     chosen = settings(
         max_examples=WALKS,
         stateful_step_count=steps,
@@ -548,18 +550,18 @@ def walk(
 
 
 @sized(3, 75, "model", "studios")
-def test_walks(stage: Backstage, tally: Tally, size: int) -> None:
+def test_walks(app_thread: AppThread, tally: Tally, size: int) -> None:
     steps = 25 if size < 10 else 40
-    seen = walk(stage, tally, size, steps=steps)
+    seen = walk(app_thread, tally, size, steps=steps)
     tally.add(walks=size * WALKS, steps_at_most=size * WALKS * steps)
     print(dict(seen))
 
 
 @sized(2, 75, "model", "studios")
-def test_staff_walks(stage: Backstage, tally: Tally, size: int) -> None:
+def test_staff_walks(app_thread: AppThread, tally: Tally, size: int) -> None:
     """Every change has exactly one event, of the right type, with exact previous attributes, and an audit entry."""
     steps = 25 if size < 10 else 40
-    walk(stage, tally, size, StaffWalk, steps=steps)
+    walk(app_thread, tally, size, StaffWalk, steps=steps)
     tally.add(walks=size * WALKS, steps_at_most=size * WALKS * steps)
 
 
@@ -599,12 +601,14 @@ STUDIOS_AGAINST_A_MISTAKE = 400  # at most: it ends where it is noticed, and som
     ],
 )
 def test_a_mistake_is_noticed(
-    stage: Backstage, tally: Tally, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mistaken: Any
+    app_thread: AppThread, tally: Tally, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mistaken: Any
 ) -> None:
     """Verifies the walks: with a rule disabled, they end in a disagreement."""
     monkeypatch.setattr(owner, name, mistaken)
     with pytest.raises(AssertionError):
-        walk(stage, tally, STUDIOS_AGAINST_A_MISTAKE, steps=40, phases=[Phase.generate], report_multiple_bugs=False)
+        walk(
+            app_thread, tally, STUDIOS_AGAINST_A_MISTAKE, steps=40, phases=[Phase.generate], report_multiple_bugs=False
+        )
 
 
 @pytest.mark.parametrize(
@@ -616,10 +620,10 @@ def test_a_mistake_is_noticed(
     ],
 )
 def test_a_mistake_of_staff_is_noticed(
-    stage: Backstage, tally: Tally, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mistaken: Any
+    app_thread: AppThread, tally: Tally, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, mistaken: Any
 ) -> None:
     """Without an event, with fields that have not changed, or without an audit entry."""
     monkeypatch.setattr(owner, name, mistaken)
     once: dict[str, Any] = {"phases": [Phase.generate], "report_multiple_bugs": False}
     with pytest.raises(AssertionError):
-        walk(stage, tally, STUDIOS_AGAINST_A_MISTAKE, StaffWalk, **once)
+        walk(app_thread, tally, STUDIOS_AGAINST_A_MISTAKE, StaffWalk, **once)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import studiogate
-from tests.support.sql_origin import DESCRIPTIONS, EXECUTORS, House, Module
+from tests.support.sql_origin import DESCRIPTIONS, EXECUTORS, Module, SourceTree
 
-HOUSE = Path(studiogate.__file__).parent
+PACKAGE = Path(studiogate.__file__).parent
 # The only list of exceptions: (file, what), with the reason.
 EXCEPTIONS = {
     ("storage/db/migrate.py", "Migration"),  # the text of our own .sql files, read from the installed package
@@ -22,27 +22,27 @@ EXCEPTIONS = {
 
 
 @pytest.fixture(scope="module")
-def house() -> House:
-    return House.read(HOUSE)
+def sources() -> SourceTree:
+    return SourceTree.read(PACKAGE)
 
 
-def test_sql_is_built_from_constants_only(house: House) -> None:
-    found = [each for each in house.faults() if (each.path, each.why.split(":")[0]) not in EXCEPTIONS]
+def test_sql_is_built_from_constants_only(sources: SourceTree) -> None:
+    found = [each for each in sources.faults() if (each.path, each.why.split(":")[0]) not in EXCEPTIONS]
     assert found == []
 
 
-def test_the_check_sees_the_house(house: House) -> None:
-    calls = {name: len(house.calls.get(name, ())) for name in (*EXECUTORS, *DESCRIPTIONS)}
+def test_the_check_sees_all_sources(sources: SourceTree) -> None:
+    calls = {name: len(sources.calls.get(name, ())) for name in (*EXECUTORS, *DESCRIPTIONS)}
     assert sum(calls[name] for name in EXECUTORS) > 140
     assert [name for name in DESCRIPTIONS if not calls[name]] == [], "a description that nobody makes"
-    needed = {(each.path, each.why.split(":")[0]) for each in house.faults()}
+    needed = {(each.path, each.why.split(":")[0]) for each in sources.faults()}
     assert needed == EXCEPTIONS
 
 
-def test_no_constant_is_bound_anew(house: House) -> None:
+def test_no_constant_is_bound_anew(sources: SourceTree) -> None:
     """What a module binds at import stays what it is."""
     assert [
-        module.path for module in house.modules for node in ast.walk(module.tree) if isinstance(node, ast.Global)
+        module.path for module in sources.modules for node in ast.walk(module.tree) if isinstance(node, ast.Global)
     ] == []
 
 
@@ -70,7 +70,7 @@ async def caller(connection, request):
 
 def faults(body: str = "pass", call: str = "pass", path: str = "storage/planted.py") -> list[str]:
     source = AROUND.replace("BODY", body).replace("CALL", call)
-    return [each.why for each in House([Module(path, ast.parse(source))]).faults()]
+    return [each.why for each in SourceTree([Module(path, ast.parse(source))]).faults()]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.support import booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio
 
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 async def seats(studio: BookingStudio, class_id: UUID) -> list[Seat]:

@@ -13,7 +13,7 @@ from tests.support import large_studio
 from tests.support.large_studio import LargeStudio
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
-large = large_studio.middling
+large = large_studio.medium
 LIMIT = 50
 
 

@@ -61,20 +61,20 @@ REFERENCES = """
 
 
 @dataclass(frozen=True)
-class Two:
+class TwoStudios:
     connection: Any
     north: Studio
     south: Studio
 
 
 @pytest.fixture(scope="module")
-async def two(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Two]:
+async def two_studios(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[TwoStudios]:
     """Two studios with at least one row in every table."""
     connection = await asyncpg.connect(new_database(), server_settings={"timezone": "UTC"})
     studios = [await seed_studio(connection, name) for name in ("north", "south")]
     for studio in studios:
         await _fill_the_rest(connection, studio)
-    yield Two(connection, *studios)
+    yield TwoStudios(connection, *studios)
     await connection.close()
 
 
@@ -132,74 +132,76 @@ async def _fill_the_rest(connection: Any, studio: Studio) -> None:
     )
 
 
-async def test_every_table_belongs_to_studios(two: Two) -> None:
-    rows = await two.connection.fetch(TABLES)
+async def test_every_table_belongs_to_studios(two_studios: TwoStudios) -> None:
+    rows = await two_studios.connection.fetch(TABLES)
     assert {row["name"] for row in rows if not row["tenanted"]} == WITHOUT_STUDIO
     assert {row["name"] for row in rows if row["tenanted"] and not row["required"]} == set(), "null escapes every check"
 
 
-async def test_every_unique_key_starts_with_the_studio(two: Two) -> None:
-    rows = [row for row in await two.connection.fetch(UNIQUE) if row["table"] not in WITHOUT_STUDIO]
+async def test_every_unique_key_starts_with_the_studio(two_studios: TwoStudios) -> None:
+    rows = [row for row in await two_studios.connection.fetch(UNIQUE) if row["table"] not in WITHOUT_STUDIO]
     assert {row["name"] for row in rows if row["columns"][0] != "studio_id"} == GLOBALLY_UNIQUE
-    tables = {row["name"] for row in await two.connection.fetch(TABLES)} - WITHOUT_STUDIO
+    tables = {row["name"] for row in await two_studios.connection.fetch(TABLES)} - WITHOUT_STUDIO
     assert {row["table"] for row in rows if row["is_primary"]} == tables, "every table has a primary key"
 
 
-async def _foreign_keys(two: Two) -> list[Any]:
+async def _foreign_keys(two_studios: TwoStudios) -> list[Any]:
     """Return the foreign keys between tables of studios. Those from and to accounts concern no rows of a studio."""
-    rows = await two.connection.fetch(FOREIGN)
+    rows = await two_studios.connection.fetch(FOREIGN)
     return [row for row in rows if not {row["table"], row["referenced"]} & ACCOUNTS]
 
 
-async def test_every_foreign_key_starts_with_the_studio(two: Two) -> None:
-    rows = await _foreign_keys(two)
+async def test_every_foreign_key_starts_with_the_studio(two_studios: TwoStudios) -> None:
+    rows = await _foreign_keys(two_studios)
     assert len(rows) > MUTANTS
     for row in rows:
         assert (row["columns"][0], row["keys"][0]) == ("studio_id", "studio_id"), row["name"]
         assert row["validated"], row["name"]
 
 
-async def test_every_reference_has_its_foreign_key(two: Two) -> None:
-    checked = {(row["table"], each) for row in await two.connection.fetch(FOREIGN) for each in row["columns"]}
-    named = {(row["table"], row["column"]) for row in await two.connection.fetch(REFERENCES)}
+async def test_every_reference_has_its_foreign_key(two_studios: TwoStudios) -> None:
+    checked = {(row["table"], each) for row in await two_studios.connection.fetch(FOREIGN) for each in row["columns"]}
+    named = {(row["table"], row["column"]) for row in await two_studios.connection.fetch(REFERENCES)}
     assert named - checked == UNCHECKED_REFERENCES
 
 
-async def test_no_row_can_reference_another_studio_s(two: Two) -> None:
+async def test_no_row_can_reference_another_studio_s(two_studios: TwoStudios) -> None:
     """Tries every foreign key: a row of studio "north" is pointed at a row of studio "south"."""
     # An unverified submission is stored without a member, whatever the statement says.
-    await two.connection.execute("update form_submissions set verified = true")
+    await two_studios.connection.execute("update form_submissions set verified = true")
     tried, empty = [], []
-    for row in await _foreign_keys(two):
+    for row in await _foreign_keys(two_studios):
         if row["columns"] == ["studio_id"]:
             continue
         column, key = row["columns"][1], row["keys"][1]
-        theirs = await two.connection.fetchval(
-            f"select {key} from {row['referenced']} where studio_id = $1 limit 1", two.south.studio_id
+        theirs = await two_studios.connection.fetchval(
+            f"select {key} from {row['referenced']} where studio_id = $1 limit 1", two_studios.south.studio_id
         )
-        place = await two.connection.fetchval(
-            f"select ctid::text from {row['table']} where studio_id = $1 limit 1", two.north.studio_id
+        place = await two_studios.connection.fetchval(
+            f"select ctid::text from {row['table']} where studio_id = $1 limit 1", two_studios.north.studio_id
         )
         if theirs is None or place is None:
             empty.append(row["name"])
             continue
         with pytest.raises(asyncpg.ForeignKeyViolationError):
-            await two.connection.execute(
+            await two_studios.connection.execute(
                 f"update {row['table']} set {column} = $1 where ctid = $2::text::tid", theirs, place
             )
         tried.append(row["name"])
     assert len(tried) >= MUTANTS, f"nothing to try for {empty}"
 
 
-async def test_no_row_can_move_to_another_studio(two: Two) -> None:
+async def test_no_row_can_move_to_another_studio(two_studios: TwoStudios) -> None:
     """The studio of a row with a parent cannot be changed."""
-    for row in await _foreign_keys(two):
+    for row in await _foreign_keys(two_studios):
         if row["columns"] == ["studio_id"]:
             continue
         moved = f"update {row['table']} set studio_id = $2 where ctid = (select ctid from {row['table']} where "
         moved += f"studio_id = $1 and {row['columns'][1]} is not null limit 1)"
         try:
-            status = await two.connection.execute(moved, two.north.studio_id, two.south.studio_id)
+            status = await two_studios.connection.execute(
+                moved, two_studios.north.studio_id, two_studios.south.studio_id
+            )
         except asyncpg.ForeignKeyViolationError:
             continue
         assert status == "UPDATE 0", row["name"]

@@ -3,7 +3,8 @@
 Tests move the data, not the clock: classes are placed relative to the database's clock. Every booking is validated
 first (POST /bookings/validate) and must end as predicted; after every test the doctor must find nothing.
 
-A test file assigns the two fixtures by name: ``hall = booking_studio.hall`` and ``studio = booking_studio.studio``.
+A test file assigns the two fixtures by name: ``studio_factory = booking_studio.studio_factory`` and
+``studio = booking_studio.studio``.
 """
 
 import json
@@ -353,7 +354,7 @@ def _predictable(receipt: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass
-class Hall:
+class StudioFactory:
     """One application and one database for all studios of a test file: a database per test costs half a second."""
 
     api: PartnerApi
@@ -379,15 +380,15 @@ class Hall:
 
 
 @pytest.fixture(scope="module")
-async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hall]:
+async def studio_factory(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
     async for opened in open_partner_api(new_database(), rate_limit=0):
-        yield Hall(opened)
+        yield StudioFactory(opened)
 
 
 @pytest.fixture
-async def studio(hall: Hall) -> AsyncIterator[BookingStudio]:
+async def studio(studio_factory: StudioFactory) -> AsyncIterator[BookingStudio]:
     """Yield a new studio for one test; afterwards the doctor must find nothing."""
-    made = await hall.new_studio()
+    made = await studio_factory.new_studio()
     yield made
     assert await made.findings() == []
 

@@ -1,6 +1,7 @@
 """The console over HTTP, on a real database, by somebody who is signed in.
 
-A test file assigns the fixtures by name, as with ``booking_studio``: ``hall``, ``studio``, ``people`` and ``console``.
+A test file assigns the fixtures by name, as with ``booking_studio``: ``studio_factory``, ``studio``, ``people`` and
+``console``.
 """
 
 import re
@@ -22,7 +23,7 @@ from tests.support.staff_people import People, Person, done
 ORIGIN = "http://console.test"
 COOKIE = "studiogate"
 Fields = Mapping[str, str | list[str]]
-hall, studio, people = booking_studio.hall, booking_studio.studio, staff_people.people
+studio_factory, studio, people = booking_studio.studio_factory, booking_studio.studio, staff_people.people
 
 
 @dataclass

@@ -15,7 +15,7 @@ import pytest
 
 from studiogate.cli.main import main
 from studiogate.worker import housekeeping as sweep
-from tests.support.booking_studio import BookingStudio, Hall
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.partner_api import open_partner_api
 from tests.support.webhook_studio import SECRET_KEY
 
@@ -60,7 +60,7 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass
-class Stage:
+class EventStudio:
     """A studio, actions on it, and the events since the last call of ``news``."""
 
     studio: BookingStudio
@@ -118,15 +118,15 @@ def _exit_status() -> Any:
 
 
 @pytest.fixture(scope="module")
-async def hall(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[Hall]:
+async def studio_factory(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
     async for opened in open_partner_api(new_database(), rate_limit=0, secret_key=SECRET_KEY):
-        yield Hall(opened)
+        yield StudioFactory(opened)
 
 
 @pytest.fixture
-async def stage(hall: Hall, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+async def event_studio(studio_factory: StudioFactory, request: pytest.FixtureRequest) -> AsyncIterator[EventStudio]:
     """Yield a new studio; afterwards the named events must have been emitted, and the doctor must find nothing."""
-    opened = Stage(await hall.new_studio())
+    opened = EventStudio(await studio_factory.new_studio())
     yield opened
     assert opened.types == caused_by(request.function)
     assert await opened.studio.findings() == []

@@ -1,6 +1,6 @@
 """A studio with 100,000 members beside smaller ones: what the console's lists are read from, without waiting for flows.
 
-A test file assigns the fixture by name: ``large = large_studio.large``, or ``large_studio.middling``.
+A test file assigns the fixture by name: ``large = large_studio.large``, or ``large_studio.medium``.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -136,7 +136,7 @@ async def large(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIte
 
 
 @pytest.fixture(scope="module")
-async def middling(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[LargeStudio]:
+async def medium(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[LargeStudio]:
     """Yield a studio with a fifth of the members, where that is large enough."""
     async for studio in filled(new_database(), MEMBERS // 5):
         yield studio

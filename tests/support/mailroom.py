@@ -1,6 +1,7 @@
 """A studio with a worker that sends mails to a real SMTP server.
 
-A test file imports the fixtures ``postman`` and ``room``, and assigns ``hall`` and ``studio`` of ``booking_studio``.
+A test file imports the fixtures ``postman`` and ``room``, and assigns ``studio_factory`` and ``studio`` of
+``booking_studio``.
 """
 
 from collections.abc import AsyncIterator

@@ -105,14 +105,14 @@ def _is_stored(name: ast.Name) -> bool:
 
 
 @dataclass
-class House:
+class SourceTree:
     """All modules together: a parameter is judged by its callers."""
 
     modules: list[Module]
     _under_way: set[tuple[Function, str]] = field(default_factory=set)
 
     @classmethod
-    def read(cls, folder: Path) -> "House":
+    def read(cls, folder: Path) -> "SourceTree":
         paths = sorted(path for path in folder.rglob("*.py") if "vendor" not in path.parts)
         return cls([Module(path.relative_to(folder).as_posix(), ast.parse(path.read_text())) for path in paths])
 
@@ -216,7 +216,7 @@ class House:
 class Frame:
     """A function's inside (or a module's), with the functions around it."""
 
-    house: House
+    sources: SourceTree
     module: Module
     functions: tuple[Function, ...]
     inside_description: bool = False
@@ -256,7 +256,7 @@ class Frame:
         return node.attr in BOOLEANS or self.is_constant(node.value)
 
     def _is_constant_call(self, call: ast.Call) -> bool:
-        ours = [function for _, function, _ in self.house.functions.get(_last_name(call.func), ())]
+        ours = [function for _, function, _ in self.sources.functions.get(_last_name(call.func), ())]
         if ours and all(_mentions(each.returns, set(DESCRIPTIONS)) for each in ours):
             return True  # it is judged where it is made
         if isinstance(call.func, ast.Name) and call.func.id == "len":
@@ -275,7 +275,7 @@ class Frame:
         for function in reversed(self.functions):
             bound = _bindings(function).get(name)
             if bound is not None:
-                return self.house.all_constant(function, name, ((self, each) for each in bound))
+                return self.sources.all_constant(function, name, ((self, each) for each in bound))
             argument = _parameters(function).get(name)
             if argument is not None:
                 return self._is_constant_parameter(function, argument)
@@ -286,10 +286,10 @@ class Frame:
             return self.inside_description
         if _mentions(argument.annotation, set(DESCRIPTIONS) | ENUMS | {"bool"}):
             return True
-        return self.house.is_constant_parameter(function, argument)
+        return self.sources.is_constant_parameter(function, argument)
 
 
-def frames(house: House, module: Module) -> Iterator[tuple[Frame, ast.AST]]:
+def frames(sources: SourceTree, module: Module) -> Iterator[tuple[Frame, ast.AST]]:
     """Every node with the functions that it stands in."""
 
     def walk(node: ast.AST, frame: Frame) -> Iterator[tuple[Frame, ast.AST]]:
@@ -297,12 +297,12 @@ def frames(house: House, module: Module) -> Iterator[tuple[Frame, ast.AST]]:
             yield frame, child
             inner = frame
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                inner = Frame(house, module, (*frame.functions, child), frame.inside_description)
+                inner = Frame(sources, module, (*frame.functions, child), frame.inside_description)
             elif isinstance(child, ast.ClassDef):
-                inner = Frame(house, module, frame.functions, child.name in DESCRIPTIONS)
+                inner = Frame(sources, module, frame.functions, child.name in DESCRIPTIONS)
             yield from walk(child, inner)
 
-    return walk(module.tree, Frame(house, module, ()))
+    return walk(module.tree, Frame(sources, module, ()))
 
 
 def _last_name(called: ast.expr) -> str:

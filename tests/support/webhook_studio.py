@@ -33,7 +33,7 @@ class Endpoint:
 
 
 @dataclass
-class House:
+class WebhookStudio:
     """One studio, and ways to change it and to receive its events."""
 
     runtime: Runtime
@@ -88,7 +88,7 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(database_url: str, connection: Any, **overrides: Any) -> AsyncIterator[House]:
+async def open_webhook_studio(database_url: str, connection: Any, **overrides: Any) -> AsyncIterator[WebhookStudio]:
     runtime = Runtime.open(settings.load(database_url=database_url, **{**ALLOW_LOOPBACK, **overrides}))
     studio = await seed_studio(connection)
     await connection.execute(
@@ -99,18 +99,18 @@ async def open_house(database_url: str, connection: Any, **overrides: Any) -> As
         update bookings set status = 'cancelled' where status = 'waitlisted';
         update classes set waitlist_count = 0"""
     )
-    yield House(runtime, studio, connection)
+    yield WebhookStudio(runtime, studio, connection)
     await runtime.close()
 
 
 @pytest.fixture
-async def house(database_url: str, connection: Any) -> AsyncIterator[House]:
-    async with open_house(database_url, connection) as opened:
+async def webhook_studio(database_url: str, connection: Any) -> AsyncIterator[WebhookStudio]:
+    async with open_webhook_studio(database_url, connection) as opened:
         yield opened
 
 
 @pytest.fixture
-async def strict_house(database_url: str, connection: Any) -> AsyncIterator[House]:
+async def strict_webhook_studio(database_url: str, connection: Any) -> AsyncIterator[WebhookStudio]:
     """Apply the production rules: no address is exempt, but plain http is allowed."""
-    async with open_house(database_url, connection, webhook_allow_cidrs=[]) as opened:
+    async with open_webhook_studio(database_url, connection, webhook_allow_cidrs=[]) as opened:
         yield opened

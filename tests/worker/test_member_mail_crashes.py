@@ -13,7 +13,7 @@ from tests.support.postman import postman
 
 __all__ = ["postman", "room"]
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 async def kill_after(room: Mailroom, step: str) -> None:

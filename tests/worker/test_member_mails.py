@@ -15,7 +15,7 @@ from tests.worker.test_mail import HEADERS
 
 __all__ = ["postman", "room"]
 pytestmark = pytest.mark.anyio
-hall, studio = booking_studio.hall, booking_studio.studio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
 
 
 async def test_a_booking_is_confirmed_once(room: Mailroom) -> None:

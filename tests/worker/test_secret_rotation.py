@@ -11,7 +11,7 @@ from bench.webhook_receiver import OK, Received, receiving
 from studiogate.flows import deliveries, webhooks
 from tests.support.background import beside
 from tests.support.battery import Tally, sized
-from tests.support.webhook_studio import House
+from tests.support.webhook_studio import WebhookStudio
 
 pytestmark = pytest.mark.anyio
 CHANGES_BETWEEN = 20
@@ -33,16 +33,16 @@ class Partner:
         return OK
 
 
-async def rotated_secrets(house: House, rotations: int) -> Partner:
+async def rotated_secrets(webhook_studio: WebhookStudio, rotations: int) -> Partner:
     partner = Partner()
-    async with receiving(partner.reply) as receiver, house.delivering():
-        endpoint = await house.endpoint(receiver.url())
+    async with receiving(partner.reply) as receiver, webhook_studio.delivering():
+        endpoint = await webhook_studio.endpoint(receiver.url())
         partner.secret = endpoint.secret
         enough = asyncio.Event()
-        async with beside(_change_until(house, enough), enough.set) as changing:
+        async with beside(_change_until(webhook_studio, enough), enough.set) as changing:
             for _ in range(rotations):
                 await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
-                new = await _rotate(house, str(endpoint.id))
+                new = await _rotate(webhook_studio, str(endpoint.id))
                 # The old secret verifies deliveries in flight as well as new ones; then the partner switches.
                 await receiver.wait_for(len(receiver.received) + CHANGES_BETWEEN)
                 partner.secret = new
@@ -50,34 +50,38 @@ async def rotated_secrets(house: House, rotations: int) -> Partner:
     return partner
 
 
-async def _change_until(house: House, enough: asyncio.Event) -> int:
+async def _change_until(webhook_studio: WebhookStudio, enough: asyncio.Event) -> int:
     changes = 0
     while not enough.is_set():
-        await house.change(changes % 3)
-        await house.number()
+        await webhook_studio.change(changes % 3)
+        await webhook_studio.number()
         changes += 1
     return changes
 
 
-async def _rotate(house: House, endpoint_id: str) -> str:
-    async with house.runtime.database.transaction() as connection:
-        rotated = await webhooks.rotate_secret(connection, house.access, house.runtime.sealer, endpoint_id)
+async def _rotate(webhook_studio: WebhookStudio, endpoint_id: str) -> str:
+    async with webhook_studio.runtime.database.transaction() as connection:
+        rotated = await webhooks.rotate_secret(
+            connection, webhook_studio.access, webhook_studio.runtime.sealer, endpoint_id
+        )
     secret: str = json.loads(str(rotated))["secret"]
     return secret
 
 
 @sized(3, 50, "rotation", "rotations")
-async def test_every_delivery_verifies(house: House, tally: Tally, size: int) -> None:
-    partner = await rotated_secrets(house, size)
+async def test_every_delivery_verifies(webhook_studio: WebhookStudio, tally: Tally, size: int) -> None:
+    partner = await rotated_secrets(webhook_studio, size)
     tally.add(deliveries_verified=partner.verified)
     assert partner.faults == []
 
 
-async def test_a_forgotten_old_secret_is_noticed(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_forgotten_old_secret_is_noticed(
+    webhook_studio: WebhookStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
     claim = deliveries.claim
 
     async def forgetful(*arguments: Any) -> list[deliveries.Claimed]:
         return [replace(each, previous_secret=None) for each in await claim(*arguments)]
 
     monkeypatch.setattr(deliveries, "claim", forgetful)
-    assert (await rotated_secrets(house, 1)).faults != []
+    assert (await rotated_secrets(webhook_studio, 1)).faults != []

@@ -17,7 +17,7 @@ from bench.webhook_receiver import OK, Received, Receiver, answer, receiving
 from studiogate.storage.bookings.read import read_booking
 from tests.support.background import beside
 from tests.support.battery import Tally, sized
-from tests.support.webhook_studio import SECRET_KEY, Endpoint, House
+from tests.support.webhook_studio import SECRET_KEY, Endpoint, WebhookStudio
 
 pytestmark = pytest.mark.anyio
 
@@ -74,8 +74,8 @@ class Workers:
 class Partner:
     """Fails three deliveries in ten, and checks those that it accepts."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, webhook_studio: WebhookStudio) -> None:
+        self._webhook_studio = webhook_studio
         self._luck = random.Random(5)
         self.taken: dict[str, bytes] = {}
         self.faults: list[str] = []
@@ -97,8 +97,8 @@ class Partner:
     async def _look(self, received: Received) -> None:
         """Check that a GET on receipt returns the resource at least as new as in the event."""
         announced = received.event["data"]["object"]
-        async with self._house.runtime.database.connection() as connection:
-            found = await read_booking(connection, self._house.access, announced["id"])
+        async with self._webhook_studio.runtime.database.connection() as connection:
+            found = await read_booking(connection, self._webhook_studio.access, announced["id"])
         now = datetime.fromisoformat(_member(found or "", "updated_at"))
         if now < datetime.fromisoformat(announced["updated_at"]):
             self.faults.append("a resource older than its event")
@@ -112,38 +112,40 @@ def _member(wire: str, name: str) -> str:
     return wire.split(f'"{name}":"')[1].split('"')[0]
 
 
-async def make_changes(house: House, count: int) -> None:
+async def make_changes(webhook_studio: WebhookStudio, count: int) -> None:
     async def share(number: int) -> None:
         for _ in range(count // 3 + (number < count % 3)):
-            await house.change(number)
+            await webhook_studio.change(number)
 
     await asyncio.gather(*(share(number) for number in range(3)))
 
 
-async def happened(house: House) -> set[UUID]:
-    rows = await house.connection.fetch("select id from events where not id = any($1)", house.studio.ids["event"])
+async def happened(webhook_studio: WebhookStudio) -> set[UUID]:
+    rows = await webhook_studio.connection.fetch(
+        "select id from events where not id = any($1)", webhook_studio.studio.ids["event"]
+    )
     return {row["id"] for row in rows}
 
 
-async def storm(house: House, workers: Workers, partner: Partner, count: int, every: float) -> None:
+async def storm(webhook_studio: WebhookStudio, workers: Workers, partner: Partner, count: int, every: float) -> None:
     """Make changes while workers are killed and receivers fail; then wait until everything is delivered."""
-    async with beside(make_changes(house, count), lambda: None) as changing:
+    async with beside(make_changes(webhook_studio, count), lambda: None) as changing:
         while not changing.done():
             await asyncio.sleep(every)
             await workers.kill_one()
-            await house.no_waiting()
-    assert len(await happened(house)) == count
-    while partner.delivered != await happened(house):
+            await webhook_studio.no_waiting()
+    assert len(await happened(webhook_studio)) == count
+    while partner.delivered != await happened(webhook_studio):
         await asyncio.sleep(0.3)
-        await house.no_waiting()
+        await webhook_studio.no_waiting()
 
 
-async def run_storm(house: House, database_url: str, count: int, every: float, seconds: float) -> Any:
-    partner = Partner(house)
+async def run_storm(webhook_studio: WebhookStudio, database_url: str, count: int, every: float, seconds: float) -> Any:
+    partner = Partner(webhook_studio)
     async with receiving(partner.reply) as receiver, Workers(database_url, 2).running() as workers:
-        partner.endpoint = await house.endpoint(receiver.url())
+        partner.endpoint = await webhook_studio.endpoint(receiver.url())
         async with asyncio.timeout(seconds):
-            await storm(house, workers, partner, count, every)
+            await storm(webhook_studio, workers, partner, count, every)
         return partner, receiver, workers
 
 
@@ -154,7 +156,9 @@ def check(partner: Partner, receiver: Receiver, workers: Workers) -> None:
 
 
 @sized(300, 5_000, "webhooks", "changes")
-async def test_what_happened_is_what_is_told(house: House, database_url: str, tally: Tally, size: int) -> None:
-    partner, receiver, workers = await run_storm(house, database_url, size, 1.0, 60 + size / 6)
+async def test_what_happened_is_what_is_told(
+    webhook_studio: WebhookStudio, database_url: str, tally: Tally, size: int
+) -> None:
+    partner, receiver, workers = await run_storm(webhook_studio, database_url, size, 1.0, 60 + size / 6)
     check(partner, receiver, workers)
     tally.add(events_announced=len(partner.delivered), attempts=len(receiver.received), workers_killed=workers.killed)

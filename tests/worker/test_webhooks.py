@@ -14,40 +14,40 @@ from studiogate.domain.webhooks.retry_schedule import Attempted
 from studiogate.flows import webhooks
 from studiogate.storage.webhooks import deliveries
 from studiogate.worker.webhooks import PLACES_OF_AN_ENDPOINT
-from tests.support.webhook_studio import House
+from tests.support.webhook_studio import WebhookStudio
 
 pytestmark = pytest.mark.anyio
 
 
-async def rows(house: House, columns: str = "status, attempts") -> list[tuple[Any, ...]]:
-    found = await house.connection.fetch(
+async def rows(webhook_studio: WebhookStudio, columns: str = "status, attempts") -> list[tuple[Any, ...]]:
+    found = await webhook_studio.connection.fetch(
         f"select {columns} from webhook_deliveries where endpoint_id <> all($1) order by created_at, id",
-        house.studio.ids["endpoint"],
+        webhook_studio.studio.ids["endpoint"],
     )
     return [tuple(row) for row in found]
 
 
-async def settled(house: House, status: str, count: int = 1) -> None:
+async def settled(webhook_studio: WebhookStudio, status: str, count: int = 1) -> None:
     async with asyncio.timeout(20):
-        while [each[0] for each in await rows(house)].count(status) < count:
+        while [each[0] for each in await rows(webhook_studio)].count(status) < count:
             await asyncio.sleep(0.02)
 
 
-async def attempted(house: House, count: int) -> None:
+async def attempted(webhook_studio: WebhookStudio, count: int) -> None:
     """Wait until this many attempts are recorded."""
     async with asyncio.timeout(20):
-        while sum(each[1] for each in await rows(house)) < count:
+        while sum(each[1] for each in await rows(webhook_studio)) < count:
             await asyncio.sleep(0.02)
 
 
-async def test_a_change_is_told_within_a_moment_of_its_commit(house: House) -> None:
-    async with receiving() as receiver, house.delivering():
-        endpoint = await house.endpoint(receiver.url())
+async def test_a_change_is_told_within_a_moment_of_its_commit(webhook_studio: WebhookStudio) -> None:
+    async with receiving() as receiver, webhook_studio.delivering():
+        endpoint = await webhook_studio.endpoint(receiver.url())
         delays = []
         for number in range(1, 6):
-            await house.change()
+            await webhook_studio.change()
             committed = time.monotonic()
-            house.runtime.sequencer.kick(house.studio.studio_id)
+            webhook_studio.runtime.sequencer.kick(webhook_studio.studio.studio_id)
             received = (await receiver.wait_for(number))[-1]
             delays.append(received.at - committed)
             await asyncio.sleep(0.1)
@@ -58,124 +58,128 @@ async def test_a_change_is_told_within_a_moment_of_its_commit(house: House) -> N
         assert event["id"] == received.id
         assert (event["type"], event["object"], event["api_version"]) == ("booking.updated", "event", "2026-08-02")
         assert event["data"]["previous_attributes"] == {"status": "confirmed"}
-        await settled(house, "succeeded", 5)
+        await settled(webhook_studio, "succeeded", 5)
 
 
-async def test_the_same_body_on_every_attempt_until_it_succeeds(house: House) -> None:
-    async with receiving(lambda _: answer(500, b"not now")) as receiver, house.delivering():
-        endpoint = await house.endpoint(receiver.url())
-        await house.change()
-        await house.number()
+async def test_the_same_body_on_every_attempt_until_it_succeeds(webhook_studio: WebhookStudio) -> None:
+    async with receiving(lambda _: answer(500, b"not now")) as receiver, webhook_studio.delivering():
+        endpoint = await webhook_studio.endpoint(receiver.url())
+        await webhook_studio.change()
+        await webhook_studio.number()
         for number in range(1, 4):
             await receiver.wait_for(number)
-            await attempted(house, number)
+            await attempted(webhook_studio, number)
             if number == 3:
                 receiver.reply = lambda _: OK
-            await house.no_waiting()
+            await webhook_studio.no_waiting()
         await receiver.wait_for(4)
-        await settled(house, "succeeded")
+        await settled(webhook_studio, "succeeded")
         assert len({each.id for each in receiver.received}) == 1
         assert len({each.body for each in receiver.received}) == 1
         assert all(each.signed_by(endpoint.secret) for each in receiver.received)
-        page = await deliveries.list_deliveries(house.connection, house.access, PageRequest(), str(endpoint.id))
+        page = await deliveries.list_deliveries(
+            webhook_studio.connection, webhook_studio.access, PageRequest(), str(endpoint.id)
+        )
         (delivery,) = json.loads(page.as_json())["data"]  # type: ignore[union-attr]
         assert [each["status"] for each in delivery["attempts"]] == [500, 500, 500, 200]
         assert delivery["attempts"][0]["response"] == "not now"
         assert delivery["status"] == "succeeded"
 
 
-async def test_retry_after_is_honoured(house: House) -> None:
-    async with receiving(lambda _: answer(429, b"", b"Retry-After: 7200")) as receiver, house.delivering():
-        await house.endpoint(receiver.url())
-        await house.change()
-        await house.number()
-        await attempted(house, 1)
-        ((seconds,),) = await rows(house, "extract(epoch from due_at - now())")
+async def test_retry_after_is_honoured(webhook_studio: WebhookStudio) -> None:
+    async with receiving(lambda _: answer(429, b"", b"Retry-After: 7200")) as receiver, webhook_studio.delivering():
+        await webhook_studio.endpoint(receiver.url())
+        await webhook_studio.change()
+        await webhook_studio.number()
+        await attempted(webhook_studio, 1)
+        ((seconds,),) = await rows(webhook_studio, "extract(epoch from due_at - now())")
         assert 7100 < seconds < 7300
 
 
-async def test_both_secrets_sign_after_a_rotation(house: House) -> None:
-    async with receiving() as receiver, house.delivering():
-        endpoint = await house.endpoint(receiver.url())
-        async with house.connection.transaction():
+async def test_both_secrets_sign_after_a_rotation(webhook_studio: WebhookStudio) -> None:
+    async with receiving() as receiver, webhook_studio.delivering():
+        endpoint = await webhook_studio.endpoint(receiver.url())
+        async with webhook_studio.connection.transaction():
             rotated = await webhooks.rotate_secret(
-                house.connection, house.access, house.runtime.sealer, str(endpoint.id)
+                webhook_studio.connection, webhook_studio.access, webhook_studio.runtime.sealer, str(endpoint.id)
             )
         new = json.loads(str(rotated))["secret"]
-        await house.change()
-        await house.number()
+        await webhook_studio.change()
+        await webhook_studio.number()
         (first,) = await receiver.wait_for(1)
         assert first.signed_by(endpoint.secret)
         assert first.signed_by(new)
-        await house.connection.execute("update webhook_endpoints set previous_secret_until = now()")
-        await house.change()
-        await house.number()
+        await webhook_studio.connection.execute("update webhook_endpoints set previous_secret_until = now()")
+        await webhook_studio.change()
+        await webhook_studio.number()
         second = (await receiver.wait_for(2))[1]
         assert second.signed_by(new)
         assert not second.signed_by(endpoint.secret)
 
 
-async def test_secrets_are_not_in_the_database(house: House) -> None:
-    endpoint = await house.endpoint("http://127.0.0.1:1/")
-    stored = await house.connection.fetchval("select secret from webhook_endpoints where id = $1", endpoint.id)
+async def test_secrets_are_not_in_the_database(webhook_studio: WebhookStudio) -> None:
+    endpoint = await webhook_studio.endpoint("http://127.0.0.1:1/")
+    stored = await webhook_studio.connection.fetchval("select secret from webhook_endpoints where id = $1", endpoint.id)
     assert endpoint.secret.encode() not in stored
     assert endpoint.secret.removeprefix("whsec_").encode() not in stored
 
 
-async def endpoint_row(house: House, endpoint: Any) -> tuple[Any, ...]:
+async def endpoint_row(webhook_studio: WebhookStudio, endpoint: Any) -> tuple[Any, ...]:
     return tuple(
-        await house.connection.fetchrow(
+        await webhook_studio.connection.fetchrow(
             "select enabled, disabled_reason, failing_since is not null from webhook_endpoints where id = $1",
             endpoint.id,
         )
     )
 
 
-async def disabled_events(house: House) -> list[tuple[Any, str]]:
+async def disabled_events(webhook_studio: WebhookStudio) -> list[tuple[Any, str]]:
     """Return the events about disabled endpoints; they must not contain a secret."""
-    rows = await house.connection.fetch("select * from events where type = 'webhook_endpoint.disabled'")
+    rows = await webhook_studio.connection.fetch("select * from events where type = 'webhook_endpoint.disabled'")
     assert all("secret" not in {*json.loads(row["object"])} - {"previous_secret_expires_at"} for row in rows)
     assert all(json.loads(row["previous_attributes"])["enabled"] for row in rows)
     assert all("webhooks:manage" in row["scopes"] for row in rows)
     return [(row["subject"], json.loads(row["object"])["disabled_reason"]) for row in rows]
 
 
-async def test_gone_disables(house: House) -> None:
-    async with receiving(lambda _: answer(410)) as receiver, house.delivering():
-        endpoint = await house.endpoint(receiver.url())
-        await house.change()
-        await house.number()
+async def test_gone_disables(webhook_studio: WebhookStudio) -> None:
+    async with receiving(lambda _: answer(410)) as receiver, webhook_studio.delivering():
+        endpoint = await webhook_studio.endpoint(receiver.url())
+        await webhook_studio.change()
+        await webhook_studio.number()
         await receiver.wait_for(1)
-        await settled(house, "failed")
-        assert await endpoint_row(house, endpoint) == (False, "gone", True)
-        assert await disabled_events(house) == [(endpoint.id, "gone")]
-        await house.change()
-        await house.number()
+        await settled(webhook_studio, "failed")
+        assert await endpoint_row(webhook_studio, endpoint) == (False, "gone", True)
+        assert await disabled_events(webhook_studio) == [(endpoint.id, "gone")]
+        await webhook_studio.change()
+        await webhook_studio.number()
         await asyncio.sleep(0.2)
         assert len(receiver.received) == 1
 
 
-async def test_five_days_of_failure_disable_and_enabling_goes_on(house: House) -> None:
-    async with receiving(lambda _: answer(500)) as receiver, house.delivering():
-        endpoint = await house.endpoint(receiver.url())
-        await house.change()
-        await house.number()
-        await attempted(house, 1)
-        assert await endpoint_row(house, endpoint) == (True, None, True)
-        await house.connection.execute("update webhook_endpoints set failing_since = now() - interval '6 days'")
-        await house.no_waiting()
-        await attempted(house, 2)
-        assert await endpoint_row(house, endpoint) == (False, "failing", True)
-        assert await disabled_events(house) == [(endpoint.id, "failing")]
-        await house.no_waiting()
+async def test_five_days_of_failure_disable_and_enabling_goes_on(webhook_studio: WebhookStudio) -> None:
+    async with receiving(lambda _: answer(500)) as receiver, webhook_studio.delivering():
+        endpoint = await webhook_studio.endpoint(receiver.url())
+        await webhook_studio.change()
+        await webhook_studio.number()
+        await attempted(webhook_studio, 1)
+        assert await endpoint_row(webhook_studio, endpoint) == (True, None, True)
+        await webhook_studio.connection.execute(
+            "update webhook_endpoints set failing_since = now() - interval '6 days'"
+        )
+        await webhook_studio.no_waiting()
+        await attempted(webhook_studio, 2)
+        assert await endpoint_row(webhook_studio, endpoint) == (False, "failing", True)
+        assert await disabled_events(webhook_studio) == [(endpoint.id, "failing")]
+        await webhook_studio.no_waiting()
         await asyncio.sleep(0.2)
         assert len(receiver.received) == 2
         receiver.reply = lambda _: OK
-        async with house.connection.transaction():
-            await webhooks.change(house.connection, house.access, str(endpoint.id), {"enabled": True})
+        async with webhook_studio.connection.transaction():
+            await webhooks.change(webhook_studio.connection, webhook_studio.access, str(endpoint.id), {"enabled": True})
         await receiver.wait_for(3)
-        await settled(house, "succeeded")
-        assert await endpoint_row(house, endpoint) == (True, None, False)
+        await settled(webhook_studio, "succeeded")
+        assert await endpoint_row(webhook_studio, endpoint) == (True, None, False)
 
 
 @pytest.mark.parametrize(
@@ -187,51 +191,51 @@ async def test_five_days_of_failure_disable_and_enabling_goes_on(house: House) -
         "location_ids = array(select id from locations where studio_id = credentials.studio_id limit 1)",
     ],
 )
-async def test_what_a_key_may_no_longer_see_is_withheld(house: House, narrowing: str) -> None:
+async def test_what_a_key_may_no_longer_see_is_withheld(webhook_studio: WebhookStudio, narrowing: str) -> None:
     """The endpoint's key loses access between the commit and the attempt."""
     async with receiving() as receiver:
-        await house.endpoint(receiver.url())
-        await house.change(2)  # a class without location
-        await house.number()
-        await house.connection.execute(f"update credentials set {narrowing}")
-        async with house.delivering():
-            await settled(house, "withheld")
+        await webhook_studio.endpoint(receiver.url())
+        await webhook_studio.change(2)  # a class without location
+        await webhook_studio.number()
+        await webhook_studio.connection.execute(f"update credentials set {narrowing}")
+        async with webhook_studio.delivering():
+            await settled(webhook_studio, "withheld")
         assert receiver.connections == 0
 
 
-async def test_only_what_is_wanted_and_visible_is_queued(house: House) -> None:
-    first, second = house.studio.ids["location"]
+async def test_only_what_is_wanted_and_visible_is_queued(webhook_studio: WebhookStudio) -> None:
+    first, second = webhook_studio.studio.ids["location"]
     wishes: list[dict[str, Any]] = [
         {"event_types": ["class.*"]},
         {"scopes": ["webhooks:manage", "leads:read"]},
         {"locations": [second]},
     ]
     for wanted in wishes:
-        await house.endpoint("http://127.0.0.1:1/", **wanted)
-    seeing = [await house.endpoint("http://127.0.0.1:1/", event_types=["booking.*"], locations=[first])]
-    seeing += [await house.endpoint("http://127.0.0.1:1/", event_types=["booking.updated"])]
-    await house.change(0)
-    await house.number()
-    assert {each[0] for each in await rows(house, "endpoint_id")} == {each.id for each in seeing}
+        await webhook_studio.endpoint("http://127.0.0.1:1/", **wanted)
+    seeing = [await webhook_studio.endpoint("http://127.0.0.1:1/", event_types=["booking.*"], locations=[first])]
+    seeing += [await webhook_studio.endpoint("http://127.0.0.1:1/", event_types=["booking.updated"])]
+    await webhook_studio.change(0)
+    await webhook_studio.number()
+    assert {each[0] for each in await rows(webhook_studio, "endpoint_id")} == {each.id for each in seeing}
 
 
 # Hostile receivers
 
 
-async def test_redirects_are_failures_and_open_no_connection(house: House) -> None:
-    async with receiving() as inner, receiving() as receiver, house.delivering():
+async def test_redirects_are_failures_and_open_no_connection(webhook_studio: WebhookStudio) -> None:
+    async with receiving() as inner, receiving() as receiver, webhook_studio.delivering():
         receiver.reply = lambda _: answer(302, b"", b"Location: " + inner.url().encode())
-        await house.endpoint(receiver.url())
-        await house.change()
-        await house.number()
-        await attempted(house, 1)
+        await webhook_studio.endpoint(receiver.url())
+        await webhook_studio.change()
+        await webhook_studio.number()
+        await attempted(webhook_studio, 1)
         assert inner.connections == 0
-        assert await rows(house) == [("pending", 1)]
+        assert await rows(webhook_studio) == [("pending", 1)]
 
 
-async def test_a_name_that_turns_to_a_private_address_opens_no_connection(strict_house: House) -> None:
+async def test_a_name_that_turns_to_a_private_address_opens_no_connection(strict_webhook_studio: WebhookStudio) -> None:
     """The name is public when the endpoint is created and loopback afterwards; loopback gets no connection."""
-    house, resolver = strict_house, strict_house.runtime.resolver
+    webhook_studio, resolver = strict_webhook_studio, strict_webhook_studio.runtime.resolver
     now: list[str] = ["8.8.8.8"]
 
     async def lookup(_host: str, _port: int) -> Sequence[str]:
@@ -241,17 +245,17 @@ async def test_a_name_that_turns_to_a_private_address_opens_no_connection(strict
     async with receiving() as receiver:
         url = receiver.url(host="rebinding.example")
         assert await resolver.fault_of(url) is None
-        endpoint = await house.endpoint(url)
+        endpoint = await webhook_studio.endpoint(url)
         for private in (["127.0.0.1"], ["::ffff:127.0.0.1"], ["10.0.0.1", "127.0.0.1"], ["169.254.169.254"]):
             now[:] = private
             assert await resolver.fault_of(url) is not None
-            await house.change()
-            await house.number()
-            async with house.delivering():
-                await house.no_waiting()
+            await webhook_studio.change()
+            await webhook_studio.number()
+            async with webhook_studio.delivering():
+                await webhook_studio.no_waiting()
                 await asyncio.sleep(0.4)
         assert receiver.connections == 0
-        errors = await house.connection.fetch(
+        errors = await webhook_studio.connection.fetch(
             "select distinct error from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id"
             " where d.endpoint_id = $1",
             endpoint.id,
@@ -259,22 +263,22 @@ async def test_a_name_that_turns_to_a_private_address_opens_no_connection(strict
         assert [row["error"] for row in errors] == ["denied_address"]
 
 
-async def test_the_check_of_the_check_without_the_denied_list_it_connects(house: House) -> None:
+async def test_the_check_of_the_check_without_the_denied_list_it_connects(webhook_studio: WebhookStudio) -> None:
     """Verifies the test above: with loopback allowed, the listener is reached."""
 
     async def lookup(_host: str, _port: int) -> Sequence[str]:
         return ["127.0.0.1"]
 
-    house.runtime.resolver.lookup = lookup
-    async with receiving() as receiver, house.delivering():
-        await house.endpoint(receiver.url(host="rebinding.example"))
-        await house.change()
-        await house.number()
+    webhook_studio.runtime.resolver.lookup = lookup
+    async with receiving() as receiver, webhook_studio.delivering():
+        await webhook_studio.endpoint(receiver.url(host="rebinding.example"))
+        await webhook_studio.change()
+        await webhook_studio.number()
         (received,) = await receiver.wait_for(1)
         assert received.headers["host"] == f"rebinding.example:{receiver.port}"
 
 
-async def test_hostile_receivers_delay_nobody(house: House) -> None:
+async def test_hostile_receivers_delay_nobody(webhook_studio: WebhookStudio) -> None:
     """A tarpit, an endless body, a refused port and five good ones."""
 
     async def never(_: Received) -> None:
@@ -283,13 +287,18 @@ async def test_hostile_receivers_delay_nobody(house: House) -> None:
     async def endless(_: Received) -> bytes:
         return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"10000\r\n" + b"x" * 65536 + b"\r\n"
 
-    async with receiving(never) as tarpit, receiving(endless) as flood, receiving() as good, house.delivering():
+    async with (
+        receiving(never) as tarpit,
+        receiving(endless) as flood,
+        receiving() as good,
+        webhook_studio.delivering(),
+    ):
         for url in (tarpit.url(), flood.url(), "http://127.0.0.1:1/", *(good.url(f"/{n}") for n in range(5))):
-            await house.endpoint(url)
+            await webhook_studio.endpoint(url)
         committed: dict[int, float] = {}
         for number in range(40):
-            await house.change()
-            await house.number()
+            await webhook_studio.change()
+            await webhook_studio.number()
             committed[number] = time.monotonic()
             await asyncio.sleep(0.01)
         await good.wait_for(200, 15)
@@ -297,15 +306,15 @@ async def test_hostile_receivers_delay_nobody(house: House) -> None:
         delays = sorted(each.at - committed[by_sequence.index(each.event["sequence"])] for each in good.received)
         assert delays[int(len(delays) * 0.99)] < 2.0
         assert len(tarpit.received) <= PLACES_OF_AN_ENDPOINT
-        held = await house.connection.fetchval("select max(length(response)) from webhook_attempts")
+        held = await webhook_studio.connection.fetchval("select max(length(response)) from webhook_attempts")
         assert held <= 1024
 
 
-async def test_a_test_message_reaches_also_a_disabled_endpoint(house: House) -> None:
-    async with receiving() as receiver, house.delivering():
-        endpoint = await house.endpoint(receiver.url(), enabled=False)
-        async with house.connection.transaction():
-            await webhooks.test(house.connection, house.access, str(endpoint.id))
+async def test_a_test_message_reaches_also_a_disabled_endpoint(webhook_studio: WebhookStudio) -> None:
+    async with receiving() as receiver, webhook_studio.delivering():
+        endpoint = await webhook_studio.endpoint(receiver.url(), enabled=False)
+        async with webhook_studio.connection.transaction():
+            await webhooks.test(webhook_studio.connection, webhook_studio.access, str(endpoint.id))
         (received,) = await receiver.wait_for(1)
         assert received.event["type"] == "webhook_endpoint.test"
         assert received.signed_by(endpoint.secret)

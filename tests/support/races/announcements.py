@@ -93,14 +93,14 @@ class Log:
         _check_entries(entries, step)
 
 
-def log_of(stage: Any, studio_id: UUID) -> Log:
-    """Return the log of a studio on this stage (``tests.races.test_model.Backstage``)."""
+def log_of(app_thread: Any, studio_id: UUID) -> Log:
+    """Return the log of a studio on this stage (``tests.races.test_model.AppThread``)."""
     access = system_access(studio_id)
 
     def snapshot(type_: EventType, ids: list[UUID]) -> Any:
-        return stage.call(event_changes.snapshot(stage.connection, access, type_, ids))
+        return app_thread.call(event_changes.snapshot(app_thread.connection, access, type_, ids))
 
-    log = Log(stage.fetch, snapshot, studio_id)
+    log = Log(app_thread.fetch, snapshot, studio_id)
     log.look()
     return log
 

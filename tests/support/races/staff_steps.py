@@ -42,7 +42,7 @@ class DeskSteps(RuleBasedStateMachine):
     """What staff do to classes and bookings all day. A walk has a model, a stage, a studio and its log."""
 
     model: booking_model.Studio
-    stage: ClassVar[Any]
+    app_thread: ClassVar[Any]
     log: Log
     slug: str
     studio_id: UUID
@@ -58,9 +58,9 @@ class DeskSteps(RuleBasedStateMachine):
     ) -> Any:
         """Run a flow, or the command for it if ``typed``; it must be done exactly if ``allowed``. Return its result."""
         if typed:
-            assert self.stage.command(*words) is allowed, words
+            assert self.app_thread.command(*words) is allowed, words
             return None
-        done = self.stage.call(flow(self.stage.connection, self.access, *arguments))
+        done = self.app_thread.call(flow(self.app_thread.connection, self.access, *arguments))
         assert isinstance(done, Refusal) is not allowed, done
         return done
 
@@ -102,7 +102,7 @@ class DeskSteps(RuleBasedStateMachine):
     @rule(booking=NUMBERS, typed=TYPED)
     def promote_by_hand(self, booking: int, typed: bool) -> None:
         chosen = pick([each for each in self.model.bookings if each.entry], booking)
-        (entry,) = self.stage.fetch("select id from waitlist_entries where booking_id = $1", UUID(chosen.id))
+        (entry,) = self.app_thread.fetch("select id from waitlist_entries where booking_id = $1", UUID(chosen.id))
         allowed = self.model.promote_by_hand(chosen, now())
         self._done(allowed, staff_bookings.promote_entry, (entry["id"],), typed, ("waitlist", "promote", entry["id"]))
         self._left(allowed, ("waitlist.promote", "waitlist_entry", entry["id"]))
@@ -181,7 +181,7 @@ class StaffSteps(DeskSteps):
         words = ("booking", "create", "--class", chosen.id, "--member", who, *options, "--json")
         done = self._done(made is not None, desk.book_for_member, (wanted,), typed, words)
         if made is not None:
-            made.id = json.loads(self.stage.printed)["id"] if typed else done.booking["id"]
+            made.id = json.loads(self.app_thread.printed)["id"] if typed else done.booking["id"]
         self._left(made is not None, ("booking.create", "booking", UUID(made.id) if made else None))
 
     @precondition(lambda self: self.model.bookings)
@@ -243,7 +243,7 @@ class StaffSteps(DeskSteps):
 
     @rule(fee=NUMBERS)
     def waive_fee(self, fee: int) -> None:
-        fees = self.stage.fetch(
+        fees = self.app_thread.fetch(
             "select id, status from purchases where studio_id = $1 and product_type = 'fee' order by id", self.studio_id
         )
         if not fees:
@@ -266,7 +266,7 @@ class StaffSteps(DeskSteps):
     @rule(member=NUMBERS, name=st.sampled_from(("Ada", "Bo", "Chi")), typed=TYPED)
     def rename(self, member: int, name: str, typed: bool) -> None:
         who = self._member(member)
-        (row,) = self.stage.fetch(
+        (row,) = self.app_thread.fetch(
             "select first_name from members where studio_id = $1 and id = $2", self.studio_id, who
         )
         allowed = who not in self.model.erased
@@ -309,5 +309,5 @@ class StaffSteps(DeskSteps):
     def _notes(self, one: UUID, two: UUID) -> bool:
         """Whether the kept member's row changes: by the duplicate's notes."""
         query = "select staff_notes from members where studio_id = $1 and id = $2"
-        rows = self.stage.fetch(query, self.studio_id, two)
+        rows = self.app_thread.fetch(query, self.studio_id, two)
         return one != two and bool(rows[0]["staff_notes"])
