@@ -43,7 +43,7 @@ SEEN = {
 }
 
 
-class GrudgingPostman:
+class RefusingSmtpServer:
     """Takes no mail, and says to whom it would not go and what was in it."""
 
     async def handle_RCPT(self, _server: Any, _session: Any, _envelope: Any, address: str, _options: Any) -> str:  # noqa: N802  aiosmtpd names it
@@ -51,11 +51,11 @@ class GrudgingPostman:
 
 
 @contextmanager
-def postman() -> Iterator[str]:
+def smtp_server() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    controller = Controller(GrudgingPostman(), hostname="127.0.0.1", port=port)
+    controller = Controller(RefusingSmtpServer(), hostname="127.0.0.1", port=port)
     controller.start()
     try:
         yield f"smtp://127.0.0.1:{port}"
@@ -135,7 +135,7 @@ class Keyboard:
 @contextmanager
 def running(data: Path, secrets: Secrets, api_module: str, logs: dict[str, str]) -> Iterator[FullRun]:
     """The service on an embedded PostgreSQL with everything around it; at the end ``logs`` holds what was written."""
-    with running_postgres(data) as postgres, postman() as smtp_url, receiver() as receiver_url:
+    with running_postgres(data) as postgres, smtp_server() as smtp_url, receiver() as receiver_url:
         studio, key = run(_prepared(postgres.dsn()))
         environment = {
             "STUDIOGATE_SECRET_KEY": secrets.keep("deployment's key", SECRET_KEY),

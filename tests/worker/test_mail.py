@@ -24,10 +24,10 @@ from studiogate.flows.forms import submit as submission_flow
 from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.runtime import Runtime
 from studiogate.worker.mail import mail_once
-from tests.support.postman import Postman, postman
 from tests.support.seed import Studio, insert, seed_studio
+from tests.support.smtp_server import SmtpServer, smtp_server
 
-__all__ = ["postman"]
+__all__ = ["smtp_server"]
 pytestmark = pytest.mark.anyio
 
 SETTINGS = {
@@ -50,12 +50,12 @@ FIELDS = [
 
 
 @dataclass
-class Office:
+class FormMailStudio:
     runtime: Runtime
     connection: Any
     studio: Studio
     form: Any
-    postman: Postman
+    smtp_server: SmtpServer
 
     async def submit(self, mails: bool = True, **more: Any) -> Any:
         wanted = WantedSubmission(
@@ -73,8 +73,8 @@ class Office:
 
 
 @pytest.fixture
-async def office(database_url: str, postman: Postman) -> AsyncIterator[Office]:
-    url = postman.url  # type: ignore[attr-defined]
+async def form_mail_studio(database_url: str, smtp_server: SmtpServer) -> AsyncIterator[FormMailStudio]:
+    url = smtp_server.url  # type: ignore[attr-defined]
     runtime = Runtime.open(settings.load(database_url=database_url, smtp_url=url, mail_from="forms@studio.example"))
     connection = await asyncpg.connect(database_url, server_settings={"timezone": "UTC"})
     studio = await seed_studio(connection)
@@ -91,7 +91,7 @@ async def office(database_url: str, postman: Postman) -> AsyncIterator[Office]:
         status="published",
     )
     await insert_version(connection, studio, form)
-    yield Office(runtime, connection, studio, form, postman)
+    yield FormMailStudio(runtime, connection, studio, form, smtp_server)
     await connection.close()
     await runtime.close()
 
@@ -104,16 +104,20 @@ async def insert_version(connection: Any, studio: Studio, form: Any) -> None:
     )
 
 
-async def test_studio_and_submitter_get_their_mails(office: Office) -> None:
-    await office.submit(data={"first": "<script>x</script>", "second": "a", "agree": "true"}, name="Sam Lee")
-    assert await mail_once(office.runtime) == 3
-    assert sorted(office.postman.recipients) == ["desk@studio.example", "owner@studio.example", "sam@example.com"]
-    by_recipient = {mail["To"]: mail for mail in office.postman.taken}
+async def test_studio_and_submitter_get_their_mails(form_mail_studio: FormMailStudio) -> None:
+    await form_mail_studio.submit(data={"first": "<script>x</script>", "second": "a", "agree": "true"}, name="Sam Lee")
+    assert await mail_once(form_mail_studio.runtime) == 3
+    assert sorted(form_mail_studio.smtp_server.recipients) == [
+        "desk@studio.example",
+        "owner@studio.example",
+        "sam@example.com",
+    ]
+    by_recipient = {mail["To"]: mail for mail in form_mail_studio.smtp_server.taken}
     notification, confirmation = by_recipient["desk@studio.example"], by_recipient["sam@example.com"]
     assert notification["Subject"] == "Intro offer: Sam Lee"
     assert notification["Reply-To"] == "Sam Lee <sam@example.com>"
     assert "forms@studio.example" in notification["From"]
-    assert confirmation["Subject"] == f"{office.studio.canary}: Intro offer"
+    assert confirmation["Subject"] == f"{form_mail_studio.studio.canary}: Intro offer"
     assert confirmation["Reply-To"] is None
     for mail in (notification, confirmation):
         text, html = (mail.get_body((kind,)).get_content() for kind in ("plain", "html"))  # type: ignore[union-attr]
@@ -124,81 +128,87 @@ async def test_studio_and_submitter_get_their_mails(office: Office) -> None:
         assert "Option A" in html
         assert mail["Auto-Submitted"] == "auto-generated"
     assert "&lt;b&gt;see you&lt;/b&gt;" in confirmation.get_body(("html",)).get_content()  # type: ignore[union-attr]
-    assert await mail_once(office.runtime) == 0
-    assert {status for status, _ in await office.states()} == {"sent"}
+    assert await mail_once(form_mail_studio.runtime) == 0
+    assert {status for status, _ in await form_mail_studio.states()} == {"sent"}
 
 
-async def test_only_what_the_settings_say(office: Office) -> None:
+async def test_only_what_the_settings_say(form_mail_studio: FormMailStudio) -> None:
     for wanted, count in [({}, 0), ({"notify_on_submit": True}, 0), ({"notification_emails": ["a@b.example"]}, 0)]:
-        await office.connection.execute("update forms set settings = $1 where id = $2", json.dumps(wanted), office.form)
-        await office.submit()
-        assert await office.connection.fetchval("select count(*) from mails") == count
-    await office.connection.execute(
-        "update forms set settings = $1 where id = $2", json.dumps({"send_confirmation_email": True}), office.form
+        await form_mail_studio.connection.execute(
+            "update forms set settings = $1 where id = $2", json.dumps(wanted), form_mail_studio.form
+        )
+        await form_mail_studio.submit()
+        assert await form_mail_studio.connection.fetchval("select count(*) from mails") == count
+    await form_mail_studio.connection.execute(
+        "update forms set settings = $1 where id = $2",
+        json.dumps({"send_confirmation_email": True}),
+        form_mail_studio.form,
     )
-    await office.submit()
-    assert await office.connection.fetchval("select recipient from mails") == "sam@example.com"
+    await form_mail_studio.submit()
+    assert await form_mail_studio.connection.fetchval("select recipient from mails") == "sam@example.com"
 
 
-async def test_without_a_server_nothing_is_queued(office: Office) -> None:
-    await office.submit(mails=False)
-    assert await office.connection.fetchval("select count(*) from mails") == 0
+async def test_without_a_server_nothing_is_queued(form_mail_studio: FormMailStudio) -> None:
+    await form_mail_studio.submit(mails=False)
+    assert await form_mail_studio.connection.fetchval("select count(*) from mails") == 0
 
 
-async def test_a_refused_submission_queues_nothing(office: Office) -> None:
-    await office.submit(data={"nobody": "x"})
-    await office.submit(email="broken")
-    assert await office.connection.fetchval("select count(*) from mails") == 0
+async def test_a_refused_submission_queues_nothing(form_mail_studio: FormMailStudio) -> None:
+    await form_mail_studio.submit(data={"nobody": "x"})
+    await form_mail_studio.submit(email="broken")
+    assert await form_mail_studio.connection.fetchval("select count(*) from mails") == 0
 
 
-async def test_a_server_that_is_busy_is_tried_again(office: Office) -> None:
-    await office.connection.execute("update forms set settings = $1", json.dumps({"send_confirmation_email": True}))
-    await office.submit()
-    office.postman.answers = ["451 later", "451 later"]
-    assert await mail_once(office.runtime) == 1
-    assert await office.states() == [("queued", 1)]
-    assert await mail_once(office.runtime) == 0, "not before its time"
-    await office.make_due()
-    assert await mail_once(office.runtime) == 1
-    assert await office.states() == [("queued", 2)]
-    await office.make_due()
-    assert await mail_once(office.runtime) == 1
-    assert await office.states() == [("sent", 3)]
-    assert len(office.postman.taken) == 1
+async def test_a_server_that_is_busy_is_tried_again(form_mail_studio: FormMailStudio) -> None:
+    await form_mail_studio.connection.execute(
+        "update forms set settings = $1", json.dumps({"send_confirmation_email": True})
+    )
+    await form_mail_studio.submit()
+    form_mail_studio.smtp_server.answers = ["451 later", "451 later"]
+    assert await mail_once(form_mail_studio.runtime) == 1
+    assert await form_mail_studio.states() == [("queued", 1)]
+    assert await mail_once(form_mail_studio.runtime) == 0, "not before its time"
+    await form_mail_studio.make_due()
+    assert await mail_once(form_mail_studio.runtime) == 1
+    assert await form_mail_studio.states() == [("queued", 2)]
+    await form_mail_studio.make_due()
+    assert await mail_once(form_mail_studio.runtime) == 1
+    assert await form_mail_studio.states() == [("sent", 3)]
+    assert len(form_mail_studio.smtp_server.taken) == 1
 
 
-async def test_a_mail_refused_for_good_is_not_tried_again(office: Office) -> None:
-    await office.submit()
-    office.postman.answers = ["550 no"] * 3
-    await mail_once(office.runtime)
-    assert set(await office.states()) == {("failed", 1)}
-    await office.make_due()
-    assert await mail_once(office.runtime) == 0
+async def test_a_mail_refused_for_good_is_not_tried_again(form_mail_studio: FormMailStudio) -> None:
+    await form_mail_studio.submit()
+    form_mail_studio.smtp_server.answers = ["550 no"] * 3
+    await mail_once(form_mail_studio.runtime)
+    assert set(await form_mail_studio.states()) == {("failed", 1)}
+    await form_mail_studio.make_due()
+    assert await mail_once(form_mail_studio.runtime) == 0
 
 
-async def test_it_is_given_up_in_the_end(office: Office) -> None:
-    await office.submit()
-    await office.connection.execute("update mails set attempts = 8")
-    office.postman.answers = ["451 later"] * 3
-    await mail_once(office.runtime)
-    assert set(await office.states()) == {("failed", 9)}
-    await office.connection.execute("update mails set created_at = created_at - interval '8 days'")
-    assert await housekeeping.forget_mails(office.runtime.database) == 3
+async def test_it_is_given_up_in_the_end(form_mail_studio: FormMailStudio) -> None:
+    await form_mail_studio.submit()
+    await form_mail_studio.connection.execute("update mails set attempts = 8")
+    form_mail_studio.smtp_server.answers = ["451 later"] * 3
+    await mail_once(form_mail_studio.runtime)
+    assert set(await form_mail_studio.states()) == {("failed", 9)}
+    await form_mail_studio.connection.execute("update mails set created_at = created_at - interval '8 days'")
+    assert await housekeeping.forget_mails(form_mail_studio.runtime.database) == 3
 
 
-async def test_no_server_at_all(office: Office, postman: Postman) -> None:
-    await office.submit()
-    nowhere = office.runtime.settings.model_copy(update={"smtp_url": "smtp://127.0.0.1:9"})
-    broken = dataclasses.replace(office.runtime, settings=nowhere)
+async def test_no_server_at_all(form_mail_studio: FormMailStudio, smtp_server: SmtpServer) -> None:
+    await form_mail_studio.submit()
+    nowhere = form_mail_studio.runtime.settings.model_copy(update={"smtp_url": "smtp://127.0.0.1:9"})
+    broken = dataclasses.replace(form_mail_studio.runtime, settings=nowhere)
     assert await mail_once(broken) == 3
-    assert set(await office.states()) == {("queued", 1)}
+    assert set(await form_mail_studio.states()) == {("queued", 1)}
 
 
-async def test_a_claimed_mail_is_nobody_else_s(office: Office) -> None:
-    await office.submit()
-    tried = await asyncio.gather(*(mail_once(office.runtime) for _ in range(4)))
+async def test_a_claimed_mail_is_nobody_else_s(form_mail_studio: FormMailStudio) -> None:
+    await form_mail_studio.submit()
+    tried = await asyncio.gather(*(mail_once(form_mail_studio.runtime) for _ in range(4)))
     assert sum(tried) == 3
-    assert len(office.postman.taken) == 3
+    assert len(form_mail_studio.smtp_server.taken) == 3
 
 
 HEADERS = [
@@ -236,14 +246,14 @@ def test_no_header_can_be_smuggled_in(text: str) -> None:
     assert "<script>" not in made.get_body(("html",)).get_content()  # type: ignore[union-attr]
 
 
-async def test_an_address_beyond_ascii(office: Office) -> None:
-    await office.submit(email="Zoë@Bücher.example", name="Zoë 漢字")
-    assert await mail_once(office.runtime) == 3
-    assert "zoë@xn--bcher-kva.example" in office.postman.recipients
-    assert {status for status, _ in await office.states()} == {"sent"}
+async def test_an_address_beyond_ascii(form_mail_studio: FormMailStudio) -> None:
+    await form_mail_studio.submit(email="Zoë@Bücher.example", name="Zoë 漢字")
+    assert await mail_once(form_mail_studio.runtime) == 3
+    assert "zoë@xn--bcher-kva.example" in form_mail_studio.smtp_server.recipients
+    assert {status for status, _ in await form_mail_studio.states()} == {"sent"}
 
 
-async def test_a_password_is_not_told_in_the_clear(office: Office) -> None:
+async def test_a_password_is_not_told_in_the_clear(form_mail_studio: FormMailStudio) -> None:
     """The server offers no TLS, or a man in the middle removed the offer: then the password is not sent."""
     said: list[bytes] = []
 
@@ -256,27 +266,29 @@ async def test_a_password_is_not_told_in_the_clear(office: Office) -> None:
 
     server = await asyncio.start_server(listen, "127.0.0.1", 0)
     url = f"smtp://user:password@127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    changed = office.runtime.settings.model_copy(update={"smtp_url": url})
-    await office.submit()
-    assert await mail_once(dataclasses.replace(office.runtime, settings=changed)) > 0
+    changed = form_mail_studio.runtime.settings.model_copy(update={"smtp_url": url})
+    await form_mail_studio.submit()
+    assert await mail_once(dataclasses.replace(form_mail_studio.runtime, settings=changed)) > 0
     server.close()
     assert {line.split()[0] for line in said} <= {b"EHLO", b"QUIT"}
-    assert {status for status, _ in await office.states()} == {"queued"}, "it is tried again"
+    assert {status for status, _ in await form_mail_studio.states()} == {"queued"}, "it is tried again"
 
 
 # Mails to an unverified address.
 
 
-async def submit_as_visitor(office: Office, **more: Any) -> Any:
+async def submit_as_visitor(form_mail_studio: FormMailStudio, **more: Any) -> Any:
     wanted = WantedSubmission(more.get("email", "victim@example.com"), "Cheap Pills", {"first": "visit spam.example"})
-    access = visitor_access(office.studio.studio_id)
-    return await submission_flow.submit_from_page(office.runtime.database, access, office.form, wanted, mails=True)
+    access = visitor_access(form_mail_studio.studio.studio_id)
+    return await submission_flow.submit_from_page(
+        form_mail_studio.runtime.database, access, form_mail_studio.form, wanted, mails=True
+    )
 
 
-async def test_a_stranger_s_mailbox_gets_nothing_that_was_typed(office: Office) -> None:
-    await submit_as_visitor(office)
-    assert await mail_once(office.runtime) == 3
-    by_recipient = {mail["To"]: mail for mail in office.postman.taken}
+async def test_a_stranger_s_mailbox_gets_nothing_that_was_typed(form_mail_studio: FormMailStudio) -> None:
+    await submit_as_visitor(form_mail_studio)
+    assert await mail_once(form_mail_studio.runtime) == 3
+    by_recipient = {mail["To"]: mail for mail in form_mail_studio.smtp_server.taken}
     confirmation, notification = by_recipient["victim@example.com"], by_recipient["desk@studio.example"]
     for typed in ("spam.example", "Cheap Pills"):
         assert typed not in confirmation.as_string()
@@ -285,50 +297,54 @@ async def test_a_stranger_s_mailbox_gets_nothing_that_was_typed(office: Office) 
     assert "/f/north/intro/verify?token=" in confirmation.get_body(("plain",)).get_content()  # type: ignore[union-attr]
 
 
-async def test_the_mail_s_link_leads_to_the_public_url(office: Office) -> None:
-    public = office.runtime.settings.model_copy(update={"public_url": "https://forms.example/"})
-    await submit_as_visitor(office)
-    await mail_once(dataclasses.replace(office.runtime, settings=public))
-    confirmation = next(mail for mail in office.postman.taken if mail["To"] == "victim@example.com")
+async def test_the_mail_s_link_leads_to_the_public_url(form_mail_studio: FormMailStudio) -> None:
+    public = form_mail_studio.runtime.settings.model_copy(update={"public_url": "https://forms.example/"})
+    await submit_as_visitor(form_mail_studio)
+    await mail_once(dataclasses.replace(form_mail_studio.runtime, settings=public))
+    confirmation = next(mail for mail in form_mail_studio.smtp_server.taken if mail["To"] == "victim@example.com")
     text = confirmation.get_body(("plain",)).get_content()  # type: ignore[union-attr]
     token = re.search(r"https://forms\.example/f/north/intro/verify\?token=([\w.-]+)\s", text)
     assert token is not None
-    secret = await office.connection.fetchval("select link_secret from studio_secrets")
-    read = read_verification(secret, office.form, token[1], datetime.now(UTC))
+    secret = await form_mail_studio.connection.fetchval("select link_secret from studio_secrets")
+    read = read_verification(secret, form_mail_studio.form, token[1], datetime.now(UTC))
     assert isinstance(read, Verification)
-    assert read.submission_id == await office.connection.fetchval(
-        "select id from form_submissions where form_id = $1", office.form
+    assert read.submission_id == await form_mail_studio.connection.fetchval(
+        "select id from form_submissions where form_id = $1", form_mail_studio.form
     )
     assert read.expires_at > datetime.now(UTC) + timedelta(days=6)
 
 
-async def test_an_address_gets_three_confirmations_an_hour(office: Office) -> None:
+async def test_an_address_gets_three_confirmations_an_hour(form_mail_studio: FormMailStudio) -> None:
     """Also if they are requested at the same moment, and by two forms."""
     other = await insert(
-        office.connection,
+        form_mail_studio.connection,
         "forms",
-        studio_id=office.studio.studio_id,
+        studio_id=form_mail_studio.studio.studio_id,
         title="Other",
         slug="other",
         fields=[],
         settings={"send_confirmation_email": True},
         status="published",
     )
-    await insert_version(office.connection, office.studio, other)
-    both = [dataclasses.replace(office, form=form) for form in (office.form, other)]
+    await insert_version(form_mail_studio.connection, form_mail_studio.studio, other)
+    both = [dataclasses.replace(form_mail_studio, form=form) for form in (form_mail_studio.form, other)]
 
-    async def submit(each: Office) -> Any:
+    async def submit(each: FormMailStudio) -> Any:
         wanted = WantedSubmission("Victim@Example.com ")
-        access = visitor_access(office.studio.studio_id)
-        return await submission_flow.submit_from_page(office.runtime.database, access, each.form, wanted, mails=True)
+        access = visitor_access(form_mail_studio.studio.studio_id)
+        return await submission_flow.submit_from_page(
+            form_mail_studio.runtime.database, access, each.form, wanted, mails=True
+        )
 
     for _ in range(2):
         made = await asyncio.gather(*(submit(each) for each in both * 2))
         assert all(isinstance(each, str) for each in made), "the submissions themselves are taken"
     confirmations = "select count(*) from mails where kind = 'confirmation' and recipient = 'victim@example.com'"
-    assert await office.connection.fetchval(confirmations) == 3
-    await submit_as_visitor(office, email="somebody@example.com")
-    assert await office.connection.fetchval(confirmations.replace("victim", "somebody")) == 1, "others get theirs"
-    await office.connection.execute("update mails set created_at = created_at - interval '61 minutes'")
-    await submit(office)
-    assert await office.connection.fetchval(confirmations) == 4
+    assert await form_mail_studio.connection.fetchval(confirmations) == 3
+    await submit_as_visitor(form_mail_studio, email="somebody@example.com")
+    assert await form_mail_studio.connection.fetchval(confirmations.replace("victim", "somebody")) == 1, (
+        "others get theirs"
+    )
+    await form_mail_studio.connection.execute("update mails set created_at = created_at - interval '61 minutes'")
+    await submit(form_mail_studio)
+    assert await form_mail_studio.connection.fetchval(confirmations) == 4

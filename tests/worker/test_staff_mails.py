@@ -21,22 +21,22 @@ from studiogate.flows.staff.visits import Visit
 from studiogate.runtime import Runtime
 from studiogate.storage.accounts import accounts
 from studiogate.worker.mail import mail_once
-from tests.support import postman as smtp
-from tests.support.postman import Postman
+from tests.support import smtp_server as smtp
 from tests.support.seed import Studio, seed_studio
+from tests.support.smtp_server import SmtpServer
 from tests.support.staff_people import PASSWORD, code_of, done
 
 pytestmark = pytest.mark.anyio
-postman = smtp.postman
+smtp_server = smtp.smtp_server
 EMAIL = "jo@example.com"
 
 
 @dataclass
-class Office:
+class StaffMailStudio:
     runtime: Runtime
     connection: Any
     studio: Studio
-    postman: Postman
+    smtp_server: SmtpServer
 
     @property
     def visit(self) -> Visit:
@@ -50,8 +50,8 @@ class Office:
     async def token(self) -> str:
         """Send what is due, and return the token in the only mail."""
         assert await mail_once(self.runtime) == 1
-        (mail,) = self.postman.taken
-        self.postman.taken.clear()
+        (mail,) = self.smtp_server.taken
+        self.smtp_server.taken.clear()
         assert mail["To"] == EMAIL
         body = mail.get_body(("plain",)).get_content()  # type: ignore[union-attr]
         assert mail["Auto-Submitted"] == "auto-generated"
@@ -62,8 +62,10 @@ class Office:
 
 
 @pytest.fixture
-async def office(database_url: str, postman: Postman, tmp_path: Path) -> AsyncIterator[Office]:
-    url = postman.url  # type: ignore[attr-defined]
+async def staff_mail_studio(
+    database_url: str, smtp_server: SmtpServer, tmp_path: Path
+) -> AsyncIterator[StaffMailStudio]:
+    url = smtp_server.url  # type: ignore[attr-defined]
     read = settings.load(
         database_url=database_url, smtp_url=url, public_url="https://studio.example/", data_dir=tmp_path
     )
@@ -71,72 +73,77 @@ async def office(database_url: str, postman: Postman, tmp_path: Path) -> AsyncIt
     connection = await asyncpg.connect(database_url)
     studio = await seed_studio(connection, "north")
     await connection.execute("update events set silent = true")  # no mails to members about what was seeded
-    yield Office(runtime, connection, studio, postman)
+    yield StaffMailStudio(runtime, connection, studio, smtp_server)
     await connection.close()
     await runtime.close()
 
 
-async def test_an_invitation_is_mailed_with_a_link_of_its_own(office: Office) -> None:
-    invited = await office.invite()
+async def test_an_invitation_is_mailed_with_a_link_of_its_own(staff_mail_studio: StaffMailStudio) -> None:
+    invited = await staff_mail_studio.invite()
     assert invited.link is not None
-    token = await office.token()
+    token = await staff_mail_studio.token()
     assert token != invited.link.token
-    started = done(await passwords.accept_invitation(office.visit, token, Acceptance("Jo", PASSWORD)))
-    assert started.studio_id == office.studio.studio_id
-    printed = await passwords.accept_invitation(office.visit, invited.link.token, Acceptance("Jo", PASSWORD))
+    started = done(await passwords.accept_invitation(staff_mail_studio.visit, token, Acceptance("Jo", PASSWORD)))
+    assert started.studio_id == staff_mail_studio.studio.studio_id
+    printed = await passwords.accept_invitation(staff_mail_studio.visit, invited.link.token, Acceptance("Jo", PASSWORD))
     assert code_of(printed) == "link_expired", "whoever used one link has no need of the other"
-    assert await office.mails() == [("staff_invitation", "sent")]
+    assert await staff_mail_studio.mails() == [("staff_invitation", "sent")]
 
 
-async def test_the_queue_holds_no_secret(office: Office) -> None:
-    invited = await office.invite()
+async def test_the_queue_holds_no_secret(staff_mail_studio: StaffMailStudio) -> None:
+    invited = await staff_mail_studio.invite()
     assert invited.link is not None
-    dump = await office.connection.fetchval("select string_agg(t::text, '') from mails t")
-    links = await office.connection.fetchval("select string_agg(t::text, '') from staff_links t")
+    dump = await staff_mail_studio.connection.fetchval("select string_agg(t::text, '') from mails t")
+    links = await staff_mail_studio.connection.fetchval("select string_agg(t::text, '') from staff_links t")
     assert invited.link.token not in dump + links
 
 
-async def test_a_reset_is_mailed(office: Office) -> None:
-    await office.invite()
-    token = await office.token()
-    done(await passwords.accept_invitation(office.visit, token, Acceptance("Jo", PASSWORD)))
-    assert await passwords.request_reset(office.visit, "JO@example.com") is None
-    assert await passwords.reset_password(office.visit, await office.token(), "another long password") is None
+async def test_a_reset_is_mailed(staff_mail_studio: StaffMailStudio) -> None:
+    await staff_mail_studio.invite()
+    token = await staff_mail_studio.token()
+    done(await passwords.accept_invitation(staff_mail_studio.visit, token, Acceptance("Jo", PASSWORD)))
+    assert await passwords.request_reset(staff_mail_studio.visit, "JO@example.com") is None
+    assert (
+        await passwords.reset_password(
+            staff_mail_studio.visit, await staff_mail_studio.token(), "another long password"
+        )
+        is None
+    )
 
 
-async def test_a_sign_in_link_is_mailed(office: Office) -> None:
-    await office.invite()
-    await office.token()
-    account = await accounts.find(office.connection, EMAIL)
+async def test_a_sign_in_link_is_mailed(staff_mail_studio: StaffMailStudio) -> None:
+    await staff_mail_studio.invite()
+    await staff_mail_studio.token()
+    account = await accounts.find(staff_mail_studio.connection, EMAIL)
     assert account is not None
-    done(await operators.make_sign_in_link(office.connection, operator_access, account, mail=True))
-    done(await sign_in.sign_in_by_link(office.visit, await office.token()))
+    done(await operators.make_sign_in_link(staff_mail_studio.connection, operator_access, account, mail=True))
+    done(await sign_in.sign_in_by_link(staff_mail_studio.visit, await staff_mail_studio.token()))
 
 
-async def test_a_failed_attempt_is_repeated_with_another_link(office: Office) -> None:
-    await office.invite()
-    office.postman.answers.append("451 try later")
-    assert await mail_once(office.runtime) == 1
-    assert office.postman.taken == []
-    await office.connection.execute("update mails set due_at = now() - interval '1 second'")
-    token = await office.token()
-    done(await passwords.accept_invitation(office.visit, token, Acceptance("Jo", PASSWORD)))
+async def test_a_failed_attempt_is_repeated_with_another_link(staff_mail_studio: StaffMailStudio) -> None:
+    await staff_mail_studio.invite()
+    staff_mail_studio.smtp_server.answers.append("451 try later")
+    assert await mail_once(staff_mail_studio.runtime) == 1
+    assert staff_mail_studio.smtp_server.taken == []
+    await staff_mail_studio.connection.execute("update mails set due_at = now() - interval '1 second'")
+    token = await staff_mail_studio.token()
+    done(await passwords.accept_invitation(staff_mail_studio.visit, token, Acceptance("Jo", PASSWORD)))
 
 
-async def test_what_nobody_needs_any_more_is_not_sent(office: Office) -> None:
-    invited = await office.invite()
+async def test_what_nobody_needs_any_more_is_not_sent(staff_mail_studio: StaffMailStudio) -> None:
+    invited = await staff_mail_studio.invite()
     assert invited.link is not None
-    done(await passwords.accept_invitation(office.visit, invited.link.token, Acceptance("Jo", PASSWORD)))
-    assert await mail_once(office.runtime) == 0
-    assert office.postman.taken == []
-    assert await office.mails() == [("staff_invitation", "failed")]
+    done(await passwords.accept_invitation(staff_mail_studio.visit, invited.link.token, Acceptance("Jo", PASSWORD)))
+    assert await mail_once(staff_mail_studio.runtime) == 0
+    assert staff_mail_studio.smtp_server.taken == []
+    assert await staff_mail_studio.mails() == [("staff_invitation", "failed")]
 
 
-async def test_a_studio_s_name_cannot_add_headers(office: Office) -> None:
+async def test_a_studio_s_name_cannot_add_headers(staff_mail_studio: StaffMailStudio) -> None:
     name = "North\r\nBcc: all@example.com\r\n\r\nEvil"
-    await office.connection.execute("update studios set name = $1", name)
-    await office.invite()
-    assert await mail_once(office.runtime) == 1
-    (mail,) = office.postman.taken
+    await staff_mail_studio.connection.execute("update studios set name = $1", name)
+    await staff_mail_studio.invite()
+    assert await mail_once(staff_mail_studio.runtime) == 1
+    (mail,) = staff_mail_studio.smtp_server.taken
     assert mail["Bcc"] is None
-    assert office.postman.recipients == [EMAIL]
+    assert staff_mail_studio.smtp_server.recipients == [EMAIL]

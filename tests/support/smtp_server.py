@@ -13,7 +13,7 @@ from aiosmtpd.controller import Controller
 
 
 @dataclass
-class Postman:
+class SmtpServer:
     """Handler of an SMTP server that accepts mails, or refuses them with a configured reply."""
 
     taken: list[EmailMessage] = field(default_factory=list)
@@ -31,13 +31,13 @@ class Postman:
 
 
 @pytest.fixture
-def postman() -> Iterator[Postman]:
-    postman = Postman()
+def smtp_server() -> Iterator[SmtpServer]:
+    smtp_server = SmtpServer()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    controller = Controller(postman, hostname="127.0.0.1", port=port, enable_SMTPUTF8=True)
+    controller = Controller(smtp_server, hostname="127.0.0.1", port=port, enable_SMTPUTF8=True)
     controller.start()
-    postman.url = f"smtp://127.0.0.1:{port}"  # type: ignore[attr-defined]
-    yield postman
+    smtp_server.url = f"smtp://127.0.0.1:{port}"  # type: ignore[attr-defined]
+    yield smtp_server
     controller.stop()

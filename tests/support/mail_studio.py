@@ -1,6 +1,6 @@
 """A studio with a worker that sends mails to a real SMTP server.
 
-A test file imports the fixtures ``postman`` and ``room``, and assigns ``studio_factory`` and ``studio`` of
+A test file imports the fixtures ``smtp_server`` and ``mail_studio``, and assigns ``studio_factory`` and ``studio`` of
 ``booking_studio``.
 """
 
@@ -20,16 +20,16 @@ from studiogate.flows.bookings import mails as member_mails
 from studiogate.runtime import Runtime
 from studiogate.worker.mail import mail_once
 from tests.support.booking_studio import BookingStudio
-from tests.support.postman import Postman
+from tests.support.smtp_server import SmtpServer
 
 
 @dataclass
-class Mailroom:
+class MailStudio:
     """A studio, a worker with an SMTP server, and the mails that arrived."""
 
     studio: BookingStudio
     runtime: Runtime
-    postman: Postman
+    smtp_server: SmtpServer
 
     async def member(self, **columns: Any) -> tuple[UUID, str]:
         address = f"{uuid4().hex}@example.com"
@@ -48,7 +48,7 @@ class Mailroom:
             pass
 
     def arrived(self, address: str) -> list[EmailMessage]:
-        return [mail for mail in self.postman.taken if mail["To"] == address]
+        return [mail for mail in self.smtp_server.taken if mail["To"] == address]
 
     async def kinds(self) -> list[str]:
         rows = await self.studio.rows("mails", "booking_id is not null order by created_at, id")
@@ -74,12 +74,12 @@ class Mailroom:
 
 
 @pytest.fixture
-async def room(studio: BookingStudio, postman: Postman) -> AsyncIterator[Mailroom]:
+async def mail_studio(studio: BookingStudio, smtp_server: SmtpServer) -> AsyncIterator[MailStudio]:
     database_url = studio.api.app._runtime.settings.database_url
-    url = postman.url  # type: ignore[attr-defined]
+    url = smtp_server.url  # type: ignore[attr-defined]
     runtime = Runtime.open(settings.load(database_url=database_url, smtp_url=url, mail_from="desk@studio.example"))
     await studio.policy("studios", allow_overlapping=True)
-    yield Mailroom(studio, runtime, postman)
+    yield MailStudio(studio, runtime, smtp_server)
     await runtime.close()
 
 
