@@ -4,10 +4,10 @@ import json
 from typing import Any
 from uuid import UUID, uuid4
 
-from tests.cli.test_staff import Keyboard, keyboard, url
+from tests.cli.test_staff import CommandLine, command_line, url
 from tests.support.booking_studio import BookingStudio
 
-__all__ = ["keyboard", "url"]
+__all__ = ["command_line", "url"]
 WHY = ("--override", "--reason", "Paid at the desk")
 
 
@@ -19,85 +19,85 @@ async def class_and_suspended_member(studio: BookingStudio) -> tuple[UUID, UUID]
     return await studio.new_class(), await studio.new_member(membership=False, suspended=True)
 
 
-def audit_entry(keyboard: Keyboard, subject: str) -> Any:
+def audit_entry(command_line: CommandLine, subject: str) -> Any:
     return json.loads(
-        keyboard.look("select row_to_json(a)::text from audit_log a where subject_id = $1", UUID(subject))
+        command_line.look("select row_to_json(a)::text from audit_log a where subject_id = $1", UUID(subject))
     )
 
 
-def test_book_for_a_member(keyboard: Keyboard) -> None:
-    _, (class_id, member) = keyboard.studio(class_and_member)
-    said = keyboard.type("booking", "create", "--class", class_id, "--member", member, "--json")
+def test_book_for_a_member(command_line: CommandLine) -> None:
+    _, (class_id, member) = command_line.studio(class_and_member)
+    said = command_line.type("booking", "create", "--class", class_id, "--member", member, "--json")
     assert said.status == 0, said.err
     booking = said.json
     assert (booking["status"], booking["booking_source"], booking["overridden_rules"]) == ("confirmed", "staff", [])
-    assert audit_entry(keyboard, booking["id"])["channel"] == "command"
-    again = keyboard.type("booking", "create", "--class", class_id, "--member", member)
+    assert audit_entry(command_line, booking["id"])["channel"] == "command"
+    again = command_line.type("booking", "create", "--class", class_id, "--member", member)
     assert (again.status, "already has a place" in again.err) == (1, True)
     assert "--override" not in again.err, "this rule cannot be overridden"
 
 
-def test_override_with_a_reason(keyboard: Keyboard) -> None:
-    _, (class_id, member) = keyboard.studio(class_and_suspended_member)
+def test_override_with_a_reason(command_line: CommandLine) -> None:
+    _, (class_id, member) = command_line.studio(class_and_suspended_member)
     command = ("booking", "create", "--class", class_id, "--member", member)
-    refused = keyboard.type(*command)
+    refused = command_line.type(*command)
     assert refused.status == 1
     assert "The member is suspended." in refused.err
     assert "All reasons: member_suspended, no_active_membership." in " ".join(refused.err.split())
     assert "add --override --reason TEXT" in " ".join(refused.err.split())
-    nameless = keyboard.type(*command, "--override")
+    nameless = command_line.type(*command, "--override")
     assert (nameless.status, "An override needs a reason." in nameless.err) == (1, True)
-    said = keyboard.type(*command, *WHY)
+    said = command_line.type(*command, *WHY)
     assert said.status == 0, said.err
     assert "is confirmed; overridden: member_suspended, no_active_membership." in " ".join(said.out.split())
 
 
-def test_join_the_waitlist(keyboard: Keyboard) -> None:
+def test_join_the_waitlist(command_line: CommandLine) -> None:
     async def full(studio: BookingStudio) -> tuple[UUID, UUID]:
         class_id, _ = await studio.full_class()
         return class_id, await studio.new_member()
 
-    _, (class_id, member) = keyboard.studio(full)
+    _, (class_id, member) = command_line.studio(full)
     command = ("booking", "create", "--class", class_id, "--member", member)
-    assert "This class is full." in keyboard.type(*command).err
-    said = keyboard.type(*command, "--waitlist")
+    assert "This class is full." in command_line.type(*command).err
+    said = command_line.type(*command, "--waitlist")
     assert "is waitlisted" in said.out
 
 
-def test_move_a_booking(keyboard: Keyboard) -> None:
+def test_move_a_booking(command_line: CommandLine) -> None:
     async def booked(studio: BookingStudio) -> tuple[str, UUID, UUID]:
         class_id, (held,) = await studio.full_class()
         await studio.waits(class_id, await studio.new_member())
         return held["id"], class_id, await studio.new_class()
 
-    studio_id, (booking, old, new) = keyboard.studio(booked)
-    same = keyboard.type("booking", "move", booking, "--to", old)
+    studio_id, (booking, old, new) = command_line.studio(booked)
+    same = command_line.type("booking", "move", booking, "--to", old)
     assert (same.status, "already has a place" in same.err) == (1, True)
-    said = keyboard.type("booking", "move", booking, "--to", new, "--json")
+    said = command_line.type("booking", "move", booking, "--to", new, "--json")
     assert said.status == 0, said.err
     assert said.json["cancellation"]["cancellation_type"] == "studio"
     assert said.json["booking"]["class_id"] == str(new)
-    gone = keyboard.type("booking", "move", booking, "--to", new)
+    gone = command_line.type("booking", "move", booking, "--to", new)
     assert (gone.status, "already cancelled" in gone.err) == (1, True)
-    back = keyboard.type("booking", "move", said.json["booking"]["id"], "--to", old, "--waitlist")
+    back = command_line.type("booking", "move", said.json["booking"]["id"], "--to", old, "--waitlist")
     assert (back.status, "is waitlisted" in back.out) == (0, True)
-    assert keyboard.look("select count(*) from audit_log where studio_id = $1", studio_id) == 4
+    assert command_line.look("select count(*) from audit_log where studio_id = $1", studio_id) == 4
 
 
-def test_what_is_unknown(keyboard: Keyboard) -> None:
-    _, (class_id, member) = keyboard.studio(class_and_member)
+def test_what_is_unknown(command_line: CommandLine) -> None:
+    _, (class_id, member) = command_line.studio(class_and_member)
     unknown = uuid4()
-    said = keyboard.type("booking", "create", "--class", unknown, "--member", member)
+    said = command_line.type("booking", "create", "--class", unknown, "--member", member)
     assert f"There is no class {unknown}" in said.err
-    said = keyboard.type("booking", "create", "--class", class_id, "--member", unknown)
+    said = command_line.type("booking", "create", "--class", class_id, "--member", unknown)
     assert f"There is no member {unknown}: `studiogate member find TEXT" in said.err
-    assert f"There is no booking {unknown}" in keyboard.type("booking", "move", unknown, "--to", class_id).err
-    booking = keyboard.type("booking", "create", "--class", class_id, "--member", member, "--json").json["id"]
-    assert f"There is no class {unknown}" in keyboard.type("booking", "move", booking, "--to", unknown).err
-    assert keyboard.type("booking", "create", "--class", "nonsense", "--member", member).status == 2
+    assert f"There is no booking {unknown}" in command_line.type("booking", "move", unknown, "--to", class_id).err
+    booking = command_line.type("booking", "create", "--class", class_id, "--member", member, "--json").json["id"]
+    assert f"There is no class {unknown}" in command_line.type("booking", "move", booking, "--to", unknown).err
+    assert command_line.type("booking", "create", "--class", "nonsense", "--member", member).status == 2
 
 
-def test_promote_with_an_override(keyboard: Keyboard) -> None:
+def test_promote_with_an_override(command_line: CommandLine) -> None:
     async def waiting(studio: BookingStudio) -> tuple[UUID, Any]:
         class_id, (held,) = await studio.full_class(policy={"waitlist_mode": "manual"})
         entry = await studio.entry(await studio.waits(class_id, await studio.new_member()))
@@ -105,9 +105,9 @@ def test_promote_with_an_override(keyboard: Keyboard) -> None:
         await studio.cancelled(held["id"])
         return class_id, entry
 
-    _, (_, entry) = keyboard.studio(waiting)
-    refused = keyboard.type("waitlist", "promote", entry["id"])
+    _, (_, entry) = command_line.studio(waiting)
+    refused = command_line.type("waitlist", "promote", entry["id"])
     assert (refused.status, "The member is suspended." in refused.err) == (1, True)
-    said = keyboard.type("waitlist", "promote", entry["id"], *WHY, "--json")
+    said = command_line.type("waitlist", "promote", entry["id"], *WHY, "--json")
     assert said.json["overridden_rules"] == ["member_suspended"]
-    assert audit_entry(keyboard, entry["id"])["reason"] == "Paid at the desk"
+    assert audit_entry(command_line, entry["id"])["reason"] == "Paid at the desk"

@@ -9,14 +9,14 @@ from studiogate import settings
 from studiogate.cli.context import counted
 from tests.cli import test_staff
 from tests.cli.test_commands import run
-from tests.cli.test_staff import Keyboard
+from tests.cli.test_staff import CommandLine
 
-keyboard, url = test_staff.keyboard, test_staff.url
+command_line, url = test_staff.command_line, test_staff.url
 UNSEEN = "insert into schema_migrations (version, checksum) values ('9999', 'x') returning version"
 
 
-def test_the_doctor_prints_columns_and_a_summary(keyboard: Keyboard) -> None:
-    said = keyboard.type("doctor")
+def test_the_doctor_prints_columns_and_a_summary(command_line: CommandLine) -> None:
+    said = command_line.type("doctor")
     assert said.status == 0
     *lines, empty, summary = said.out.splitlines()
     levels = [line[:8].rstrip() for line in lines]
@@ -30,10 +30,10 @@ def test_the_doctor_prints_columns_and_a_summary(keyboard: Keyboard) -> None:
     assert summary == f"{len(lines)} checks: {counts}"
 
 
-def test_a_fault_is_exit_status_1(keyboard: Keyboard) -> None:
-    keyboard.look(UNSEEN)
-    said = keyboard.type("doctor")
-    keyboard.look("delete from schema_migrations where version = '9999' returning version")
+def test_a_fault_is_exit_status_1(command_line: CommandLine) -> None:
+    command_line.look(UNSEEN)
+    said = command_line.type("doctor")
+    command_line.look("delete from schema_migrations where version = '9999' returning version")
     assert said.status == 1
     assert re.search(r"^fault +migrations +The database has migration 9999", said.out, re.MULTILINE)
     assert ": 1 fault, " in said.out.splitlines()[-1]
@@ -65,26 +65,28 @@ def test_every_setting_is_known_by_its_own_name(monkeypatch: pytest.MonkeyPatch)
     settings.load()
 
 
-def test_a_rotation_says_when_the_old_key_ends(keyboard: Keyboard) -> None:
-    keyboard.studio(lambda studio: studio.new_member())
-    slug = keyboard.look("select slug from studios")
-    made = keyboard.type("key", "create", "--studio", slug, "--name", "n", "--all-scopes", "--expires", "90d", "--json")
+def test_a_rotation_says_when_the_old_key_ends(command_line: CommandLine) -> None:
+    command_line.studio(lambda studio: studio.new_member())
+    slug = command_line.look("select slug from studios")
+    made = command_line.type(
+        "key", "create", "--studio", slug, "--name", "n", "--all-scopes", "--expires", "90d", "--json"
+    )
     assert set(made.json) == {"id", "key", "name", "scopes", "location_ids"}
-    rotated = keyboard.type("key", "rotate", made.json["id"], "--overlap", "30m", "--json").json
+    rotated = command_line.type("key", "rotate", made.json["id"], "--overlap", "30m", "--json").json
     assert set(rotated) == {"id", "key", "old_key_expires_at"}
     ends = datetime.fromisoformat(rotated["old_key_expires_at"])
     kept = "select max(expires_at) from credential_secrets where credential_id = $1"
-    assert ends == keyboard.look(kept, made.json["id"])
+    assert ends == command_line.look(kept, made.json["id"])
     assert timedelta(0) < ends - datetime.now(UTC) <= timedelta(minutes=30)
-    listed = {each["id"]: each for each in keyboard.type("key", "list", "--json").json}[made.json["id"]]
+    listed = {each["id"]: each for each in command_line.type("key", "list", "--json").json}[made.json["id"]]
     assert timedelta(days=89) < datetime.fromisoformat(listed["expires_at"]) - datetime.now(UTC) <= timedelta(days=90)
 
 
-def test_an_old_key_never_outlives_its_credential(keyboard: Keyboard) -> None:
-    keyboard.studio(lambda studio: studio.new_member())
-    slug = keyboard.look("select slug from studios")
+def test_an_old_key_never_outlives_its_credential(command_line: CommandLine) -> None:
+    command_line.studio(lambda studio: studio.new_member())
+    slug = command_line.look("select slug from studios")
     options = ("--studio", slug, "--name", "n", "--all-scopes", "--expires", "30m", "--json")
-    made = keyboard.type("key", "create", *options).json
-    rotated = keyboard.type("key", "rotate", made["id"], "--overlap", "7d", "--json").json
-    expires = keyboard.look("select expires_at from credentials where id = $1", made["id"])
+    made = command_line.type("key", "create", *options).json
+    rotated = command_line.type("key", "rotate", made["id"], "--overlap", "7d", "--json").json
+    expires = command_line.look("select expires_at from credentials where id = $1", made["id"])
     assert datetime.fromisoformat(rotated["old_key_expires_at"]) == expires

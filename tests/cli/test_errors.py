@@ -14,10 +14,10 @@ from typer.main import get_command
 from studiogate.cli.main import commands
 from tests.cli import test_staff
 from tests.cli.test_commands import COMMAND, environment
-from tests.cli.test_staff import Keyboard
+from tests.cli.test_staff import CommandLine
 from tests.support.booking_studio import BookingStudio
 
-url, keyboard = test_staff.url, test_staff.keyboard
+url, command_line = test_staff.url, test_staff.command_line
 # They serve until they are stopped, or print a file.
 WITHOUT_JSON = {"up", "serve", "worker", "export"}
 # An escape sequence that clears the screen, one of a C1 control character, and text from right to left; as shown.
@@ -41,65 +41,65 @@ def test_every_command_has_json() -> None:
     assert without == WITHOUT_JSON
 
 
-def test_an_error_is_json_as_well(keyboard: Keyboard) -> None:
+def test_an_error_is_json_as_well(command_line: CommandLine) -> None:
     async def full(studio: BookingStudio) -> UUID:
         class_id, _ = await studio.full_class()
         return class_id
 
-    studio_id, class_id = keyboard.studio(full)
-    slug = keyboard.look("select slug from studios where studio_id = $1", studio_id)
-    plain = keyboard.type("class", "capacity", class_id, 0)
+    studio_id, class_id = command_line.studio(full)
+    slug = command_line.look("select slug from studios where studio_id = $1", studio_id)
+    plain = command_line.type("class", "capacity", class_id, 0)
     assert (plain.status, plain.out) == (1, "")
-    said = keyboard.type("class", "capacity", class_id, 0, "--json")
+    said = command_line.type("class", "capacity", class_id, 0, "--json")
     assert (said.status, said.err) == (1, plain.err)
     message = said.err.removeprefix("error: ").removesuffix("\n")
     assert said.json == {
         "error": {"code": "invalid_transition", "message": message, "details": {"booked_count": 1}, "faults": []}
     }
-    faulty = keyboard.type("class", "cancel", class_id, "--reason", "x" * 501, "--json").json["error"]
+    faulty = command_line.type("class", "cancel", class_id, "--reason", "x" * 501, "--json").json["error"]
     assert faulty["code"] == "validation_error"
     assert faulty["faults"] == [{"loc": ["reason"], "message": "must have at most 500 characters"}]
     for word, listed in (("class", "class list"), ("class-type", "class-type list"), ("waitlist", "waitlist list")):
         verb = {"class": ["cancel"], "class-type": ["deactivate", "--studio", slug], "waitlist": ["promote"]}[word]
-        unknown = keyboard.type(word, *verb, uuid4(), "--json")
+        unknown = command_line.type(word, *verb, uuid4(), "--json")
         assert unknown.json["error"]["code"] == "not_found"
         assert f"`studiogate {listed} --studio SLUG` shows them." in unknown.err
-    assert keyboard.type("room", "list", "--studio", "gone", "--json").json["error"]["code"] == "not_found"
-    assert keyboard.type("key", "revoke", "AAAAAAAA", "--json").json["error"]["code"] == "command_failed"
+    assert command_line.type("room", "list", "--studio", "gone", "--json").json["error"]["code"] == "not_found"
+    assert command_line.type("key", "revoke", "AAAAAAAA", "--json").json["error"]["code"] == "command_failed"
 
 
-def test_a_result_is_one_line(keyboard: Keyboard) -> None:
+def test_a_result_is_one_line(command_line: CommandLine) -> None:
     async def place(studio: BookingStudio) -> UUID:
         return await studio.new_class(7 * 24 * 60)
 
-    studio_id, class_id = keyboard.studio(place)
-    slug = keyboard.look("select slug from studios where studio_id = $1", studio_id)
-    day = keyboard.look(
+    studio_id, class_id = command_line.studio(place)
+    slug = command_line.look("select slug from studios where studio_id = $1", studio_id)
+    day = command_line.look(
         "select (start_time at time zone 'America/New_York')::date from classes where id = $1", class_id
     )
     here = ("--studio", slug, "--from", day, "--until", day, "--mode")
-    closed = keyboard.type("closure", "create", *here, "cancel")
+    closed = command_line.type("closure", "create", *here, "cancel")
     assert re.fullmatch(r"The closure is created: \S{36} \(1 class and 0 bookings cancelled\)\n", closed.out)
-    skipped = keyboard.type("closure", "create", *here, "skip")
+    skipped = command_line.type("closure", "create", *here, "skip")
     assert re.fullmatch(r"The closure is created: \S{36}\n", skipped.out)
 
 
-def test_a_table_shows_everything_in_80_columns(keyboard: Keyboard) -> None:
+def test_a_table_shows_everything_in_80_columns(command_line: CommandLine) -> None:
     title = "An unusually long title for a class that takes place in the evening"
 
     async def place(studio: BookingStudio) -> UUID:
         return await studio.new_class(title=title)
 
-    studio_id, class_id = keyboard.studio(place)
-    slug = keyboard.look("select slug from studios where studio_id = $1", studio_id)
-    head, row = keyboard.type("class", "list", "--studio", slug).out.splitlines()
+    studio_id, class_id = command_line.studio(place)
+    slug = command_line.look("select slug from studios where studio_id = $1", studio_id)
+    head, row = command_line.type("class", "list", "--studio", slug).out.splitlines()
     assert (str(class_id) in row, title in row, "…" in row) == (True, True, False)
     assert head.index("status") == row.index("scheduled"), "aligned"
 
 
-def test_a_missing_studio_says_how_to_create_one(keyboard: Keyboard) -> None:
+def test_a_missing_studio_says_how_to_create_one(command_line: CommandLine) -> None:
     for words in (("room", "list"), ("key", "create", "--name", "n", "--all-scopes"), ("mail", "list")):
-        said = keyboard.type(*words, "--studio", "gone")
+        said = command_line.type(*words, "--studio", "gone")
         assert said.status == 1
         assert "`studiogate studio list` shows them, `studiogate studio create` creates one." in said.err
 
@@ -113,26 +113,26 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "[red]b[/]", "[/]", "[link=x]b"])
-def test_lists_and_errors_show_what_is_there(keyboard: Keyboard, text: str) -> None:
+def test_lists_and_errors_show_what_is_there(command_line: CommandLine, text: str) -> None:
     async def room(studio: BookingStudio) -> None:
         await studio.change("rooms", studio.room, name=text)
 
-    studio_id, _ = keyboard.studio(room)
-    slug = keyboard.look("select slug from studios where studio_id = $1", studio_id)
-    assert HOSTILE.get(text, text) in keyboard.type("room", "list", "--studio", slug).out
-    assert keyboard.type("room", "list", "--studio", slug, "--json").json[0]["name"] == text
-    unknown = keyboard.type("room", "list", "--studio", text).err
+    studio_id, _ = command_line.studio(room)
+    slug = command_line.look("select slug from studios where studio_id = $1", studio_id)
+    assert HOSTILE.get(text, text) in command_line.type("room", "list", "--studio", slug).out
+    assert command_line.type("room", "list", "--studio", slug, "--json").json[0]["name"] == text
+    unknown = command_line.type("room", "list", "--studio", text).err
     assert ascii(text)[1:-1] in unknown.encode("ascii", "backslashreplace").decode()
     assert not {"\x1b", "\x9b", "\u202e"} & set(unknown)
 
 
 @pytest.mark.parametrize("day", ["9999-12-31", "2200-01-01", "0001-01-01"])
-def test_days_that_no_calendar_reaches(keyboard: Keyboard, day: str) -> None:
+def test_days_that_no_calendar_reaches(command_line: CommandLine, day: str) -> None:
     async def place(studio: BookingStudio) -> tuple[UUID, UUID]:
         return studio.location, await studio.new_class()
 
-    studio_id, (location, class_id) = keyboard.studio(place)
-    slug = keyboard.look("select slug from studios where studio_id = $1", studio_id)
+    studio_id, (location, class_id) = command_line.studio(place)
+    slug = command_line.look("select slug from studios where studio_id = $1", studio_id)
     here = ("--studio", slug, "--location", location)
     new = (*here, "--title", "T", "--minutes", 60, "--capacity", 1)
     pattern = ("--on", "mon", "--at", "10:00")
@@ -146,6 +146,6 @@ def test_days_that_no_calendar_reaches(keyboard: Keyboard, day: str) -> None:
         ("class", "copy-week", *here, "--from", "2030-01-01", "--to", day),
         ("class", "copy-week", *here, "--from", day, "--to", "2030-01-01"),
     ):
-        said = keyboard.type(*words)
+        said = command_line.type(*words)
         assert (said.status, said.out) == (1, ""), words
         assert said.err.startswith("error: "), words

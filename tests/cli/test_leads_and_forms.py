@@ -8,10 +8,10 @@ import pytest
 
 from tests.cli import test_staff
 from tests.cli.test_members import new_studio
-from tests.cli.test_staff import Keyboard
+from tests.cli.test_staff import CommandLine
 from tests.support.booking_studio import BookingStudio
 
-url, keyboard = test_staff.url, test_staff.keyboard
+url, command_line = test_staff.url, test_staff.command_line
 GONE = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
 
 
@@ -19,34 +19,37 @@ async def a_lead(studio: BookingStudio) -> UUID:
     return await studio.add("leads", email=f"{uuid4().hex}@example.com", first_name="Jo")
 
 
-def test_leads(keyboard: Keyboard) -> None:
-    _, lead = keyboard.studio(a_lead)
-    assert keyboard.type("lead", "move", lead, "contacted").out == "The lead is contacted now.\n"
-    assert keyboard.type("lead", "move", lead, "qualified", "--json").json == {"id": str(lead), "status": "qualified"}
-    assert "cannot become converted" in keyboard.type("lead", "move", lead, "converted").err
-    assert keyboard.type("lead", "move", lead, "gone").status == 2
-    assert keyboard.type("lead", "note", lead, "Called.").out == "Added the note.\n"
-    assert keyboard.look("select staff_notes from leads where id = $1", lead) == "Called."
-    assert keyboard.type("lead", "convert", lead).err == "error: The last name is required.\n"
-    said = keyboard.type("lead", "convert", lead, "--last-name", "Reed")
-    member = keyboard.look("select id from members where name = 'Jo Reed'")
+def test_leads(command_line: CommandLine) -> None:
+    _, lead = command_line.studio(a_lead)
+    assert command_line.type("lead", "move", lead, "contacted").out == "The lead is contacted now.\n"
+    assert command_line.type("lead", "move", lead, "qualified", "--json").json == {
+        "id": str(lead),
+        "status": "qualified",
+    }
+    assert "cannot become converted" in command_line.type("lead", "move", lead, "converted").err
+    assert command_line.type("lead", "move", lead, "gone").status == 2
+    assert command_line.type("lead", "note", lead, "Called.").out == "Added the note.\n"
+    assert command_line.look("select staff_notes from leads where id = $1", lead) == "Called."
+    assert command_line.type("lead", "convert", lead).err == "error: The last name is required.\n"
+    said = command_line.type("lead", "convert", lead, "--last-name", "Reed")
+    member = command_line.look("select id from members where name = 'Jo Reed'")
     assert said.out == f"The lead is member {member} now.\n"
-    assert "There is no lead" in keyboard.type("lead", "note", GONE, "x").err
+    assert "There is no lead" in command_line.type("lead", "note", GONE, "x").err
 
 
-def test_forms(keyboard: Keyboard, tmp_path: Path) -> None:
-    _, slug = new_studio(keyboard)
+def test_forms(command_line: CommandLine, tmp_path: Path) -> None:
+    _, slug = new_studio(command_line)
     file = tmp_path / "form.json"
     file.write_text(json.dumps({"title": "Intake", "fields": [{"key": "a", "label": "A", "type": "text"}]}))
-    form = keyboard.type("form", "create", file, "--studio", slug, "--json").json
+    form = command_line.type("form", "create", file, "--studio", slug, "--json").json
     assert (form["slug"], form["status"]) == ("intake", "draft")
-    assert keyboard.type("form", "publish", form["id"]).out == "The form is published now, version 2.\n"
+    assert command_line.type("form", "publish", form["id"]).out == "The form is published now, version 2.\n"
     file.write_text('{"description": "Before the first class"}')
-    assert keyboard.type("form", "change", form["id"], file).out == "The form is published now, version 3.\n"
-    assert keyboard.type("form", "archive", form["id"], "--json").json["status"] == "archived"
-    again = keyboard.type("form", "publish", form["id"])
+    assert command_line.type("form", "change", form["id"], file).out == "The form is published now, version 3.\n"
+    assert command_line.type("form", "archive", form["id"], "--json").json["status"] == "archived"
+    again = command_line.type("form", "publish", form["id"])
     assert again.err == "error: The form is archived and cannot become published.\n"
-    assert "There is no form" in keyboard.type("form", "publish", GONE).err
+    assert "There is no form" in command_line.type("form", "publish", GONE).err
 
 
 @pytest.mark.parametrize(
@@ -62,11 +65,11 @@ def test_forms(keyboard: Keyboard, tmp_path: Path) -> None:
         (b"[" * 100_000, "not valid JSON"),
     ],
 )
-def test_a_wrong_file(keyboard: Keyboard, tmp_path: Path, content: bytes, problem: str) -> None:
-    _, slug = new_studio(keyboard)
+def test_a_wrong_file(command_line: CommandLine, tmp_path: Path, content: bytes, problem: str) -> None:
+    _, slug = new_studio(command_line)
     file = tmp_path / "form.json"
     file.write_bytes(content)
-    said = keyboard.type("form", "create", file, "--studio", slug)
+    said = command_line.type("form", "create", file, "--studio", slug)
     assert (said.status, problem in said.err.replace("\n", " ")) == (1, True), said
 
 
@@ -88,20 +91,20 @@ async def with_files(studio: BookingStudio) -> UUID:
     return submission
 
 
-def test_files_of_a_submission(keyboard: Keyboard, tmp_path: Path) -> None:
-    studio_id, submission = keyboard.studio(with_files)
+def test_files_of_a_submission(command_line: CommandLine, tmp_path: Path) -> None:
+    studio_id, submission = command_line.studio(with_files)
     stored = tmp_path / "uploads" / str(studio_id) / "00"
     stored.mkdir(parents=True)
     for number in range(2):
         (stored / f"{number:032}").write_text(f"{number}!")
     target = tmp_path / "out"
-    said = keyboard.type("submission", "files", submission, "-o", target, "--data", tmp_path)
+    said = command_line.type("submission", "files", submission, "-o", target, "--data", tmp_path)
     assert (said.status, said.out.startswith("Copied 2 files")) == (0, True), said
     copied = {path.name: path.read_text() for path in target.iterdir()}
     assert copied == {"01-a.txt": "0!", "02-a.txt": "1!"}
-    again = keyboard.type("submission", "files", submission, "-o", target, "--data", tmp_path)
+    again = command_line.type("submission", "files", submission, "-o", target, "--data", tmp_path)
     assert (again.status, "cannot be written" in again.err) == (1, True)
     (stored / f"{0:032}").unlink()
-    missing = keyboard.type("submission", "files", submission, "-o", tmp_path / "two", "--data", tmp_path)
+    missing = command_line.type("submission", "files", submission, "-o", tmp_path / "two", "--data", tmp_path)
     assert (missing.status, "not on this machine" in missing.err) == (1, True)
-    assert "There is no submission" in keyboard.type("submission", "files", GONE, "-o", target).err
+    assert "There is no submission" in command_line.type("submission", "files", GONE, "-o", target).err

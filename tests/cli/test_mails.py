@@ -5,63 +5,67 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.mails import MailKind
-from tests.cli.test_staff import Keyboard, keyboard, url
+from tests.cli.test_staff import CommandLine, command_line, url
 from tests.support.booking_studio import BookingStudio
 
-__all__ = ["keyboard", "url"]
+__all__ = ["command_line", "url"]
 
 
 @pytest.fixture
-def studio(keyboard: Keyboard) -> tuple[UUID, str]:
+def studio(command_line: CommandLine) -> tuple[UUID, str]:
     async def slug(studio: BookingStudio) -> str:
         return studio.studio.slug
 
-    made: tuple[UUID, str] = keyboard.studio(slug)
+    made: tuple[UUID, str] = command_line.studio(slug)
     return made
 
 
-def test_all_kinds_are_on_until_they_are_switched_off(keyboard: Keyboard, studio: tuple[UUID, str]) -> None:
+def test_all_kinds_are_on_until_they_are_switched_off(command_line: CommandLine, studio: tuple[UUID, str]) -> None:
     _, slug = studio
-    said = keyboard.type("mail", "list", "--studio", slug, "--json")
+    said = command_line.type("mail", "list", "--studio", slug, "--json")
     assert {each["kind"]: each["on"] for each in said.json} == {kind.value: True for kind in MailKind}
-    assert keyboard.type("mail", "off", "promoted", "--studio", slug, "--json").json == {
+    assert command_line.type("mail", "off", "promoted", "--studio", slug, "--json").json == {
         "kind": "promoted",
         "on": False,
     }
-    off = [each["kind"] for each in keyboard.type("mail", "list", "--studio", slug, "--json").json if not each["on"]]
+    off = [
+        each["kind"] for each in command_line.type("mail", "list", "--studio", slug, "--json").json if not each["on"]
+    ]
     assert off == ["promoted"]
-    said = keyboard.type("mail", "on", "promoted", "--studio", slug)
+    said = command_line.type("mail", "on", "promoted", "--studio", slug)
     assert said.status == 0
     assert "Mails of the kind promoted are on now." in said.out
     assert "set STUDIOGATE_SMTP_URL" in said.out
 
 
-def test_the_list_in_words(keyboard: Keyboard, studio: tuple[UUID, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_in_words(
+    command_line: CommandLine, studio: tuple[UUID, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, slug = studio
-    said = keyboard.type("mail", "list", "--studio", slug)
+    said = command_line.type("mail", "list", "--studio", slug)
     assert "a class is cancelled" in said.out
     assert "No mail is sent: set STUDIOGATE_SMTP_URL" in said.out
     monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
-    assert "STUDIOGATE_SMTP_URL" not in keyboard.type("mail", "list", "--studio", slug).out
+    assert "STUDIOGATE_SMTP_URL" not in command_line.type("mail", "list", "--studio", slug).out
 
 
-def test_a_test_studio_sends_nothing_by_itself(keyboard: Keyboard, studio: tuple[UUID, str]) -> None:
+def test_a_test_studio_sends_nothing_by_itself(command_line: CommandLine, studio: tuple[UUID, str]) -> None:
     studio_id, slug = studio
-    keyboard.look("update studios set test = true where studio_id = $1", studio_id)
-    said = keyboard.type("mail", "list", "--studio", slug, "--json")
+    command_line.look("update studios set test = true where studio_id = $1", studio_id)
+    said = command_line.type("mail", "list", "--studio", slug, "--json")
     assert not any(each["on"] for each in said.json)
 
 
-def test_the_change_is_in_the_audit_log(keyboard: Keyboard, studio: tuple[UUID, str]) -> None:
+def test_the_change_is_in_the_audit_log(command_line: CommandLine, studio: tuple[UUID, str]) -> None:
     _, slug = studio
-    keyboard.type("mail", "off", "booked", "--studio", slug)
-    (entry,) = keyboard.type("audit", "list", "--studio", slug, "--json").json
+    command_line.type("mail", "off", "booked", "--studio", slug)
+    (entry,) = command_line.type("audit", "list", "--studio", slug, "--json").json
     assert (entry["action"], entry["changes"]) == ("studio.switch_mails", {"mail_switches": [None, {"booked": False}]})
 
 
-def test_what_does_not_exist(keyboard: Keyboard, studio: tuple[UUID, str]) -> None:
-    assert "There is no studio 'nowhere'" in keyboard.type("mail", "off", "booked", "--studio", "nowhere").err
-    assert "There is no studio 'nowhere'" in keyboard.type("mail", "list", "--studio", "nowhere").err
-    said = keyboard.type("mail", "off", "birthday", "--studio", studio[1])
+def test_what_does_not_exist(command_line: CommandLine, studio: tuple[UUID, str]) -> None:
+    assert "There is no studio 'nowhere'" in command_line.type("mail", "off", "booked", "--studio", "nowhere").err
+    assert "There is no studio 'nowhere'" in command_line.type("mail", "list", "--studio", "nowhere").err
+    said = command_line.type("mail", "off", "birthday", "--studio", studio[1])
     assert said.status == 2
     assert "birthday" in said.err

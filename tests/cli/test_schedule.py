@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.cli import test_staff
-from tests.cli.test_staff import Keyboard, Said
+from tests.cli.test_staff import CommandLine, CommandOutput
 
-url, keyboard = test_staff.url, test_staff.keyboard
+url, command_line = test_staff.url, test_staff.command_line
 BERLIN = ZoneInfo("Europe/Berlin")
 STUDIO = ("--timezone", "Europe/Berlin", "--currency", "EUR", "--country", "DE")
 
 
-def done(said: Said) -> Any:
+def done(said: CommandOutput) -> Any:
     assert said.status == 0, said.err
     return said.json
 
@@ -23,26 +23,28 @@ def done(said: Said) -> Any:
 class Desk:
     """A new studio, and commands in it."""
 
-    def __init__(self, keyboard: Keyboard) -> None:
-        self.keyboard, self.slug = keyboard, f"studio-{uuid4().hex[:12]}"
-        self.id = done(keyboard.type("studio", "create", "--name", "S", "--slug", self.slug, *STUDIO, "--json"))["id"]
+    def __init__(self, command_line: CommandLine) -> None:
+        self.command_line, self.slug = command_line, f"studio-{uuid4().hex[:12]}"
+        self.id = done(command_line.type("studio", "create", "--name", "S", "--slug", self.slug, *STUDIO, "--json"))[
+            "id"
+        ]
 
-    def type(self, *words: object) -> Said:
-        return self.keyboard.type(*words, "--studio", self.slug)
+    def type(self, *words: object) -> CommandOutput:
+        return self.command_line.type(*words, "--studio", self.slug)
 
     def json(self, *words: object) -> Any:
         return done(self.type(*words, "--json"))
 
     def look(self, query: str) -> Any:
-        return self.keyboard.look(query, self.id)
+        return self.command_line.look(query, self.id)
 
     def location(self) -> Any:
         return self.json("location", "create", "--name", "Mitte", "--city", "Berlin")["id"]
 
 
 @pytest.fixture
-def desk(keyboard: Keyboard) -> Desk:
-    return Desk(keyboard)
+def desk(command_line: CommandLine) -> Desk:
+    return Desk(command_line)
 
 
 def local(days: int, at: str = "18:00") -> str:
@@ -69,7 +71,7 @@ def test_a_studio_is_set_up(desk: Desk) -> None:
     )
     assert made["warnings"] == []
     found = "select to_char(start_time at time zone 'Europe/Berlin', 'YYYY-MM-DD HH24:MI') from classes where id = $1"
-    assert desk.keyboard.look(found, made["id"]) == local(2)
+    assert desk.command_line.look(found, made["id"]) == local(2)
     series = desk.json(
         *("series", "create", "--title", "Flow", *options, "--on", "mon,thursday", "--at", "09:30"),
         *("--minutes", 45, "--from", day(1)),
@@ -104,7 +106,7 @@ def test_what_commands_say(desk: Desk) -> None:
         assert (said.status, f"studiogate {word} list" in said.err) == (1, True)
     assert (
         "There is no studio 'nowhere'"
-        in desk.keyboard.type("location", "create", "--name", "A", "--studio", "nowhere").err
+        in desk.command_line.type("location", "create", "--name", "A", "--studio", "nowhere").err
     )
 
 
@@ -127,11 +129,11 @@ def test_rows_are_changed_and_deactivated(desk: Desk) -> None:
         assert (said.status, said.out.strip().endswith(row_id)) == (0, True)
 
 
-def test_a_studio_is_changed(desk: Desk, keyboard: Keyboard) -> None:
+def test_a_studio_is_changed(desk: Desk, command_line: CommandLine) -> None:
     desk.json("studio", "change", "--name", "Renamed", "--weeks-ahead", 4, "--colour", "#102030")
     row = "select (name, schedule_weeks_ahead, primary_color)::text from studios where studio_id = $1"
     assert desk.look(row) == "(Renamed,4,#102030)"
-    said = keyboard.type("studio", "create", "--name", "S", "--slug", desk.slug, *STUDIO)
+    said = command_line.type("studio", "create", "--name", "S", "--slug", desk.slug, *STUDIO)
     assert (said.status, "Another studio has this slug" in said.err) == (1, True)
     said = desk.type("studio", "change", "--slug", f"{desk.slug}-new", "--strict")
     assert (said.status, "Repeat the command without --strict" in said.err) == (1, True)
@@ -160,7 +162,7 @@ def test_a_series_is_changed_and_ended(desk: Desk) -> None:
     made = desk.json("series", "create", "--title", "Yoga", *options, "--on", "mon", "--at", "18:00")
     changed = desk.json("series", "change", made["id"], "--title", "Flow", "--at", "19:00")
     assert (changed["id"], changed["changed"]) == (made["id"], made["created"])
-    second = desk.keyboard.look(
+    second = desk.command_line.look(
         "select series_date from classes where studio_id = $1 order by series_date offset 1 limit 1", desk.id
     )
     following = desk.json("series", "change", made["id"], "--following", second, "--capacity", 3)

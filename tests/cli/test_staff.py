@@ -20,7 +20,7 @@ from tests.support.partner_api import open_partner_api
 Build = Callable[[BookingStudio], Awaitable[Any]]
 
 
-class Said(NamedTuple):
+class CommandOutput(NamedTuple):
     status: int
     out: str
     err: str
@@ -30,14 +30,14 @@ class Said(NamedTuple):
         return json.loads(self.out)
 
 
-class Keyboard:
+class CommandLine:
     """Runs commands on a separate database, and reads what they changed."""
 
     def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._url, self._monkeypatch, self._capsys = url, monkeypatch, capsys
         monkeypatch.setenv("STUDIOGATE_DATABASE_URL", url)
 
-    def type(self, *words: object) -> Said:
+    def type(self, *words: object) -> CommandOutput:
         self._monkeypatch.setattr(sys, "argv", ["studiogate", *map(str, words)])
         status: Any = 0
         try:
@@ -45,7 +45,7 @@ class Keyboard:
         except SystemExit as end:
             status = end.code
         said = self._capsys.readouterr()
-        return Said(status, said.out, said.err)
+        return CommandOutput(status, said.out, said.err)
 
     def studio(self, build: Build) -> Any:
         """Create a studio, and return what ``build`` creates in it."""
@@ -77,8 +77,8 @@ def url(new_database: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-def keyboard(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Keyboard:
-    return Keyboard(url, monkeypatch, capsys)
+def command_line(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(url, monkeypatch, capsys)
 
 
 async def full_with_waitlist(studio: BookingStudio) -> tuple[UUID, UUID, UUID]:
@@ -91,32 +91,32 @@ async def full_with_waitlist(studio: BookingStudio) -> tuple[UUID, UUID, UUID]:
 BOOKING_STATUS = "select status from bookings where id = $1"
 
 
-def test_cancel_a_class(keyboard: Keyboard) -> None:
-    _, (class_id, held, waiting) = keyboard.studio(full_with_waitlist)
-    said = keyboard.type("class", "cancel", class_id)
+def test_cancel_a_class(command_line: CommandLine) -> None:
+    _, (class_id, held, waiting) = command_line.studio(full_with_waitlist)
+    said = command_line.type("class", "cancel", class_id)
     assert (said.status, said.out) == (0, "Cancelled, with 2 bookings; 1 credit returned.\n")
-    assert [keyboard.look(BOOKING_STATUS, each) for each in (held, waiting)] == ["cancelled", "cancelled"]
-    again = keyboard.type("class", "cancel", class_id)
+    assert [command_line.look(BOOKING_STATUS, each) for each in (held, waiting)] == ["cancelled", "cancelled"]
+    again = command_line.type("class", "cancel", class_id)
     assert (again.status, again.err) == (1, "error: The class is cancelled already.\n")
 
 
-def test_cancel_a_class_in_json(keyboard: Keyboard) -> None:
-    _, (class_id, _, _) = keyboard.studio(full_with_waitlist)
-    said = keyboard.type("class", "cancel", class_id, "--json")
+def test_cancel_a_class_in_json(command_line: CommandLine) -> None:
+    _, (class_id, _, _) = command_line.studio(full_with_waitlist)
+    said = command_line.type("class", "cancel", class_id, "--json")
     assert said.json == {"id": str(class_id), "status": "cancelled", "bookings_cancelled": 2, "credits_returned": 1}
 
 
-def test_change_the_capacity(keyboard: Keyboard) -> None:
-    _, (class_id, _, waiting) = keyboard.studio(full_with_waitlist)
-    said = keyboard.type("class", "capacity", class_id, 3)
+def test_change_the_capacity(command_line: CommandLine) -> None:
+    _, (class_id, _, waiting) = command_line.studio(full_with_waitlist)
+    said = command_line.type("class", "capacity", class_id, 3)
     assert (said.status, said.out) == (0, "The capacity is 3 now; 1 member promoted from the waitlist.\n")
-    assert keyboard.look(BOOKING_STATUS, waiting) == "confirmed"
-    refused = keyboard.type("class", "capacity", class_id, 1)
+    assert command_line.look(BOOKING_STATUS, waiting) == "confirmed"
+    refused = command_line.type("class", "capacity", class_id, 1)
     assert refused.status == 1
     assert refused.err == "error: 2 seats are taken: cancel bookings first, or choose a capacity of 2 or more.\n"
-    said = keyboard.type("class", "capacity", class_id, 2, "--json")
+    said = command_line.type("class", "capacity", class_id, 2, "--json")
     assert said.json == {"id": str(class_id), "capacity": 2, "promoted": 0}
-    assert keyboard.type("class", "capacity", class_id, -1).status == 2
+    assert command_line.type("class", "capacity", class_id, -1).status == 2
 
 
 async def stand_in_the_way(url: str, class_id: UUID, waiting: UUID, is_locked: threading.Event) -> None:
@@ -137,16 +137,16 @@ async def stand_in_the_way(url: str, class_id: UUID, waiting: UUID, is_locked: t
 
 
 @pytest.mark.parametrize("command", [("class", "capacity", 3), ("class", "cancel")])
-def test_a_deadlock_is_not_the_end(keyboard: Keyboard, url: str, command: tuple[str, str, int]) -> None:
-    _, (class_id, _, waiting) = keyboard.studio(full_with_waitlist)
+def test_a_deadlock_is_not_the_end(command_line: CommandLine, url: str, command: tuple[str, str, int]) -> None:
+    _, (class_id, _, waiting) = command_line.studio(full_with_waitlist)
     is_locked = threading.Event()
     thread = threading.Thread(target=run, args=[stand_in_the_way(url, class_id, waiting, is_locked)])
     thread.start()
     is_locked.wait()
-    said = keyboard.type(*command[:2], class_id, *command[2:])
+    said = command_line.type(*command[:2], class_id, *command[2:])
     thread.join()
     assert said.status == 0, said.err
-    assert keyboard.look(BOOKING_STATUS, waiting) in ("confirmed", "cancelled")
+    assert command_line.look(BOOKING_STATUS, waiting) in ("confirmed", "cancelled")
 
 
 async def begun_with_waitlist(studio: BookingStudio) -> tuple[UUID, UUID, UUID]:
@@ -155,17 +155,17 @@ async def begun_with_waitlist(studio: BookingStudio) -> tuple[UUID, UUID, UUID]:
     return class_id, held, waiting
 
 
-def test_attendance_has_its_time(keyboard: Keyboard) -> None:
-    _, (_, held, _) = keyboard.studio(full_with_waitlist)
+def test_attendance_has_its_time(command_line: CommandLine) -> None:
+    _, (_, held, _) = command_line.studio(full_with_waitlist)
     for command, text in (("check-in", "checked in"), ("no-show", "marked as no-show")):
-        said = keyboard.type("booking", command, held)
+        said = command_line.type("booking", command, held)
         assert said.status == 1
         assert re.fullmatch(rf"error: The booking can be {text} from [-0-9]+ [:0-9]+ UTC on\.\n", said.err)
-    assert keyboard.look(BOOKING_STATUS, held) == "confirmed"
+    assert command_line.look(BOOKING_STATUS, held) == "confirmed"
 
 
-def test_check_in_and_no_show(keyboard: Keyboard) -> None:
-    _, (_, held, waiting) = keyboard.studio(begun_with_waitlist)
+def test_check_in_and_no_show(command_line: CommandLine) -> None:
+    _, (_, held, waiting) = command_line.studio(begun_with_waitlist)
     steps = [
         (("check-in",), 0, "The booking is checked_in now.\n"),
         (("check-in",), 1, "error: The booking is checked_in already.\n"),
@@ -182,58 +182,58 @@ def test_check_in_and_no_show(keyboard: Keyboard) -> None:
         (("no-show", "--undo"), 0, "The booking is checked_in now.\n"),
     ]
     for (command, *options), status, text in steps:
-        said = keyboard.type("booking", command, held, *options)
+        said = command_line.type("booking", command, held, *options)
         assert (said.status, said.out + said.err) == (status, text)
-    assert keyboard.type("booking", "check-in", held, "--undo", "--json").json == {
+    assert command_line.type("booking", "check-in", held, "--undo", "--json").json == {
         "id": str(held),
         "status": "confirmed",
     }
     # Undoing a check-in must not give a seat to a waiting member.
-    refused = keyboard.type("booking", "check-in", waiting, "--undo")
+    refused = command_line.type("booking", "check-in", waiting, "--undo")
     assert (refused.status, refused.err) == (1, "error: The booking is waitlisted and cannot become confirmed.\n")
-    assert keyboard.look(BOOKING_STATUS, waiting) == "waitlisted"
+    assert command_line.look(BOOKING_STATUS, waiting) == "waitlisted"
 
 
-def test_what_is_unknown(keyboard: Keyboard) -> None:
+def test_what_is_unknown(command_line: CommandLine) -> None:
     unknown = uuid4()
     assert (
-        keyboard.type("class", "cancel", unknown).err
+        command_line.type("class", "cancel", unknown).err
         == f"error: There is no class {unknown}: `studiogate class list --studio SLUG` shows them.\n"
     )
     assert (
-        keyboard.type("booking", "check-in", unknown).err
+        command_line.type("booking", "check-in", unknown).err
         == f"error: There is no booking {unknown}: `studiogate booking list --studio SLUG` shows them.\n"
     )
-    gone = keyboard.type("class", "cancel", unknown, "--studio", "gone").err
+    gone = command_line.type("class", "cancel", unknown, "--studio", "gone").err
     assert gone.startswith("error: There is no studio 'gone': `studiogate studio list`")
-    assert keyboard.type("booking", "no-show", "nonsense").status == 2
+    assert command_line.type("booking", "no-show", "nonsense").status == 2
 
 
-def test_an_id_of_two_studios_needs_the_studios_name(keyboard: Keyboard) -> None:
+def test_an_id_of_two_studios_needs_the_studios_name(command_line: CommandLine) -> None:
     class_id = uuid4()
 
     async def build(studio: BookingStudio) -> str:
         await studio.new_class(id=class_id)
         return studio.studio.slug
 
-    (first_id, first), (second_id, _) = keyboard.studio(build), keyboard.studio(build)
-    refused = keyboard.type("class", "cancel", class_id)
+    (first_id, first), (second_id, _) = command_line.studio(build), command_line.studio(build)
+    refused = command_line.type("class", "cancel", class_id)
     assert (refused.status, "say which with --studio SLUG" in refused.err) == (1, True)
-    assert keyboard.type("class", "cancel", class_id, "--studio", first).status == 0
+    assert command_line.type("class", "cancel", class_id, "--studio", first).status == 0
     status = "select status from classes where studio_id = $1 and id = $2"
-    assert [keyboard.look(status, each, class_id) for each in (first_id, second_id)] == ["cancelled", "scheduled"]
+    assert [command_line.look(status, each, class_id) for each in (first_id, second_id)] == ["cancelled", "scheduled"]
 
 
-def test_the_doctor_is_content_afterwards(keyboard: Keyboard) -> None:
-    said = keyboard.type("doctor", "--json")
+def test_the_doctor_is_content_afterwards(command_line: CommandLine) -> None:
+    said = command_line.type("doctor", "--json")
     assert [each for each in said.json if each["level"] == "fault"] == []
 
 
-def test_json_spells_instants_as_the_interface_does(keyboard: Keyboard) -> None:
-    keyboard.studio(lambda studio: studio.new_member())
-    slug = keyboard.look("select slug from studios")
-    keyboard.type("key", "create", "--studio", slug, "--name", "n", "--scope", "studio:read")
-    created_at = keyboard.type("key", "list", "--json").json[-1]["created_at"]
+def test_json_spells_instants_as_the_interface_does(command_line: CommandLine) -> None:
+    command_line.studio(lambda studio: studio.new_member())
+    slug = command_line.look("select slug from studios")
+    command_line.type("key", "create", "--studio", slug, "--name", "n", "--scope", "studio:read")
+    created_at = command_line.type("key", "list", "--json").json[-1]["created_at"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00", created_at)
 
 
@@ -243,23 +243,23 @@ async def _with_a_waitlist(s: BookingStudio) -> tuple[Any, Any]:
     return first, await s.entry(await s.waits(class_id, await s.new_member()))
 
 
-def test_cancel_a_booking_and_promote_by_hand(keyboard: Keyboard) -> None:
-    _, (first, entry) = keyboard.studio(_with_a_waitlist)
-    full = keyboard.type("waitlist", "promote", entry["id"])
+def test_cancel_a_booking_and_promote_by_hand(command_line: CommandLine) -> None:
+    _, (first, entry) = command_line.studio(_with_a_waitlist)
+    full = command_line.type("waitlist", "promote", entry["id"])
     assert (full.status, "This class is full." in full.err) == (1, True)
-    long = keyboard.type("booking", "cancel", first["id"], "--reason", "x" * 501)
+    long = command_line.type("booking", "cancel", first["id"], "--reason", "x" * 501)
     assert (long.status, "at most 500 characters" in long.err) == (1, True)
-    cancelled = keyboard.type("booking", "cancel", first["id"], "--reason", "Double booked", "--json")
+    cancelled = command_line.type("booking", "cancel", first["id"], "--reason", "Double booked", "--json")
     assert cancelled.status == 0, cancelled.err
     assert (cancelled.json["cancellation_type"], cancelled.json["reason"]) == ("studio", "Double booked")
-    again = keyboard.type("booking", "cancel", first["id"])
+    again = command_line.type("booking", "cancel", first["id"])
     assert (again.status, "already cancelled" in again.err) == (1, True)
-    promoted = keyboard.type("waitlist", "promote", entry["id"], "--json")
+    promoted = command_line.type("waitlist", "promote", entry["id"], "--json")
     booked = {"booking_id": entry["booking_id"], "overridden_rules": []}
     assert promoted.json == {"id": entry["id"], "status": "converted", **booked}
-    twice = keyboard.type("waitlist", "promote", entry["id"])
+    twice = command_line.type("waitlist", "promote", entry["id"])
     assert (twice.status, "waitlist entry is converted" in twice.err) == (1, True)
-    assert keyboard.type("waitlist", "promote", uuid4()).status == 1
+    assert command_line.type("waitlist", "promote", uuid4()).status == 1
 
 
 async def _with_a_purchase(s: BookingStudio) -> UUID:
@@ -267,13 +267,13 @@ async def _with_a_purchase(s: BookingStudio) -> UUID:
     return await s.add("purchases", member_id=await s.new_member(), **columns)
 
 
-def test_mark_a_purchase(keyboard: Keyboard) -> None:
-    _, purchase = keyboard.studio(_with_a_purchase)
-    assert keyboard.type("purchase", "mark", purchase, "failed", "--json").json == {
+def test_mark_a_purchase(command_line: CommandLine) -> None:
+    _, purchase = command_line.studio(_with_a_purchase)
+    assert command_line.type("purchase", "mark", purchase, "failed", "--json").json == {
         "id": str(purchase),
         "status": "failed",
     }
-    assert "The purchase is completed now." in keyboard.type("purchase", "mark", purchase, "completed").out
-    again = keyboard.type("purchase", "mark", purchase, "completed")
+    assert "The purchase is completed now." in command_line.type("purchase", "mark", purchase, "completed").out
+    again = command_line.type("purchase", "mark", purchase, "completed")
     assert (again.status, "is completed already" in again.err) == (1, True)
-    assert keyboard.type("purchase", "mark", purchase, "refunded").status == 2
+    assert command_line.type("purchase", "mark", purchase, "refunded").status == 2

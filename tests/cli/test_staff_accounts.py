@@ -14,7 +14,7 @@ from studiogate.flows.staff import passwords, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.visits import Started, Visit
 from studiogate.storage.db.pool import Database
-from tests.cli.test_staff import Keyboard
+from tests.cli.test_staff import CommandLine
 from tests.support.booking_studio import BookingStudio
 from tests.support.databases import run
 from tests.support.staff_people import PASSWORD, done
@@ -28,9 +28,9 @@ def url(new_database: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-def keyboard(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Keyboard:
+def command_line(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     monkeypatch.setenv("STUDIOGATE_PUBLIC_URL", "https://studio.example")
-    return Keyboard(url, monkeypatch, capsys)
+    return CommandLine(url, monkeypatch, capsys)
 
 
 async def slug_and_ids(studio: BookingStudio) -> tuple[str, UUID, UUID]:
@@ -38,8 +38,8 @@ async def slug_and_ids(studio: BookingStudio) -> tuple[str, UUID, UUID]:
 
 
 @pytest.fixture
-def slug(keyboard: Keyboard) -> str:
-    return str(keyboard.studio(slug_and_ids)[1][0])
+def slug(command_line: CommandLine) -> str:
+    return str(command_line.studio(slug_and_ids)[1][0])
 
 
 def email() -> str:
@@ -70,89 +70,89 @@ def accept(url: str, address: str) -> Started:
     return started
 
 
-def test_an_invitation_is_printed_and_works(keyboard: Keyboard, url: str, slug: str) -> None:
+def test_an_invitation_is_printed_and_works(command_line: CommandLine, url: str, slug: str) -> None:
     person = email()
-    said = keyboard.type("staff", "invite", person.upper(), "--studio", slug, "--role", "owner")
+    said = command_line.type("staff", "invite", person.upper(), "--studio", slug, "--role", "owner")
     assert (said.status, said.err) == (0, "")
     assert said.out.startswith(f"{person} is owner of {slug} now.\nhttps://studio.example/console/link/")
     assert "It works once, until 20" in said.out
     accept(url, said.out.splitlines()[1])
-    (row,) = keyboard.type("staff", "list", "--studio", slug, "--json").json
+    (row,) = command_line.type("staff", "list", "--studio", slug, "--json").json
     assert (row["email"], row["role"], row["state"], row["name"]) == (person, "owner", "active", "Jo")
-    listed = keyboard.type("staff", "list", "--studio", slug)
+    listed = command_line.type("staff", "list", "--studio", slug)
     assert person[:8] in listed.out
     assert "active" in listed.out
     query = "select actor_name from audit_log where action = 'staff.invite' and subject_id = $1"
-    assert keyboard.look(query, UUID(row["id"])) == getpass.getuser()
+    assert command_line.look(query, UUID(row["id"])) == getpass.getuser()
 
 
-def test_an_invitation_as_json(keyboard: Keyboard, slug: str) -> None:
+def test_an_invitation_as_json(command_line: CommandLine, slug: str) -> None:
     person = email()
-    shown = keyboard.type("staff", "invite", person, "--studio", slug, "--role", "developer", "--json").json
+    shown = command_line.type("staff", "invite", person, "--studio", slug, "--role", "developer", "--json").json
     assert sorted(shown) == ["email", "expires_at", "id", "mailed", "role", "studio", "url"]
     assert (shown["email"], shown["role"], shown["mailed"]) == (person, "developer", False)
     token_of(shown["url"])
 
 
 def test_with_a_mail_server_the_link_is_mailed_too(
-    keyboard: Keyboard, slug: str, monkeypatch: pytest.MonkeyPatch
+    command_line: CommandLine, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
     person = email()
-    said = keyboard.type("staff", "invite", person, "--studio", slug, "--role", "owner")
+    said = command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner")
     assert "A mail with a link of its own is on its way." in said.out
-    assert keyboard.type("console", "link", person, "--json").json["mailed"] is True
+    assert command_line.type("console", "link", person, "--json").json["mailed"] is True
     query = "select array_agg(kind order by created_at) from mails where recipient = $1"
-    assert keyboard.look(query, person) == ["staff_invitation", "staff_sign_in"]
+    assert command_line.look(query, person) == ["staff_invitation", "staff_sign_in"]
 
 
-def test_locations_and_instructors(keyboard: Keyboard) -> None:
-    _, (slug, location, instructor) = keyboard.studio(slug_and_ids)
+def test_locations_and_instructors(command_line: CommandLine) -> None:
+    _, (slug, location, instructor) = command_line.studio(slug_and_ids)
     person, given = email(), ["--location", location, "--location", location, "--instructor", instructor]
-    said = keyboard.type("staff", "invite", person, "--studio", slug, "--role", "instructor", *given)
+    said = command_line.type("staff", "invite", person, "--studio", slug, "--role", "instructor", *given)
     assert said.status == 0, said.err
-    (row,) = keyboard.type("staff", "list", "--studio", slug, "--json").json
+    (row,) = command_line.type("staff", "list", "--studio", slug, "--json").json
     assert (row["location_ids"], row["instructor_id"]) == ([str(location)], str(instructor))
-    said = keyboard.type("staff", "role", person, "--studio", slug, "--role", "manager")
+    said = command_line.type("staff", "role", person, "--studio", slug, "--role", "manager")
     assert said.out == f"{person} is manager of {slug} now.\n"
-    (row,) = keyboard.type("staff", "list", "--studio", slug, "--json").json
+    (row,) = command_line.type("staff", "list", "--studio", slug, "--json").json
     assert (row["role"], row["location_ids"], row["instructor_id"]) == ("manager", None, None)
 
 
-def test_disable_and_enable(keyboard: Keyboard, url: str, slug: str) -> None:
+def test_disable_and_enable(command_line: CommandLine, url: str, slug: str) -> None:
     owner, person = email(), email()
     for each, role in ((owner, "owner"), (person, "manager")):
-        accept(url, keyboard.type("staff", "invite", each, "--studio", slug, "--role", role, "--json").json["url"])
-    assert keyboard.type("staff", "disable", person).out == f"{person} is disabled; 1 session ended.\n"
-    refused = keyboard.type("console", "link", person)
+        accept(url, command_line.type("staff", "invite", each, "--studio", slug, "--role", role, "--json").json["url"])
+    assert command_line.type("staff", "disable", person).out == f"{person} is disabled; 1 session ended.\n"
+    refused = command_line.type("console", "link", person)
     assert (refused.status, refused.out) == (1, "")
     assert f"`studiogate staff enable {person}` changes that" in refused.err
-    assert keyboard.type("staff", "enable", person).out == f"{person} is enabled.\n"
-    only_here = keyboard.type("staff", "disable", person, "--studio", slug, "--json").json
+    assert command_line.type("staff", "enable", person).out == f"{person} is enabled.\n"
+    only_here = command_line.type("staff", "disable", person, "--studio", slug, "--json").json
     assert only_here == {"email": person, "studio": slug, "state": "disabled", "sessions_ended": 0}
-    states = {row["email"]: row["state"] for row in keyboard.type("staff", "list", "--studio", slug, "--json").json}
+    states = {row["email"]: row["state"] for row in command_line.type("staff", "list", "--studio", slug, "--json").json}
     assert states == {owner: "active", person: "disabled"}
-    assert keyboard.type("staff", "enable", person, "--studio", slug).status == 0
+    assert command_line.type("staff", "enable", person, "--studio", slug).status == 0
     for last in (["staff", "disable", owner], ["staff", "role", owner, "--studio", slug, "--role", "manager"]):
-        said = keyboard.type(*last)
+        said = command_line.type(*last)
         assert said.status == 1
         assert f"{owner} is the last owner of {slug}" in said.err
 
 
-def test_sessions_are_listed_and_ended(keyboard: Keyboard, url: str, slug: str) -> None:
+def test_sessions_are_listed_and_ended(command_line: CommandLine, url: str, slug: str) -> None:
     person = email()
-    accept(url, keyboard.type("staff", "invite", person, "--studio", slug, "--role", "owner", "--json").json["url"])
-    (session,) = keyboard.type("staff", "sessions", person, "--json").json
+    accept(url, command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner", "--json").json["url"])
+    (session,) = command_line.type("staff", "sessions", person, "--json").json
     assert (session["address"], session["user_agent"], session["studio"]) == ("192.0.2.1", "Firefox", slug)
-    assert "Firefox" in keyboard.type("staff", "sessions", person).out
-    assert keyboard.type("staff", "sessions", person, "--end").out == "1 session ended.\n"
-    assert keyboard.type("staff", "sessions", person).out == "No sessions.\n"
+    assert "Firefox" in command_line.type("staff", "sessions", person).out
+    assert command_line.type("staff", "sessions", person, "--end").out == "1 session ended.\n"
+    assert command_line.type("staff", "sessions", person).out == "No sessions.\n"
 
 
-def test_a_sign_in_link_works_once(keyboard: Keyboard, url: str, slug: str) -> None:
+def test_a_sign_in_link_works_once(command_line: CommandLine, url: str, slug: str) -> None:
     person = email()
-    keyboard.type("staff", "invite", person, "--studio", slug, "--role", "owner")
-    said = keyboard.type("console", "link", person)
+    command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner")
+    said = command_line.type("console", "link", person)
     assert said.status == 0, said.err
     token = token_of(said.out.splitlines()[0])
     visiting(url, lambda visit: sign_in.sign_in_by_link(visit, token))
@@ -160,17 +160,17 @@ def test_a_sign_in_link_works_once(keyboard: Keyboard, url: str, slug: str) -> N
         visiting(url, lambda visit: sign_in.sign_in_by_link(visit, token))
 
 
-def test_the_second_factor_of_somebody_who_lost_their_phone(keyboard: Keyboard, slug: str) -> None:
+def test_the_second_factor_of_somebody_who_lost_their_phone(command_line: CommandLine, slug: str) -> None:
     person = email()
-    keyboard.type("staff", "invite", person, "--studio", slug, "--role", "owner")
-    assert keyboard.type("staff", "second-factor", person).out == f"{person} has no second factor.\n"
-    assert keyboard.type("staff", "second-factor", person, "--remove").status == 1
-    keyboard.look(
+    command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner")
+    assert command_line.type("staff", "second-factor", person).out == f"{person} has no second factor.\n"
+    assert command_line.type("staff", "second-factor", person, "--remove").status == 1
+    command_line.look(
         "update staff_accounts set totp_secret = '\\x00', totp_confirmed_at = now() where email = $1 returning 1",
         person,
     )
-    assert keyboard.type("staff", "second-factor", person, "--json").json["second_factor"] is True
-    removed = keyboard.type("staff", "second-factor", person, "--remove")
+    assert command_line.type("staff", "second-factor", person, "--json").json["second_factor"] is True
+    removed = command_line.type("staff", "second-factor", person, "--remove")
     assert (removed.status, removed.out) == (0, f"{person} has no second factor.\n")
 
 
@@ -188,16 +188,16 @@ def test_the_second_factor_of_somebody_who_lost_their_phone(keyboard: Keyboard, 
         (["staff", "invite", "a@example.com", "--studio", "SLUG", "--role", "instructor"], "needs the instructor"),
     ],
 )
-def test_an_error_says_what_is_wrong(keyboard: Keyboard, slug: str, words: list[str], says: str) -> None:
-    said = keyboard.type(*(slug if word == "SLUG" else word for word in words))
+def test_an_error_says_what_is_wrong(command_line: CommandLine, slug: str, words: list[str], says: str) -> None:
+    said = command_line.type(*(slug if word == "SLUG" else word for word in words))
     assert (said.status, said.out) == (1, "")
     assert says in said.err
 
 
-def test_an_account_without_a_role_here(keyboard: Keyboard, slug: str) -> None:
-    person, other = email(), str(keyboard.studio(slug_and_ids)[1][0])
-    keyboard.type("staff", "invite", person, "--studio", slug, "--role", "owner")
-    said = keyboard.type("staff", "role", person, "--studio", other, "--role", "owner")
+def test_an_account_without_a_role_here(command_line: CommandLine, slug: str) -> None:
+    person, other = email(), str(command_line.studio(slug_and_ids)[1][0])
+    command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner")
+    said = command_line.type("staff", "role", person, "--studio", other, "--role", "owner")
     assert said.status == 1
     assert "has no role in this studio: `studiogate staff invite` gives one" in said.err
 
@@ -210,15 +210,15 @@ def test_an_account_without_a_role_here(keyboard: Keyboard, slug: str) -> None:
         ["staff", "invite", "a@example.com", "--studio", "x", "--role", "owner", "--location", "here"],
     ],
 )
-def test_wrong_usage(keyboard: Keyboard, words: list[str]) -> None:
-    assert keyboard.type(*words).status == 2
+def test_wrong_usage(command_line: CommandLine, words: list[str]) -> None:
+    assert command_line.type(*words).status == 2
 
 
-def test_who_has_an_account_gets_no_link(keyboard: Keyboard, url: str, slug: str) -> None:
-    person, other = email(), str(keyboard.studio(slug_and_ids)[1][0])
-    accept(url, keyboard.type("staff", "invite", person, "--studio", slug, "--role", "owner", "--json").json["url"])
-    said = keyboard.type("staff", "invite", person, "--studio", other, "--role", "manager")
+def test_who_has_an_account_gets_no_link(command_line: CommandLine, url: str, slug: str) -> None:
+    person, other = email(), str(command_line.studio(slug_and_ids)[1][0])
+    accept(url, command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner", "--json").json["url"])
+    said = command_line.type("staff", "invite", person, "--studio", other, "--role", "manager")
     assert "They have an account already, and find the studio in it." in said.out
-    again = keyboard.type("staff", "invite", person, "--studio", other, "--role", "manager")
+    again = command_line.type("staff", "invite", person, "--studio", other, "--role", "manager")
     assert again.status == 1
     assert "belongs to the studio already" in again.err

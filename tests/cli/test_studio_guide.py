@@ -14,11 +14,11 @@ import pytest
 
 import studiogate
 from tests.cli import test_staff
-from tests.cli.test_staff import Keyboard
+from tests.cli.test_staff import CommandLine
 from tests.support.live_server import serving
 from tests.support.pictures import png
 
-url, keyboard = test_staff.url, test_staff.keyboard
+url, command_line = test_staff.url, test_staff.command_line
 GUIDE = (Path(studiogate.__file__).parents[2] / "docs/guides/studio-of-your-own.md").read_text()
 FIRST_DAY = date(2026, 12, 1)
 # The placeholder for the id of what each command makes or finds.
@@ -69,14 +69,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Reader:
     """Does what the guide says and remembers the ids."""
 
-    def __init__(self, keyboard: Keyboard) -> None:
-        self.keyboard = keyboard
+    def __init__(self, command_line: CommandLine) -> None:
+        self.command_line = command_line
         self.known: dict[str, str] = {}
 
     def type(self, words: list[str]) -> None:
         given = [self.known.get(word, word) for word in words[1:]]
         made = MADE.get(" ".join(words[1:3]))
-        said = self.keyboard.type(*given, *(["--json"] if made else []))
+        said = self.command_line.type(*given, *(["--json"] if made else []))
         assert said.status == 0, (words, said.err)
         if made:
             found = said.json[0] if isinstance(said.json, list) else said.json
@@ -93,8 +93,8 @@ class Reader:
         return json.loads(response.read())["data"]
 
 
-def test_a_reader_gets_as_far_as_a_partner(url: str, keyboard: Keyboard, folder: Path) -> None:
-    reader, answers = Reader(keyboard), []
+def test_a_reader_gets_as_far_as_a_partner(url: str, command_line: CommandLine, folder: Path) -> None:
+    reader, answers = Reader(command_line), []
     with serving(url) as port:
         for words in commands():
             if words[0] == "curl":

@@ -14,7 +14,7 @@ from studiogate import clock
 from studiogate.cli import demo
 from studiogate.domain.logos import read_logo
 from studiogate.flows import studio_file
-from tests.cli.test_staff import Keyboard, Said
+from tests.cli.test_staff import CommandLine, CommandOutput
 from tests.support.databases import run
 from tests.support.pictures import jpeg, png
 from tests.support.seed import seed_studio
@@ -40,11 +40,11 @@ async def _another_studio(url: str) -> None:
 class Logos:
     """Runs the logo command for the demo studio."""
 
-    def __init__(self, site: Site, keyboard: Keyboard, folder: Path) -> None:
-        self.site, self.keyboard, self.folder = site, keyboard, folder
+    def __init__(self, site: Site, command_line: CommandLine, folder: Path) -> None:
+        self.site, self.command_line, self.folder = site, command_line, folder
 
-    def type(self, *words: object) -> Said:
-        return self.keyboard.type("studio", "logo", "--studio", "demo", "--data", self.site.data, *words)
+    def type(self, *words: object) -> CommandOutput:
+        return self.command_line.type("studio", "logo", "--studio", "demo", "--data", self.site.data, *words)
 
     def file(self, content: bytes, name: str = "logo") -> Path:
         path = self.folder / name
@@ -65,7 +65,7 @@ def logos(
     own: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Iterator[Logos]:
     (own.data / "address").write_text(own.origin + "\n")
-    yield Logos(own, Keyboard(own.database_url, monkeypatch, capsys), tmp_path)
+    yield Logos(own, CommandLine(own.database_url, monkeypatch, capsys), tmp_path)
     own.sql("delete from studio_logos")
 
 
@@ -117,7 +117,7 @@ def test_pages_show_it_from_this_origin(logos: Logos) -> None:
 
 def test_partners_get_its_absolute_address(logos: Logos) -> None:
     logos.site.sql("update studios set logo_url = 'https://www.example.com/logo.png' where slug = 'demo'")
-    made = logos.keyboard.type("key", "create", "--studio", "demo", "--name", "n", "--all-scopes", "--json")
+    made = logos.command_line.type("key", "create", "--studio", "demo", "--name", "n", "--all-scopes", "--json")
     headers = {"X-Service-Key": made.json["key"]}
 
     def seen() -> Any:
@@ -162,7 +162,7 @@ def test_what_is_typed_wrong(logos: Logos) -> None:
     assert logos.type(image, "--remove").status == 2
     assert logos.type(logos.folder / "none.png").status == 2
     assert logos.type(logos.folder).status == 2
-    unknown = logos.keyboard.type("studio", "logo", "--studio", "nobody", "--data", logos.site.data, image)
+    unknown = logos.command_line.type("studio", "logo", "--studio", "nobody", "--data", logos.site.data, image)
     assert (unknown.status, "no studio 'nobody'" in unknown.err) == (1, True)
 
 

@@ -103,7 +103,7 @@ async def _prepared(dsn: str) -> tuple[Studio, str]:
         await connection.close()
 
 
-class Keyboard:
+class CommandLine:
     """Commands on the run's database. What they say on standard error is a log, too."""
 
     def __init__(self, data: Path) -> None:
@@ -156,10 +156,10 @@ def running(data: Path, secrets: Secrets, api_module: str, logs: dict[str, str])
 def test_no_secret_in_any_log(tmp_path: Path) -> None:
     secrets, logs = Secrets(), dict[str, str]()
     with running(tmp_path / "data", secrets, API_MODULE, logs) as full_run:
-        keyboard = Keyboard(tmp_path / "data")
-        full_run.key = keyboard.keys(secrets)
+        command_line = CommandLine(tmp_path / "data")
+        full_run.key = command_line.keys(secrets)
         full_run.everything()
-    logs["keyboard"] = keyboard.complaints
+    logs["command_line"] = command_line.complaints
     for name, log in logs.items():
         assert [words for words in SEEN.get(name, ()) if words not in log] == [], f"{name}: {log[-3000:]}"
         assert secrets.found_in(log) == set(), name
