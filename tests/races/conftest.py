@@ -1,23 +1,23 @@
 """The fixtures of these tests; tests/support defines them."""
 
-from tests.support.races.places import (
-    arena,
+from tests.support.races.deployments import (
+    deployment,
+    deployments,
     largest_batch,
-    mutant_arena,
     mutant_batch,
-    mutant_place,
+    mutant_deployment,
     mutant_places,
-    place,
-    places,
+    mutant_race_studio,
+    race_studio,
 )
 
 __all__ = [
-    "arena",
+    "deployment",
+    "deployments",
     "largest_batch",
-    "mutant_arena",
     "mutant_batch",
-    "mutant_place",
+    "mutant_deployment",
     "mutant_places",
-    "place",
-    "places",
+    "mutant_race_studio",
+    "race_studio",
 ]

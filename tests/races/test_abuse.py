@@ -9,7 +9,7 @@ from studiogate.storage.db import pool
 from tests.support.battery import Tally, battery
 from tests.support.races import abuse, attacks
 from tests.support.races.client import PREFIX
-from tests.support.races.studio import Arena, open_arena
+from tests.support.races.studio import RaceStudio, open_race_studio
 
 pytestmark = pytest.mark.anyio
 SLOWER = 2.0
@@ -26,25 +26,25 @@ def service(database_url: str) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def arena(database_url: str, service: Service, tally: Tally) -> AsyncIterator[Arena]:
+async def race_studio(database_url: str, service: Service, tally: Tally) -> AsyncIterator[RaceStudio]:
     connection = await pool.connect(database_url)
-    yield await open_arena(service.port, connection, tally.new_seed())
+    yield await open_race_studio(service.port, connection, tally.new_seed())
     await connection.close()
 
 
-async def test_every_attack_is_answered_without_a_failure(arena: Arena, service: Service) -> None:
-    attacker = await attacks.prepare(await abuse.aim_at(arena))
+async def test_every_attack_is_answered_without_a_failure(race_studio: RaceStudio, service: Service) -> None:
+    attacker = await attacks.prepare(await abuse.attack_target(race_studio))
     for name in attacks.ATTACKS:
         await attacker.attack(name)
     attacker.let_go()
     assert {name for name, statuses in attacker.statuses.items() if not set(statuses) <= EXPECTED} == set()
-    assert service.answers(f"{PREFIX}/studio", arena.service_key)
+    assert service.answers(f"{PREFIX}/studio", race_studio.service_key)
     assert len(service.api_pids()) == 2
 
 
-async def test_attackers_run_beside_the_partner(arena: Arena) -> None:
+async def test_attackers_run_beside_the_partner(race_studio: RaceStudio) -> None:
     """In a process of their own, which ends by itself and reports what it was answered."""
-    aim = await abuse.aim_at(arena)
+    aim = await abuse.attack_target(race_studio)
     await attacks.prepare(aim)
     statuses = await attacks.in_own_process(aim, 0.1)
     silent = {"pipelined", "stalled_body", "unwanted_body"}
@@ -52,9 +52,11 @@ async def test_attackers_run_beside_the_partner(arena: Arena) -> None:
 
 
 @pytest.mark.parametrize("minutes", [pytest.param(30, marks=battery("abuse"))])
-async def test_a_partner_hardly_notices_abuse(arena: Arena, service: Service, tally: Tally, minutes: int) -> None:
+async def test_a_partner_hardly_notices_abuse(
+    race_studio: RaceStudio, service: Service, tally: Tally, minutes: int
+) -> None:
     pids = service.api_pids()
-    seen = await abuse.abused(arena, service, minutes)
+    seen = await abuse.abused(race_studio, service, minutes)
     tally.add(minutes=minutes, attacks=seen.attacks, requests=sum(map(len, seen.partner.seconds.values())))
     tally.measure(
         p99_undisturbed=f"{seen.partner.p99(False) * 1000:.1f} ms",
@@ -67,4 +69,4 @@ async def test_a_partner_hardly_notices_abuse(arena: Arena, service: Service, ta
     assert seen.partner.slower < SLOWER
     assert seen.growth < GROWTH_BYTES
     assert service.api_pids() == pids, "no process was lost"
-    assert await arena.violations() == []
+    assert await race_studio.violations() == []

@@ -11,8 +11,8 @@ from studiogate.storage.db import pool
 from tests.support.battery import Tally, sized
 from tests.support.races import backups
 from tests.support.races.client import History
-from tests.support.races.places import Place
-from tests.support.races.studio import Arena
+from tests.support.races.deployments import Deployment
+from tests.support.races.studio import RaceStudio
 
 pytestmark = pytest.mark.anyio
 
@@ -25,23 +25,30 @@ class Restored(NamedTuple):
     before: History
 
 
-async def back_up_and_restore(place: Place, arena: Arena, file: Path, empty: str, answers: int) -> Restored:
-    before = await backups.backed_up(arena, place.dsn, file, answers)
+async def back_up_and_restore(
+    deployment: Deployment, race_studio: RaceStudio, file: Path, empty: str, answers: int
+) -> Restored:
+    before = await backups.backed_up(race_studio, deployment.dsn, file, answers)
     await backups.restore(file, empty)
     return Restored(empty, await pool.connect(empty), before)
 
 
 @sized(150, 3000, "backup", "answers_before")
 async def test_a_backup_holds_what_was_acknowledged(
-    place: Place, arena: Arena, tally: Tally, tmp_path: Path, new_empty_database: Callable[[], str], size: int
+    deployment: Deployment,
+    race_studio: RaceStudio,
+    tally: Tally,
+    tmp_path: Path,
+    new_empty_database: Callable[[], str],
+    size: int,
 ) -> None:
-    copy = await back_up_and_restore(place, arena, tmp_path / "backup", new_empty_database(), size)
-    kept = await copy.connection.fetchval("select count(*) from bookings where studio_id = $1", arena.studio_id)
-    tally.add(bookings_restored=kept, answers_meanwhile=len(arena.history.calls) - len(copy.before.calls))
-    assert await backups.missing(arena, copy.connection, copy.before) == []
+    copy = await back_up_and_restore(deployment, race_studio, tmp_path / "backup", new_empty_database(), size)
+    kept = await copy.connection.fetchval("select count(*) from bookings where studio_id = $1", race_studio.studio_id)
+    tally.add(bookings_restored=kept, answers_meanwhile=len(race_studio.history.calls) - len(copy.before.calls))
+    assert await backups.missing(race_studio, copy.connection, copy.before) == []
     await copy.connection.close()
     with Service(copy.dsn, workers=1) as service:
-        assert await backups.repeated(arena, service.port, copy.before) == []
+        assert await backups.repeated(race_studio, service.port, copy.before) == []
 
 
 LOSSES = {
@@ -55,14 +62,14 @@ LOSSES = {
 
 
 async def test_a_backup_that_lost_something_is_noticed(
-    place: Place, arena: Arena, tmp_path: Path, new_empty_database: Callable[[], str]
+    deployment: Deployment, race_studio: RaceStudio, tmp_path: Path, new_empty_database: Callable[[], str]
 ) -> None:
-    copy = await back_up_and_restore(place, arena, tmp_path / "backup", new_empty_database(), 60)
+    copy = await back_up_and_restore(deployment, race_studio, tmp_path / "backup", new_empty_database(), 60)
     for what, loss in LOSSES.items():
         transaction = copy.connection.transaction()
         await transaction.start()
         await copy.connection.execute("set local session_replication_role = replica")
-        await copy.connection.execute(loss, arena.studio_id)
-        assert await backups.missing(arena, copy.connection, copy.before) != [], what
+        await copy.connection.execute(loss, race_studio.studio_id)
+        assert await backups.missing(race_studio, copy.connection, copy.before) != [], what
         await transaction.rollback()
     await copy.connection.close()

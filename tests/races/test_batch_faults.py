@@ -15,7 +15,7 @@ from tests.support.batch_proxy import BatchProxy
 from tests.support.battery import Tally, battery, sized_in_batches
 from tests.support.races import checker, faulty_api, mutants
 from tests.support.races.batch_faults import faults_in_batches
-from tests.support.races.studio import open_arena
+from tests.support.races.studio import open_race_studio
 
 pytestmark = pytest.mark.anyio
 ROUNDS_AGAINST_A_MUTANT = 12
@@ -35,10 +35,10 @@ async def behind_a_proxy(dsn: str, tally: Tally, largest_batch: int, mutation: P
     start = partial(Service, proxy.url, api_module=faulty_api.__name__, environment=environment)
     service = await asyncio.to_thread(start)  # it waits for the proxy
     try:
-        arena = await open_arena(service.port, connection, tally.new_seed())
-        yield partial(faults_in_batches, arena, service, proxy, dsn)
-        tally.add(requests=len(arena.history.calls))
-        print(arena.history.summary())
+        race_studio = await open_race_studio(service.port, connection, tally.new_seed())
+        yield partial(faults_in_batches, race_studio, service, proxy, dsn)
+        tally.add(requests=len(race_studio.history.calls))
+        print(race_studio.history.summary())
     finally:
         await asyncio.to_thread(service.stop)
         tally.add(deadlocks=await checker.deadlocks(connection))

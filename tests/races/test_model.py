@@ -46,7 +46,7 @@ from studiogate.storage import audit, event_changes
 from studiogate.storage.bookings import facts
 from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.db import pool
-from tests.support import patient_api
+from tests.support import long_timeouts_api
 from tests.support.battery import Tally, battery, sized
 from tests.support.direct_client import DirectResponse, ask
 from tests.support.races import model
@@ -143,7 +143,7 @@ class Sent:
     answer: bytes = b""
 
 
-class Draw(Random):
+class StudioGenerator(Random):
     """Chooses a studio. Restrictions that all strike at once would leave nothing to do, so most things are as usual;
     the first class and the first members always are. Hypothesis would choose odd studios, and few of them."""
 
@@ -214,7 +214,7 @@ class Walk(DeskSteps):
     def open_studio(self) -> None:
         self.model = model.Studio(TIMEZONE, CURRENCY)
         self.sent: list[Sent] = []
-        self.app_thread.call(self._seed(*Draw(self.seed).studio()))
+        self.app_thread.call(self._seed(*StudioGenerator(self.seed).studio()))
         self.log = log_of(self.app_thread, self.studio_id)
 
     async def _seed(self, policy: dict[str, Any], classes: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
@@ -522,7 +522,7 @@ class StaffWalk(StaffSteps, Walk):
 
 @pytest.fixture
 def app_thread(database_url: str) -> Iterator[AppThread]:
-    with patient_api.patience():
+    with long_timeouts_api.patience():
         opened = AppThread(database_url)
         yield opened
         opened.close()

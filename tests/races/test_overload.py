@@ -9,8 +9,8 @@ from bench.service import Service
 from studiogate.storage.db import pool
 from tests.support.battery import Tally, battery
 from tests.support.races import overload
-from tests.support.races.places import mutant
-from tests.support.races.studio import Arena, open_arena
+from tests.support.races.deployments import mutant
+from tests.support.races.studio import RaceStudio, open_race_studio
 
 pytestmark = pytest.mark.anyio
 KEPT = 0.8
@@ -37,9 +37,9 @@ def service(database_url: str) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def arena(database_url: str, service: Service, tally: Tally) -> AsyncIterator[Arena]:
+async def race_studio(database_url: str, service: Service, tally: Tally) -> AsyncIterator[RaceStudio]:
     connection = await pool.connect(database_url)
-    yield await open_arena(service.port, connection, tally.new_seed())
+    yield await open_race_studio(service.port, connection, tally.new_seed())
     await connection.close()
 
 
@@ -61,7 +61,7 @@ def faults(seen: overload.Outcome) -> list[str]:
     return [name for name, held in limits.items() if not held]
 
 
-def tell(tally: Tally, seen: overload.Outcome) -> None:
+def record(tally: Tally, seen: overload.Outcome) -> None:
     tally.add(storms=len(seen.storms), requests=len(seen.storm.calls), refused=len(seen.storm.refused))
     tally.measure(
         knee=f"{seen.knee} clients",
@@ -78,11 +78,11 @@ def tell(tally: Tally, seen: overload.Outcome) -> None:
 
 
 @pytest.mark.parametrize("seconds", [pytest.param(8, marks=battery("overload"))])
-async def test_overload(arena: Arena, service: Service, tally: Tally, seconds: int) -> None:
-    seen = await overload.overloaded(arena, service, seconds)
-    tell(tally, seen)
+async def test_overload(race_studio: RaceStudio, service: Service, tally: Tally, seconds: int) -> None:
+    seen = await overload.overloaded(race_studio, service, seconds)
+    record(tally, seen)
     assert faults(seen) == []
-    assert await arena.violations(forgiven=("overloaded",), unanswered=True) == []
+    assert await race_studio.violations(forgiven=("overloaded",), unanswered=True) == []
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,6 @@ async def test_a_service_that_takes_too_much_is_noticed(
 ) -> None:
     with mutant(tmp_path, mutation, database_url, workers=WORKERS, pool_size=POOL_SIZE) as service:
         connection = await pool.connect(database_url)
-        arena = await open_arena(service.port, connection, tally.new_seed())
-        assert fault in faults(await overload.overloaded(arena, service, 6, overloads=1, ramp=(16,)))
+        race_studio = await open_race_studio(service.port, connection, tally.new_seed())
+        assert fault in faults(await overload.overloaded(race_studio, service, 6, overloads=1, ramp=(16,)))
         await connection.close()

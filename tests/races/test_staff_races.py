@@ -20,11 +20,11 @@ from studiogate.storage.db.pool import Connection, TransactionConflictError
 from tests.support.battery import sized_in_batches
 from tests.support.held_locks import until_blocked
 from tests.support.races import staff_races
-from tests.support.races.places import Place
-from tests.support.races.studio import Arena
+from tests.support.races.deployments import Deployment
+from tests.support.races.studio import RaceStudio
 
 pytestmark = pytest.mark.anyio
-Race = Callable[[Arena, str, int], Awaitable[list[str]]]
+Race = Callable[[RaceStudio, str, int], Awaitable[list[str]]]
 TRIES_WITHOUT_A_LOCK = 20
 RACES: dict[str, Race] = {
     "adjusting": staff_races.adjusting,
@@ -38,15 +38,15 @@ RACES: dict[str, Race] = {
 
 @pytest.mark.parametrize("race", RACES)
 @sized_in_batches(3, 150, "staff", "rounds")
-async def test_staff_and_partners(place: Place, arena: Arena, race: str, size: int) -> None:
-    assert await RACES[race](arena, place.dsn, size) == []
+async def test_staff_and_partners(deployment: Deployment, race_studio: RaceStudio, race: str, size: int) -> None:
+    assert await RACES[race](race_studio, deployment.dsn, size) == []
 
 
-async def noticed(arena: Arena, dsn: str, race: str) -> bool:
+async def noticed(race_studio: RaceStudio, dsn: str, race: str) -> bool:
     """Return whether a race is lost, in some of many tries."""
     for _ in range(TRIES_WITHOUT_A_LOCK):
         try:
-            if await RACES[race](arena, dsn, 2):
+            if await RACES[race](race_studio, dsn, 2):
                 return True
         except (TransactionConflictError, asyncpg.IntegrityConstraintViolationError, AssertionError):
             return True  # a constraint stood behind the lock
@@ -73,37 +73,37 @@ def without_lock(monkeypatch: pytest.MonkeyPatch, module: ModuleType, *names: st
     ],
 )
 async def test_staff_without_a_lock_lose(
-    mutant_place: Place,
-    mutant_arena: Arena,
+    mutant_deployment: Deployment,
+    mutant_race_studio: RaceStudio,
     monkeypatch: pytest.MonkeyPatch,
     race: str,
     module: ModuleType,
     names: tuple[str, ...],
 ) -> None:
     without_lock(monkeypatch, module, *names)
-    assert await noticed(mutant_arena, mutant_place.dsn, race)
+    assert await noticed(mutant_race_studio, mutant_deployment.dsn, race)
 
 
 async def test_a_sale_without_the_buyer_s_lock_outlives_the_buyer(
-    mutant_place: Place, mutant_arena: Arena, monkeypatch: pytest.MonkeyPatch
+    mutant_deployment: Deployment, mutant_race_studio: RaceStudio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def only_read(connection: Connection, access: object, member_id: object) -> bool:
         statement = "select erased_at is null from members where studio_id = $1 and id = $2"
         return bool(await connection.fetchval(statement, access.studio_id, member_id))  # type: ignore[attr-defined]
 
     monkeypatch.setattr(sales, "lock_member", only_read)
-    await staff_races.put_on_sale(mutant_arena)
-    (buyer,) = await mutant_arena.add_members(1)
-    async with staff_races.open_desk(mutant_arena, mutant_place.dsn) as desk:
+    await staff_races.put_on_sale(mutant_race_studio)
+    (buyer,) = await mutant_race_studio.add_members(1)
+    async with staff_races.open_desk(mutant_race_studio, mutant_deployment.dsn) as desk:
         one, other, *_ = desk.connections
         async with one.transaction():
-            assert not isinstance(await erase(one, mutant_arena.staff, buyer), Refusal)
-            order = Order(buyer, mutant_arena.product_id)
-            sale = asyncio.ensure_future(sell(other, mutant_arena.staff, order))
+            assert not isinstance(await erase(one, mutant_race_studio.staff, buyer), Refusal)
+            order = Order(buyer, mutant_race_studio.product_id)
+            sale = asyncio.ensure_future(sell(other, mutant_race_studio.staff, order))
             # It has read the buyer; its purchase refers to the buyer's row, and waits for that.
             await until_blocked(one, sale)
         assert not isinstance(await sale, Refusal)
-    assert await mutant_arena.violations() != []
+    assert await mutant_race_studio.violations() != []
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,8 @@ async def test_a_sale_without_the_buyer_s_lock_outlives_the_buyer(
         ("selling", "member lock skipped"),
     ],
 )
-async def test_partners_without_a_lock_lose(mutant_place: Place, mutant_arena: Arena, race: str, mutation: str) -> None:
-    with mutant_place.mutated(mutation):
-        assert await noticed(mutant_arena, mutant_place.dsn, race)
+async def test_partners_without_a_lock_lose(
+    mutant_deployment: Deployment, mutant_race_studio: RaceStudio, race: str, mutation: str
+) -> None:
+    with mutant_deployment.mutated(mutation):
+        assert await noticed(mutant_race_studio, mutant_deployment.dsn, race)

@@ -17,7 +17,7 @@ import psutil
 from bench.service import Service
 from bench.webhook_receiver import Received, Receiver, receiving
 from tests.support.races.client import PREFIX, Client, History, Request, booking
-from tests.support.races.studio import Arena
+from tests.support.races.studio import RaceStudio
 
 GOOD_ENDPOINTS = 5
 CHANGES_A_SECOND = 15
@@ -53,10 +53,10 @@ class Observed:
 class Site:
     """A partner with good and hostile endpoints, its key, and the members that it books for."""
 
-    def __init__(self, arena: Arena, service: Service) -> None:
-        self._arena = arena
+    def __init__(self, race_studio: RaceStudio, service: Service) -> None:
+        self._race_studio = race_studio
         self._worker = psutil.Process(service.worker_pid())
-        self._reader = Client(arena.port, arena.service_key, History())
+        self._reader = Client(race_studio.port, race_studio.service_key, History())
         self.observed = Observed()
 
     async def endpoint(self, url: str) -> str:
@@ -68,20 +68,20 @@ class Site:
             await self._write("PATCH", f"/webhook-endpoints/{endpoint}", {"enabled": enabled})
 
     async def _write(self, method: str, path: str, body: dict[str, object]) -> dict[str, object]:
-        headers = {"X-Service-Key": self._arena.service_key}
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{self._arena.port}{PREFIX}") as client:
+        headers = {"X-Service-Key": self._race_studio.service_key}
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{self._race_studio.port}{PREFIX}") as client:
             answer = await client.request(method, path, json=body, headers=headers)
         assert answer.status_code in (200, 201), answer.text
         return answer.json()  # type: ignore[no-any-return]
 
     async def round(self, good: Receiver, changes: int, hostile: bool) -> None:
         """Make ``changes`` bookings at a steady rate, each followed by a read; wait until all are delivered."""
-        class_id = await self._arena.add_class(changes)
-        members = await self._arena.add_members(changes)
+        class_id = await self._race_studio.add_class(changes)
+        members = await self._race_studio.add_members(changes)
         expected = len(good.received) + changes * GOOD_ENDPOINTS
         seen, answered = len(good.received), {}
         reads, writes = [], []
-        async with self._arena.crowd(1) as crowd:
+        async with self._race_studio.crowd(1) as crowd:
             for number, member in enumerate(members):
                 due = time.monotonic() + 1 / CHANGES_A_SECOND
                 call = await crowd.clients[0].settle(booking(class_id, member))
@@ -129,9 +129,11 @@ async def _flooding() -> AsyncIterator[str]:
         server.close()
 
 
-async def beside_hostile_receivers(arena: Arena, service: Service, changes: int, rounds: int = 3) -> Observed:
+async def beside_hostile_receivers(
+    race_studio: RaceStudio, service: Service, changes: int, rounds: int = 3
+) -> Observed:
     """Make ``changes`` bookings, divided among the rounds, and return what was observed."""
-    site = Site(arena, service)
+    site = Site(race_studio, service)
     async with AsyncExitStack() as stack:
         good = await stack.enter_async_context(receiving())
         tarpit = await stack.enter_async_context(receiving(_never))

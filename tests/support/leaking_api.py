@@ -18,7 +18,7 @@ _answer = partners.PartnerApp._answer
 _body = Request.body
 
 
-async def _tell_all(self: partners.PartnerApp, exchange: Any) -> Any:
+async def _log_key_and_query(self: partners.PartnerApp, exchange: Any) -> Any:
     """The key in base64, the address in its own spelling."""
     request: Request = exchange.request
     key = base64.b64encode(b"key: " + request.headers.get(b"x-service-key", b"")).decode()
@@ -26,7 +26,7 @@ async def _tell_all(self: partners.PartnerApp, exchange: Any) -> Any:
     return await _answer(self, exchange)
 
 
-async def _tell_body(self: Request, maximum: int) -> bytes | Refusal:
+async def _log_body(self: Request, maximum: int) -> bytes | Refusal:
     """The body as it was sent, whether it came in one piece or in several."""
     body = await _body(self, maximum)
     structlog.get_logger().info("leak", body=body.decode("latin-1") if isinstance(body, bytes) else "")
@@ -34,8 +34,8 @@ async def _tell_body(self: Request, maximum: int) -> bytes | Refusal:
 
 
 def main() -> None:
-    partners.PartnerApp._answer = _tell_all  # type: ignore[method-assign]
-    Request.body = _tell_body  # type: ignore[method-assign]
+    partners.PartnerApp._answer = _log_key_and_query  # type: ignore[method-assign]
+    Request.body = _log_body  # type: ignore[method-assign]
     telemetry._where_it_failed = lambda exc_info: "".join(traceback.format_exception(*exc_info))
     pool.SESSION["log_error_verbosity"] = "verbose"
     api_process.main()

@@ -25,7 +25,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 RACES + "test_flash_crowd",
                 RACES + "test_flash_crowd_beyond_the_pool",
                 RACES + "test_rush",
-                RACES + "test_moving_walls",
+                RACES + "test_changing_capacities",
             ),
         ),
         Promise(
@@ -34,7 +34,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         ),
         Promise(
             "A member has at most one live booking in a class, and a spot at most one holder.",
-            (RACES + "test_one_body_many_rooms", "api/test_bookings_spots.py::test_a_spot_is_held_a_class", MODEL),
+            (RACES + "test_overlapping_bookings", "api/test_bookings_spots.py::test_a_spot_is_held_a_class", MODEL),
         ),
         Promise(
             "Credits never go below zero; each confirmed booking takes one, each cancellation settles it once, and a "
@@ -106,7 +106,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
     "Waitlist": (
         Promise(
             "Who waits is promoted in the order of joining, among those who are eligible; positions have no gaps.",
-            (OVERTAKING, RACES + "test_leaving_and_moving_up", MODEL),
+            (OVERTAKING, RACES + "test_cancellations_and_promotions", MODEL),
         ),
         Promise(
             "A free seat never stays beside an eligible waiting member: no newcomer overtakes.",

@@ -12,7 +12,7 @@ from bench.service import Service, wait_for
 from studiogate import settings
 from studiogate.runtime import Runtime
 from studiogate.worker.webhooks import Deliverer
-from tests.support import ending_worker
+from tests.support import ended_job_worker
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ async def test_a_fault_of_the_poll_is_logged_and_tried_again(
 
 
 def test_a_job_that_ends_ends_its_process_which_is_started_again(database_url: str) -> None:
-    with Service(database_url, workers=1, sweep=True, worker_module=ending_worker.__name__) as service:
+    with Service(database_url, workers=1, sweep=True, worker_module=ended_job_worker.__name__) as service:
 
         def named(event: str) -> list[dict[str, Any]]:
             lines = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]

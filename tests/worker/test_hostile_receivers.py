@@ -6,10 +6,10 @@ import pytest
 
 from bench.service import Service
 from studiogate.storage.db import pool
-from tests.support import crowded_worker
+from tests.support import shared_slots_worker
 from tests.support.battery import Tally, battery
 from tests.support.hostile_receivers import beside_hostile_receivers
-from tests.support.races.studio import Arena, open_arena
+from tests.support.races.studio import RaceStudio, open_race_studio
 from tests.support.webhook_studio import SECRET_KEY
 
 pytestmark = pytest.mark.anyio
@@ -30,16 +30,18 @@ def service(database_url: str) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def arena(database_url: str, service: Service, tally: Tally) -> AsyncIterator[Arena]:
+async def race_studio(database_url: str, service: Service, tally: Tally) -> AsyncIterator[RaceStudio]:
     connection = await pool.connect(database_url)
-    opened = await open_arena(service.port, connection, tally.new_seed())
+    opened = await open_race_studio(service.port, connection, tally.new_seed())
     yield opened
     await connection.close()
 
 
 @pytest.mark.parametrize("changes", [pytest.param(1200, marks=battery("receivers"))])
-async def test_nobody_notices_hostile_receivers(arena: Arena, service: Service, tally: Tally, changes: int) -> None:
-    seen = await beside_hostile_receivers(arena, service, changes)
+async def test_nobody_notices_hostile_receivers(
+    race_studio: RaceStudio, service: Service, tally: Tally, changes: int
+) -> None:
+    seen = await beside_hostile_receivers(race_studio, service, changes)
     tally.add(changes=changes, good_deliveries=len(seen.delays))
     tally.measure(
         delivery_p99=f"{seen.late:.2f} s",
@@ -51,15 +53,15 @@ async def test_nobody_notices_hostile_receivers(arena: Arena, service: Service, 
     assert seen.slower(seen.reads) < SLOWER
     assert seen.slower(seen.writes) < SLOWER
     assert seen.growth < GROWTH_BYTES
-    assert await arena.violations() == []
+    assert await race_studio.violations() == []
 
 
 @pytest.mark.parametrize("changes", [pytest.param(60, marks=battery("receivers"))])
 async def test_a_worker_without_places_of_their_own_is_noticed(database_url: str, tally: Tally, changes: int) -> None:
     """Verifies the test above: if all endpoints share a few slots, the tarpit occupies all of them."""
-    with Service(database_url, sweep=True, environment=ALLOWED, worker_module=crowded_worker.__name__) as service:
+    with Service(database_url, sweep=True, environment=ALLOWED, worker_module=shared_slots_worker.__name__) as service:
         connection = await pool.connect(database_url)
-        arena = await open_arena(service.port, connection, tally.new_seed())
-        seen = await beside_hostile_receivers(arena, service, changes, rounds=1)
+        race_studio = await open_race_studio(service.port, connection, tally.new_seed())
+        seen = await beside_hostile_receivers(race_studio, service, changes, rounds=1)
         await connection.close()
     assert seen.late > SECONDS

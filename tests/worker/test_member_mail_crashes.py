@@ -7,9 +7,9 @@ import pytest
 
 from studiogate.flows import events
 from tests.support import booking_studio
-from tests.support.killed_mailer import STEPS
 from tests.support.mail_studio import MailStudio, mail_studio
 from tests.support.smtp_server import smtp_server
+from tests.support.stopped_mail_worker import STEPS
 
 __all__ = ["mail_studio", "smtp_server"]
 pytestmark = pytest.mark.anyio
@@ -20,7 +20,7 @@ async def kill_after(mail_studio: MailStudio, step: str) -> None:
     """Let a process queue the studio's mails, and kill it after this step."""
     url = str(mail_studio.runtime.settings.database_url)
     worker = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.support.killed_mailer", url, str(mail_studio.studio.id), step),
+        *(sys.executable, "-m", "tests.support.stopped_mail_worker", url, str(mail_studio.studio.id), step),
         stdout=asyncio.subprocess.PIPE,
     )
     assert worker.stdout is not None

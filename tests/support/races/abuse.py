@@ -15,7 +15,7 @@ import psutil
 from bench.service import Service
 from tests.support.races import attacks
 from tests.support.races.client import PREFIX, Client, History, Request, booking
-from tests.support.races.studio import Arena
+from tests.support.races.studio import RaceStudio
 from tests.support.seed import Studio, issue_key
 
 PARTNER_PAUSE = 0.05
@@ -26,17 +26,17 @@ CALM_SECONDS, ABUSE_SECONDS = 6.0, 60.0
 class Partner:
     """Reads and books at a steady pace; each of its requests must succeed."""
 
-    arena: Arena
+    race_studio: RaceStudio
     class_ids: list[UUID]
     seconds: dict[bool, list[float]] = field(default_factory=lambda: {False: [], True: []})
     failures: list[int | None] = field(default_factory=list)
 
     async def work(self, until: float, *, abused: bool) -> None:
         history = History()
-        client = Client(self.arena.port, self.arena.service_key, history)
-        members = await self.arena.add_members(1, paid=None)
+        client = Client(self.race_studio.port, self.race_studio.service_key, history)
+        members = await self.race_studio.add_members(1, paid=None)
         while time.monotonic() < until:
-            class_id = self.arena.random.choice(self.class_ids)
+            class_id = self.race_studio.random.choice(self.class_ids)
             for request in (
                 Request("GET", f"{PREFIX}/classes/{class_id}", ""),
                 Request("GET", f"{PREFIX}/classes?limit=50", ""),
@@ -48,7 +48,7 @@ class Partner:
                     self.failures.append(call.status)
                 await asyncio.sleep(PARTNER_PAUSE)
         client.close()
-        self.arena.history.calls += [call for call in history.calls if call.request.method == "POST"]
+        self.race_studio.history.calls += [call for call in history.calls if call.request.method == "POST"]
 
     def p99(self, abused: bool) -> float:
         return statistics.quantiles(self.seconds[abused], n=100)[98]
@@ -75,18 +75,18 @@ class Outcome:
         return max(self.memory) - self.memory[0]
 
 
-async def aim_at(arena: Arena) -> attacks.Aim:
+async def attack_target(race_studio: RaceStudio) -> attacks.AttackTarget:
     """Return what attackers know about this arena's studio, including a key of their own."""
-    slug = await arena.connection.fetchval("select slug from studios where studio_id = $1", arena.studio_id)
-    service_key = await issue_key(arena.connection, Studio(arena.studio_id, slug, "race"))
-    return attacks.Aim(arena.port, service_key, slug, seed=arena.seed)
+    slug = await race_studio.connection.fetchval("select slug from studios where studio_id = $1", race_studio.studio_id)
+    service_key = await issue_key(race_studio.connection, Studio(race_studio.studio_id, slug, "race"))
+    return attacks.AttackTarget(race_studio.port, service_key, slug, seed=race_studio.seed)
 
 
-async def abused(arena: Arena, service: Service, minutes: int) -> Outcome:
+async def abused(race_studio: RaceStudio, service: Service, minutes: int) -> Outcome:
     """Run this many minutes of abuse, alternating with minutes without it."""
-    classes = await arena.add_classes(50, 1000)
-    await arena.connection.execute("analyze classes, members, memberships")
-    aim, partner = await aim_at(arena), Partner(arena, classes)
+    classes = await race_studio.add_classes(50, 1000)
+    await race_studio.connection.execute("analyze classes, members, memberships")
+    aim, partner = await attack_target(race_studio), Partner(race_studio, classes)
     await attacks.prepare(aim)
     await partner.work(time.monotonic() + 3, abused=False)
     partner.seconds[False].clear()

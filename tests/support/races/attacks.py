@@ -33,7 +33,7 @@ ADDRESSES = [f"127.0.0.{number}" for number in range(2, 10)]
 
 
 @dataclass
-class Aim:
+class AttackTarget:
     """What the attackers know: the public address of one form, and a key of their own."""
 
     port: int
@@ -50,16 +50,16 @@ class Aim:
 
 @dataclass
 class Attacker:
-    aim: Aim
+    target: AttackTarget
     statuses: dict[str, list[int]] = field(default_factory=dict)
     held: list[asyncio.StreamWriter] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.random = random.Random(self.aim.seed)
+        self.random = random.Random(self.target.seed)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         address = (self.random.choice(ADDRESSES), 0)
-        return await asyncio.open_connection("127.0.0.1", self.aim.port, local_addr=address)
+        return await asyncio.open_connection("127.0.0.1", self.target.port, local_addr=address)
 
     async def send(self, raw: bytes) -> Answer | None:
         """Send one request on a new connection; return None if the service closed it without a response."""
@@ -73,7 +73,9 @@ class Attacker:
             writer.transport.abort()
 
     async def call(self, method: str, path: str, body: bytes = b"") -> Answer | None:
-        return await self.send(raw(method, PREFIX + path, body, f"X-Service-Key: {self.aim.service_key}", JSON_HEADER))
+        return await self.send(
+            raw(method, PREFIX + path, body, f"X-Service-Key: {self.target.service_key}", JSON_HEADER)
+        )
 
     async def hold(self, sent: bytes) -> None:
         """Send these bytes and leave the connection open; beyond a limit, the oldest ones are closed."""
@@ -121,18 +123,18 @@ def _lead_of_marks() -> object:
 async def page_email_of_marks(attacker: Attacker) -> Answer | None:
     token = await token_of(attacker)
     body = f"token={token}&submitter_email={MARKS}".encode()
-    return await attacker.send(raw("POST", attacker.aim.page, body, FORM_HEADER))
+    return await attacker.send(raw("POST", attacker.target.page, body, FORM_HEADER))
 
 
 async def token_of(attacker: Attacker) -> str:
-    answer = await attacker.send(raw("GET", attacker.aim.page, b""))
+    answer = await attacker.send(raw("GET", attacker.target.page, b""))
     found = re.search(rb'name="token" value="([^"]*)"', answer.body) if answer else None
     return found[1].decode() if found else ""
 
 
 async def many_files(attacker: Attacker) -> Answer | None:
     body = part("token", (await token_of(attacker)).encode()) + _three_hundred_files()
-    return await attacker.send(raw("POST", attacker.aim.page, body, PARTS_HEADER))
+    return await attacker.send(raw("POST", attacker.target.page, body, PARTS_HEADER))
 
 
 @cache
@@ -173,7 +175,7 @@ def _form_with_options() -> object:
 
 async def long_form(attacker: Attacker) -> Answer | None:
     body = json.dumps({"submitter_email": "a@example.com", "data": {"k": "x"}}).encode()
-    return await attacker.call("POST", f"/forms/{attacker.aim.form_id}/submissions", body)
+    return await attacker.call("POST", f"/forms/{attacker.target.form_id}/submissions", body)
 
 
 async def growing_numbers(attacker: Attacker) -> Answer | None:
@@ -200,18 +202,20 @@ def _form_with_a_strange_redirect() -> object:
 
 async def no_file_id(attacker: Attacker) -> Answer | None:
     body = f"token={await token_of(attacker)}&f.files={'x' * 36}".encode()
-    return await attacker.send(raw("POST", attacker.aim.page, body, FORM_HEADER))
+    return await attacker.send(raw("POST", attacker.target.page, body, FORM_HEADER))
 
 
 async def pipelined(attacker: Attacker) -> Answer | None:
     """Send a thousand requests for a large page, and read no response."""
-    one = raw("GET", f"{PREFIX}/classes?limit=200", b"", f"X-Service-Key: {attacker.aim.service_key}")
+    one = raw("GET", f"{PREFIX}/classes?limit=200", b"", f"X-Service-Key: {attacker.target.service_key}")
     await attacker.hold(one * 1000)
     return None
 
 
 async def stalled_body(attacker: Attacker) -> Answer | None:
-    head = f"POST {PREFIX}/leads HTTP/1.1\r\nHost: x\r\nX-Service-Key: {attacker.aim.service_key}\r\n{JSON_HEADER}\r\n"
+    head = (
+        f"POST {PREFIX}/leads HTTP/1.1\r\nHost: x\r\nX-Service-Key: {attacker.target.service_key}\r\n{JSON_HEADER}\r\n"
+    )
     await attacker.hold(f"{head}Content-Length: 1000000\r\n\r\n{{".encode())
     return None
 
@@ -230,7 +234,7 @@ async def wrong_keys(attacker: Attacker) -> Answer | None:
 
 
 async def replays(attacker: Attacker) -> Answer | None:
-    path = f"/webhook-endpoints/{attacker.aim.endpoint_id}/replay"
+    path = f"/webhook-endpoints/{attacker.target.endpoint_id}/replay"
     return await attacker.call("POST", path, b'{"since": "2026-01-01T00:00:00Z"}')
 
 
@@ -275,25 +279,25 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
-async def prepare(aim: Aim) -> Attacker:
+async def prepare(target: AttackTarget) -> Attacker:
     """Create the form to abuse: as large as a form may be, published, with a file field."""
-    attacker = Attacker(aim)
+    attacker = Attacker(target)
     fields = [{"key": "files", "label": "Files", "type": "file_upload", "multiple": True}, *chained(199)]
     body = {"title": "Abused", "slug": "abused", "status": "published", "fields": fields}
     made = await attacker.call("POST", "/forms", json.dumps(body).encode())
     assert made is not None
     assert made.status == 201, made.body
-    aim.form_id = json.loads(made.body)["id"]
+    target.form_id = json.loads(made.body)["id"]
     endpoint = await attacker.call("POST", "/webhook-endpoints", b'{"url": "https://hooks.example.com/x"}')
     assert endpoint is not None
     assert endpoint.status in (201, 422), endpoint.body
-    aim.endpoint_id = json.loads(endpoint.body)["id"] if endpoint.status == 201 else str(uuid4())
+    target.endpoint_id = json.loads(endpoint.body)["id"] if endpoint.status == 201 else str(uuid4())
     return attacker
 
 
-async def carry_out(aim: Aim, seconds: float) -> dict[str, list[int]]:
+async def carry_out(target: AttackTarget, seconds: float) -> dict[str, list[int]]:
     """Run every attack repeatedly, at least once, with a pause after each."""
-    attacker, until = Attacker(aim), time.monotonic() + seconds
+    attacker, until = Attacker(target), time.monotonic() + seconds
 
     async def repeat(name: str) -> None:
         await asyncio.sleep(attacker.random.random() * PAUSE)
@@ -307,9 +311,9 @@ async def carry_out(aim: Aim, seconds: float) -> dict[str, list[int]]:
     return attacker.statuses
 
 
-async def in_own_process(aim: Aim, seconds: float) -> dict[str, list[int]]:
+async def in_own_process(target: AttackTarget, seconds: float) -> dict[str, list[int]]:
     """Carry out the attacks in another process; return the statuses by attack."""
-    arguments = (sys.executable, "-m", "tests.support.races.attacks", json.dumps(asdict(aim)), str(seconds))
+    arguments = (sys.executable, "-m", "tests.support.races.attacks", json.dumps(asdict(target)), str(seconds))
     process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.PIPE)
     try:
         output, _ = await process.communicate()
@@ -323,8 +327,8 @@ async def in_own_process(aim: Aim, seconds: float) -> dict[str, list[int]]:
 
 def main() -> None:
     os.nice(10)
-    aim, seconds = Aim(**json.loads(sys.argv[1])), float(sys.argv[2])
-    print(json.dumps(asyncio.run(carry_out(aim, seconds))))
+    target, seconds = AttackTarget(**json.loads(sys.argv[1])), float(sys.argv[2])
+    print(json.dumps(asyncio.run(carry_out(target, seconds))))
 
 
 if __name__ == "__main__":

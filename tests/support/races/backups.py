@@ -9,17 +9,17 @@ from studiogate.storage.db import pool
 from tests.support.races import checker
 from tests.support.races.client import Call, History
 from tests.support.races.crashes import ANSWERS_AFTER, CLIENTS, Load
-from tests.support.races.studio import Arena
+from tests.support.races.studio import RaceStudio
 
 REPEATED = 50
 
 
-async def backed_up(arena: Arena, dsn: str, file: Path, answers: int) -> History:
+async def backed_up(race_studio: RaceStudio, dsn: str, file: Path, answers: int) -> History:
     """Take the backup under load after this many responses; return the history up to its start."""
-    load = Load(arena, await arena.add_classes(20, 8), await arena.add_members(40))
-    async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
+    load = Load(race_studio, await race_studio.add_classes(20, 8), await race_studio.add_members(40))
+    async with race_studio.crowd(CLIENTS) as crowd, load.by(crowd):
         await load.reach(answers)
-        before = History([call for call in arena.history.calls if call.known])
+        before = History([call for call in race_studio.history.calls if call.known])
         await _run(dsn, "backup", "-o", str(file))
         await load.reach(load.answers + ANSWERS_AFTER)
     return before
@@ -43,17 +43,17 @@ async def _run(dsn: str, *words: str) -> None:
     assert process.returncode == 0, said.decode()
 
 
-async def missing(arena: Arena, connection: pool.Connection, before: History) -> list[str]:
+async def missing(race_studio: RaceStudio, connection: pool.Connection, before: History) -> list[str]:
     """Return what is missing or wrong in the restored database, by the doctor, the checker and the history."""
-    return await checker.violations(connection, arena.studio_id, arena.history, acknowledged=before)
+    return await checker.violations(connection, race_studio.studio_id, race_studio.history, acknowledged=before)
 
 
-async def repeated(arena: Arena, port: int, before: History) -> list[str]:
+async def repeated(race_studio: RaceStudio, port: int, before: History) -> list[str]:
     """Check that a service on the restored database replays earlier responses with the same bytes."""
     first = {call.request.key: call for call in before.calls if checker.is_kept(call)}
-    chosen = arena.random.sample(list(first.values()), min(REPEATED, len(first)))
-    arena.port = port
-    async with arena.crowd(CLIENTS) as crowd:
+    chosen = race_studio.random.sample(list(first.values()), min(REPEATED, len(first)))
+    race_studio.port = port
+    async with race_studio.crowd(CLIENTS) as crowd:
         again: list[Call] = []
         await crowd.work_off([call.request for call in chosen], again.append)
     return [

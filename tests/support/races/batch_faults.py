@@ -23,7 +23,7 @@ from studiogate.storage.db import pool
 from tests.support.batch_proxy import BatchProxy
 from tests.support.held_locks import somebody_waits
 from tests.support.races.crashes import PROVOKED, Load
-from tests.support.races.studio import Arena
+from tests.support.races.studio import RaceStudio
 
 CLIENTS = 48
 SEATS, MEMBERS = 12, 40
@@ -42,7 +42,7 @@ CANCEL = f"select pg_cancel_backend(pid) {IN_A_BATCH} and state = 'active' order
 class Faults:
     """The faults, each a function that returns once it has struck."""
 
-    arena: Arena
+    race_studio: RaceStudio
     service: Service
     proxy: BatchProxy
     dsn: str
@@ -52,12 +52,12 @@ class Faults:
 
     async def cut(self) -> None:
         """Cut the connection at a random message, before or after PostgreSQL has got it."""
-        moment = self.arena.random.choice(("before", "after"))
-        await self.proxy.strike(self.arena.random.randrange(MESSAGES), lambda _: moment).wait()
+        moment = self.race_studio.random.choice(("before", "after"))
+        await self.proxy.strike(self.race_studio.random.randrange(MESSAGES), lambda _: moment).wait()
 
     async def kill(self) -> None:
         """kill -9 of the API process at a random message."""
-        moment, killed = self.arena.random.choice(("before", "after")), list[int]()
+        moment, killed = self.race_studio.random.choice(("before", "after")), list[int]()
 
         def kill(port: int) -> str:
             for pid in self._processes_at(port):
@@ -66,7 +66,7 @@ class Faults:
             return moment
 
         while not killed:
-            await self.proxy.strike(self.arena.random.randrange(MESSAGES), kill).wait()
+            await self.proxy.strike(self.race_studio.random.randrange(MESSAGES), kill).wait()
         await asyncio.to_thread(self.service.wait_until_ready)
 
     def _processes_at(self, port: int) -> list[int]:
@@ -79,16 +79,16 @@ class Faults:
         return found
 
     async def terminate(self) -> None:
-        while not await self.arena.connection.fetchval(TERMINATE):
+        while not await self.race_studio.connection.fetchval(TERMINATE):
             await asyncio.sleep(0)
 
     async def cancel(self) -> None:
-        while not await self.arena.connection.fetchval(CANCEL):
+        while not await self.race_studio.connection.fetchval(CANCEL):
             await asyncio.sleep(0)
 
     async def deadlock(self) -> None:
         """Lock a member and then the class. The victim is the batch, or this session."""
-        patience = self.arena.random.choice(("10ms", "20s"))
+        patience = self.race_studio.random.choice(("10ms", "20s"))
         async with self._holding_a_member() as session:
             await session.execute(f"set local deadlock_timeout = '{patience}'")
             await somebody_waits(session)
@@ -101,8 +101,8 @@ class Faults:
         """Hold a member until a request that needs it has been refused."""
         async with self._holding_a_member() as session:
             await somebody_waits(session)
-            since = len(self.arena.history.calls)
-            while not any(call.code == "overloaded" for call in self.arena.history.calls[since:]):
+            since = len(self.race_studio.history.calls)
+            while not any(call.code == "overloaded" for call in self.race_studio.history.calls[since:]):
                 await asyncio.sleep(0.05)
 
     @asynccontextmanager
@@ -110,7 +110,7 @@ class Faults:
         session = await pool.connect(self.dsn)
         try:
             await session.execute("begin")
-            held = self.arena.random.choice(self.members)
+            held = self.race_studio.random.choice(self.members)
             await session.execute("select from members where id = $1 for update", held)
             yield session
         finally:
@@ -121,16 +121,18 @@ class Faults:
 
 
 async def faults_in_batches(
-    arena: Arena, service: Service, proxy: BatchProxy, dsn: str, rounds: int
+    race_studio: RaceStudio, service: Service, proxy: BatchProxy, dsn: str, rounds: int
 ) -> tuple[list[str], Counter[str]]:
     """Cause every kind of fault once per round, in random order. Returns the violations, and what was caused."""
-    faults = Faults(arena, service, proxy, dsn, await arena.add_class(SEATS), await arena.add_members(MEMBERS))
-    load = Load(arena, [faults.class_id], faults.members)
-    async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
+    faults = Faults(
+        race_studio, service, proxy, dsn, await race_studio.add_class(SEATS), await race_studio.add_members(MEMBERS)
+    )
+    load = Load(race_studio, [faults.class_id], faults.members)
+    async with race_studio.crowd(CLIENTS) as crowd, load.by(crowd):
         for _ in range(rounds):
-            for fault in arena.random.sample(faults.kinds(), len(faults.kinds())):
-                await load.reach(load.answers + arena.random.randrange(ANSWERS_BETWEEN))
+            for fault in race_studio.random.sample(faults.kinds(), len(faults.kinds())):
+                await load.reach(load.answers + race_studio.random.randrange(ANSWERS_BETWEEN))
                 await fault()
                 faults.caused["faults"] += 1
-    faults.caused["requests_hit"] = sum(not call.known for call in arena.history.calls)
-    return await arena.violations(forgiven=PROVOKED), faults.caused
+    faults.caused["requests_hit"] = sum(not call.known for call in race_studio.history.calls)
+    return await race_studio.violations(forgiven=PROVOKED), faults.caused

@@ -15,7 +15,7 @@ from studiogate.server.postgres.embedded import EmbeddedPostgres
 from studiogate.storage.db import pool
 from tests.support.background import beside
 from tests.support.races.client import PREFIX, Call, Client, Crowd, Request, booking, cancellation
-from tests.support.races.studio import Arena
+from tests.support.races.studio import RaceStudio
 
 CLIENTS = 8
 ANSWERS_BEFORE = 40
@@ -28,15 +28,15 @@ PROVOKED = ("overloaded", "database_unavailable")
 class Load:
     """An endless stream of bookings and cancellations, until ``end`` is called; counts the responses."""
 
-    def __init__(self, arena: Arena, classes: list[UUID], members: list[UUID]) -> None:
-        self._arena = arena
+    def __init__(self, race_studio: RaceStudio, classes: list[UUID], members: list[UUID]) -> None:
+        self._race_studio = race_studio
         self._pairs = [(class_id, member_id) for class_id in classes for member_id in members]
         self._made: list[str] = []
         self.answers = 0
         self._enough = False
 
     def requests(self) -> Iterator[Request]:
-        choose = self._arena.random
+        choose = self._race_studio.random
         while not self._enough:
             if self._made and choose.random() < 0.3:
                 yield cancellation(self._made.pop(choose.randrange(len(self._made))))
@@ -63,34 +63,34 @@ async def until(condition: Callable[[], bool], seconds: float, otherwise: str) -
     await asyncio.to_thread(wait_for, condition, seconds, otherwise)
 
 
-async def _under_load(arena: Arena, blow: Callable[[], Awaitable[list[str]]]) -> list[str]:
-    load = Load(arena, await arena.add_classes(6, 8), await arena.add_members(20))
-    async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
-        await load.reach(ANSWERS_BEFORE + arena.random.randrange(20))
+async def _under_load(race_studio: RaceStudio, blow: Callable[[], Awaitable[list[str]]]) -> list[str]:
+    load = Load(race_studio, await race_studio.add_classes(6, 8), await race_studio.add_members(20))
+    async with race_studio.crowd(CLIENTS) as crowd, load.by(crowd):
+        await load.reach(ANSWERS_BEFORE + race_studio.random.randrange(20))
         wrong = await blow()
         await load.reach(load.answers + ANSWERS_AFTER)
     return wrong
 
 
-async def killed_worker(arena: Arena, service: Service, rounds: int) -> list[str]:
+async def killed_worker(race_studio: RaceStudio, service: Service, rounds: int) -> list[str]:
     """kill -9 of an API process under load: another one replaces it, nothing acknowledged is lost."""
     wrong = []
 
     async def kill() -> list[str]:
-        os.kill(arena.random.choice(service.api_pids()), signal.SIGKILL)
+        os.kill(race_studio.random.choice(service.api_pids()), signal.SIGKILL)
         return []
 
     for _ in range(rounds):
-        wrong += await _under_load(arena, kill)
+        wrong += await _under_load(race_studio, kill)
         await asyncio.to_thread(service.wait_until_ready)
-        wrong += await arena.violations(forgiven=PROVOKED)
+        wrong += await race_studio.violations(forgiven=PROVOKED)
         if wrong:
             break
     return wrong
 
 
 async def killed_postmaster(
-    arena: Arena, service: Service, postgres: EmbeddedPostgres, rounds: int, back_within: float = inf
+    race_studio: RaceStudio, service: Service, postgres: EmbeddedPostgres, rounds: int, back_within: float = inf
 ) -> list[str]:
     """kill -9 of PostgreSQL under load: the service restarts it and answers again, with the same processes."""
     wrong = []
@@ -102,56 +102,57 @@ async def killed_postmaster(
         await until(postgres.running, 60, "PostgreSQL did not come back")
         there = time.monotonic()
         answers = f"{PREFIX}/classes?limit=1"
-        await until(lambda: service.answers(answers, arena.service_key), 60, "the service did not come back")
+        await until(lambda: service.answers(answers, race_studio.service_key), 60, "the service did not come back")
         took = time.monotonic() - there
         late = [f"answered {took:.1f} s after PostgreSQL"] if took > back_within else []
         return late + ([] if service.api_pids() == before else ["the API processes were started again"])
 
     for _ in range(rounds):
-        wrong += await _under_load(arena, kill)
-        arena.connection = await pool.connect(postgres.dsn())
-        wrong += await arena.violations(forgiven=PROVOKED)
+        wrong += await _under_load(race_studio, kill)
+        race_studio.connection = await pool.connect(postgres.dsn())
+        wrong += await race_studio.violations(forgiven=PROVOKED)
         if wrong:
             break
     return wrong
 
 
-async def cut_storm(arena: Arena, pool_size: int, requests: int, attempts: int = 5) -> list[str]:
+async def cut_storm(race_studio: RaceStudio, pool_size: int, requests: int, attempts: int = 5) -> list[str]:
     """Clients that disconnect mid-request: no transaction stays open, and every connection of the pool still works.
 
     A slow machine may need several attempts to fill the pool before lock waits time out. A leaked connection stays
     leaked, so then no attempt succeeds."""
-    classes, members = await arena.add_classes(5, 10), await arena.add_members(30)
+    classes, members = await race_studio.add_classes(5, 10), await race_studio.add_members(30)
     wanted = [
-        booking(arena.random.choice(classes), arena.random.choice(members), join_waitlist=True) for _ in range(requests)
+        booking(race_studio.random.choice(classes), race_studio.random.choice(members), join_waitlist=True)
+        for _ in range(requests)
     ]
     gate = asyncio.Semaphore(32)
-    await asyncio.gather(*(_cut(arena, request, gate) for request in wanted))
-    wrong = [] if await _nothing_open(arena) else ["transactions stay open"]
+    await asyncio.gather(*(_cut(race_studio, request, gate) for request in wanted))
+    wrong = [] if await _nothing_open(race_studio) else ["transactions stay open"]
     unfilled: list[str] = []
     for _ in range(attempts):
-        unfilled = await _fill_the_pool(arena, pool_size)
+        unfilled = await _fill_the_pool(race_studio, pool_size)
         if not unfilled:
             break
     wrong += unfilled
     if wrong:
         return wrong
-    async with arena.crowd(CLIENTS) as crowd:
+    async with race_studio.crowd(CLIENTS) as crowd:
         await crowd.work_off(wanted)
     # Shortly after a storm, some requests may still be told to retry.
-    return wrong + await arena.violations(forgiven=("overloaded",))
+    return wrong + await race_studio.violations(forgiven=("overloaded",))
 
 
-async def _cut(arena: Arena, request: Request, gate: asyncio.Semaphore) -> None:
+async def _cut(race_studio: RaceStudio, request: Request, gate: asyncio.Semaphore) -> None:
     """Send part or all of a request, and close or reset the connection, at once or a moment later."""
-    client = Client(arena.port, arena.service_key, arena.history)
+    client = Client(race_studio.port, race_studio.service_key, race_studio.history)
     raw = client.written(request)
     async with gate:
         _, writer = await client.connect()
-        writer.write(raw if arena.random.random() < 0.7 else raw[: arena.random.randrange(len(raw))])
+        writer.write(raw if race_studio.random.random() < 0.7 else raw[: race_studio.random.randrange(len(raw))])
         await writer.drain()
-        await asyncio.sleep(arena.random.choice((0, 0, 0.002, 0.01)))
-        if arena.random.random() < 0.5:
+        await asyncio.sleep(race_studio.random.choice((0, 0, 0.002, 0.01)))
+        if race_studio.random.random() < 0.5:
             writer.close()
         else:
             client.close()
@@ -160,25 +161,27 @@ async def _cut(arena: Arena, request: Request, gate: asyncio.Semaphore) -> None:
 OPEN = "select count(*) from pg_stat_activity where application_name = 'studiogate' and datname = current_database()"
 
 
-async def _counted(arena: Arena, condition: str, wanted: Callable[[int], bool], seconds: float = 10.0) -> bool:
+async def _counted(
+    race_studio: RaceStudio, condition: str, wanted: Callable[[int], bool], seconds: float = 10.0
+) -> bool:
     """Wait until the wanted number of other sessions meet the condition."""
     deadline = asyncio.get_running_loop().time() + seconds
     while asyncio.get_running_loop().time() < deadline:
         # Within a transaction, PostgreSQL would keep returning the same statistics snapshot.
-        await arena.connection.execute("select pg_stat_clear_snapshot()")
-        if wanted(await arena.connection.fetchval(f"{OPEN} and pid <> pg_backend_pid() and {condition}")):
+        await race_studio.connection.execute("select pg_stat_clear_snapshot()")
+        if wanted(await race_studio.connection.fetchval(f"{OPEN} and pid <> pg_backend_pid() and {condition}")):
             return True
         await asyncio.sleep(0.02)
     return False
 
 
-async def _nothing_open(arena: Arena) -> bool:
-    return await _counted(arena, "xact_start is not null", lambda count: count == 0)
+async def _nothing_open(race_studio: RaceStudio) -> bool:
+    return await _counted(race_studio, "xact_start is not null", lambda count: count == 0)
 
 
-async def _fill_the_pool(arena: Arena, pool_size: int) -> list[str]:
+async def _fill_the_pool(race_studio: RaceStudio, pool_size: int) -> list[str]:
     """Send as many bookings as the pool has connections, block all of them with our locks, then release them."""
-    async with Held(arena, pool_size) as held:
+    async with BlockedBookings(race_studio, pool_size) as held:
         waiting = await held.all_wait()
         calls = await held.let_go()
         await held.repeat_refused()
@@ -187,20 +190,20 @@ async def _fill_the_pool(arena: Arena, pool_size: int) -> list[str]:
     return [f"a pool of {pool_size} gave {[call.outcome for call in calls]}"]
 
 
-class Held:
+class BlockedBookings:
     """Bookings that the service has accepted, each for a different class that we have locked: for a single class, most
     would wait in the service's own queue, without a connection."""
 
-    def __init__(self, arena: Arena, size: int) -> None:
-        self._arena, self._size = arena, size
-        self._crowd = Crowd(arena.port, arena.service_key, arena.history, size)
+    def __init__(self, race_studio: RaceStudio, size: int) -> None:
+        self._race_studio, self._size = race_studio, size
+        self._crowd = Crowd(race_studio.port, race_studio.service_key, race_studio.history, size)
 
-    async def __aenter__(self) -> "Held":
-        classes = await self._arena.add_classes(self._size, 1)
-        members = await self._arena.add_members(self._size)
-        self._transaction = self._arena.connection.transaction()
+    async def __aenter__(self) -> "BlockedBookings":
+        classes = await self._race_studio.add_classes(self._size, 1)
+        members = await self._race_studio.add_members(self._size)
+        self._transaction = self._race_studio.connection.transaction()
         await self._transaction.start()
-        await self._arena.connection.execute("select from classes where id = any($1) for update", classes)
+        await self._race_studio.connection.execute("select from classes where id = any($1) for update", classes)
         await self._crowd.__aenter__()
         self._since = time.monotonic()
         triples = zip(self._crowd.clients, classes, members, strict=True)
@@ -210,7 +213,9 @@ class Held:
         return self
 
     async def all_wait(self) -> bool:
-        return await _counted(self._arena, "wait_event_type = 'Lock'", lambda count: count == self._size, LOCK_SECONDS)
+        return await _counted(
+            self._race_studio, "wait_event_type = 'Lock'", lambda count: count == self._size, LOCK_SECONDS
+        )
 
     async def let_go(self) -> list[Call]:
         await self._transaction.rollback()
@@ -232,14 +237,14 @@ class Held:
         await self._crowd.__aexit__()
 
 
-async def drained(arena: Arena, service: Service, accepted: int = 4) -> list[str]:
+async def drained(race_studio: RaceStudio, service: Service, accepted: int = 4) -> list[str]:
     """SIGTERM under load: accepted requests are answered, others leave no trace, no new connection is accepted, and
     all processes end well within the drain limit."""
     # Many classes, so that the load itself hardly ever waits for a lock.
-    load = Load(arena, await arena.add_classes(40, 8), await arena.add_members(60))
-    async with arena.crowd(CLIENTS) as crowd, beside(_send_until_refused(crowd, load), lambda: None):
+    load = Load(race_studio, await race_studio.add_classes(40, 8), await race_studio.add_members(60))
+    async with race_studio.crowd(CLIENTS) as crowd, beside(_send_until_refused(crowd, load), lambda: None):
         await load.reach(ANSWERS_BEFORE)
-        async with Held(arena, accepted) as held:
+        async with BlockedBookings(race_studio, accepted) as held:
             wrong = [] if await held.all_wait() else ["the accepted requests did not wait"]
             asked = time.monotonic()
             service.terminate()
@@ -249,7 +254,7 @@ async def drained(arena: Arena, service: Service, accepted: int = 4) -> list[str
     took = time.monotonic() - asked
     wrong += [] if status == 0 else [f"exit status {status}\n{service.log_tail()}"]
     wrong += [] if took < supervisor.DRAIN_SECONDS else [f"drained for {took:.1f} s"]
-    return wrong + await _traces(arena) + await arena.violations(unanswered=True, forgiven=("overloaded",))
+    return wrong + await _traces(race_studio) + await race_studio.violations(unanswered=True, forgiven=("overloaded",))
 
 
 async def _send_until_refused(crowd: Crowd, load: Load) -> None:
@@ -265,11 +270,11 @@ async def _send_until_refused(crowd: Crowd, load: Load) -> None:
     await asyncio.gather(*(one(client) for client in crowd.clients))
 
 
-async def _traces(arena: Arena) -> list[str]:
-    rows = await arena.fetch("select key from idempotency_keys where studio_id = $1")
+async def _traces(race_studio: RaceStudio) -> list[str]:
+    rows = await race_studio.fetch("select key from idempotency_keys where studio_id = $1")
     kept = {row["key"] for row in rows}
     return [
         f"{key}: was done but not answered"
-        for key, calls in arena.history.by_key().items()
+        for key, calls in race_studio.history.by_key().items()
         if key in kept and not any(call.known for call in calls)
     ]

@@ -6,13 +6,13 @@ It waits long for everything, except that a statement that waits for a row ends 
 
 from studiogate.server import api_process
 from studiogate.storage.db import pool
-from tests.support import patient_api
+from tests.support import long_timeouts_api
 from tests.support.races import mutants
 
 STATEMENT_SECONDS = 2
 
 if __name__ == "__main__":
     mutants.install()
-    patient_api.wait_long()
+    long_timeouts_api.wait_long()
     pool.SESSION["statement_timeout"] = f"{STATEMENT_SECONDS}s"
     api_process.main()

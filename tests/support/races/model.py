@@ -214,22 +214,22 @@ class Studio:
     def _promotes(self, class_: Class, now: datetime) -> bool:
         return now <= class_.start - minutes(class_.policy["promotion_cutoff_minutes"])
 
-    def _turns(self, class_: Class, now: datetime) -> list[tuple[Booking, list[str]]]:
+    def _promotion_order(self, class_: Class, now: datetime) -> list[tuple[Booking, list[str]]]:
         """Return the waiting bookings in order, each with its violated rules, until the free seats are assigned."""
-        free, turns = class_.capacity - self.booked(class_), []
+        free, order = class_.capacity - self.booked(class_), []
         for entry in self.waiting(class_):
             if free <= 0:
                 break
             faults = self.faults(class_, entry.member, entry.policy, now, own=entry)
-            turns.append((entry, faults))
+            order.append((entry, faults))
             free -= not faults
-        return turns
+        return order
 
     def promote(self, class_: Class, now: datetime) -> int:
         if class_.policy["waitlist_mode"] != "auto" or not self._promotes(class_, now):
             return 0
         promoted = 0
-        for entry, faults in self._turns(class_, now):
+        for entry, faults in self._promotion_order(class_, now):
             if faults:
                 entry.skip_reason = faults[0]
                 continue
@@ -442,7 +442,7 @@ class Studio:
     def _open_seats(self, class_: Class, now: datetime) -> int:
         free = class_.capacity - self.booked(class_)
         if class_.policy["waitlist_mode"] != "off" and self._promotes(class_, now):
-            free -= sum(not faults for _, faults in self._turns(class_, now))
+            free -= sum(not faults for _, faults in self._promotion_order(class_, now))
         return free
 
     def _charged(

@@ -24,7 +24,7 @@ from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import create, facts, lock
 from studiogate.storage.db import load_shedding
 from studiogate.storage.db import pool as database
-from tests.support import patient_api
+from tests.support import long_timeouts_api
 
 VARIABLE = "TEST_MUTATION"
 Function = Callable[..., Any]
@@ -88,10 +88,10 @@ async def _record_without_the_key(connection: Any, access: Any, situation: Any, 
     return await record_bookings(connection, access, situation, new._replace(bookings=bookings))
 
 
-async def _record_leaving_without_the_key(
-    connection: Any, access: Any, situation: Any, leaving: Any, _stored: Any
+async def _record_cancellations_without_the_key(
+    connection: Any, access: Any, situation: Any, cancellations: Any, _stored: Any
 ) -> Any:
-    await record_cancellations(connection, access, situation, [each._replace(once=None) for each in leaving])
+    await record_cancellations(connection, access, situation, [each._replace(once=None) for each in cancellations])
 
 
 async def _remember_later(execution: Any, asked: Any, _hurried_until: Any) -> Any:
@@ -197,7 +197,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
         (lock, "lock_to_book", _book_without_the_key),
         (create, "record_bookings", _record_without_the_key),
         (lock, "lock_to_cancel", _cancel_without_the_key),
-        (cancel_booking, "record_cancellations", _record_leaving_without_the_key),
+        (cancel_booking, "record_cancellations", _record_cancellations_without_the_key),
         (batch, "_identity", lambda context: ("", str(id(context)))),
     ],
     "key remembered later": [(batch.Execution, "_in_one_transaction", _remember_later)],
@@ -211,7 +211,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
         (cancel, "plan_promotions", _no_promotions),
     ],
     "promotion postponed": [(cancel, "plan_promotions", _no_promotions)],
-    "waitlist turned round": [
+    "waitlist reversed": [
         (promote, "plan_promotions", _last_come_first_served),
         (cancel, "plan_promotions", _last_come_first_served),
     ],
@@ -250,7 +250,7 @@ def install() -> None:
         for owner, attribute, mistaken in patches:
             setattr(owner, attribute, _switched(name, getattr(owner, attribute), mistaken))
     if not in_force():  # it serves all mutations in turn, and none; see there
-        patient_api.wait_long()
+        long_timeouts_api.wait_long()
     if in_force() == COMMIT_NOT_AWAITED:
         database.SESSION["synchronous_commit"] = "off"
 

@@ -17,7 +17,7 @@ import psutil
 
 from bench.service import Service
 from tests.support.races.client import Call, Client, Request, booking
-from tests.support.races.studio import Arena
+from tests.support.races.studio import RaceStudio
 
 CLASSES, MEMBERS = 250, 500
 RAMP = (4, 8, 16, 32)
@@ -78,7 +78,7 @@ class Storm(Phase):
 
 
 @dataclass
-class Strain:
+class ResourcePeak:
     """The most memory and the most sessions that the service had at any moment."""
 
     memory: int = 0
@@ -91,8 +91,8 @@ class Outcome:
     storms: list[Storm] = field(default_factory=list)
     quick_before: float = 0.0  # seconds of an undisturbed request
     quick_after: float = 0.0
-    calm: Strain = field(default_factory=Strain)
-    strained: Strain = field(default_factory=Strain)
+    calm: ResourcePeak = field(default_factory=ResourcePeak)
+    strained: ResourcePeak = field(default_factory=ResourcePeak)
 
     @property
     def peak(self) -> float:
@@ -123,20 +123,20 @@ class Outcome:
 class Overload:
     """Bookings of pairs that nobody has booked before: each of them can be confirmed."""
 
-    def __init__(self, arena: Arena, service: Service) -> None:
-        self._arena, self._service = arena, service
+    def __init__(self, race_studio: RaceStudio, service: Service) -> None:
+        self._race_studio, self._service = race_studio, service
 
     async def prepare(self) -> None:
-        classes = await self._arena.add_classes(CLASSES, MEMBERS)
-        members = await self._arena.add_members(MEMBERS, paid=None)
-        await self._arena.connection.execute("analyze classes, members, memberships")  # as after an import
+        classes = await self._race_studio.add_classes(CLASSES, MEMBERS)
+        members = await self._race_studio.add_members(MEMBERS, paid=None)
+        await self._race_studio.connection.execute("analyze classes, members, memberships")  # as after an import
         self._requests = self._each(classes, members)
 
     def _each(self, classes: list[UUID], members: list[UUID]) -> Iterator[Request]:
         """Adjacent requests share neither class nor member: they compete for connections, not for a row."""
         for first in range(len(members)):
-            taking_turns = itertools.islice(itertools.cycle(members), first, None)
-            yield from (booking(class_id, member_id) for class_id, member_id in zip(classes, taking_turns))  # noqa: B905
+            rotated = itertools.islice(itertools.cycle(members), first, None)
+            yield from (booking(class_id, member_id) for class_id, member_id in zip(classes, rotated))  # noqa: B905
 
     async def waiting(self, clients: int, seconds: float) -> Phase:
         """Each client sends its next request when it has the answer to its last."""
@@ -147,7 +147,7 @@ class Overload:
             while time.monotonic() < ends:
                 calls.append(await client.send(next(self._requests)))
 
-        async with self._arena.crowd(clients) as crowd:
+        async with self._race_studio.crowd(clients) as crowd:
             began = time.monotonic()
             await asyncio.gather(*(one(client) for client in crowd.clients))
             return Phase(time.monotonic() - began, calls, sum(call.status == 201 for call in calls))
@@ -158,7 +158,7 @@ class Overload:
         sending: list[asyncio.Task[None]] = []
         wanted = [next(self._requests) for _ in range(int(rate * seconds) + 1)]
         # Partners keep their connections: opening them is no part of the storm, nor is writing what they will send.
-        async with self._arena.crowd(MOST_CLIENTS) as crowd:
+        async with self._race_studio.crowd(MOST_CLIENTS) as crowd:
             prepared = [(request, crowd.clients[0].written(request)) for request in wanted]
             idle, ends = list(crowd.clients), time.monotonic() + seconds
 
@@ -174,22 +174,22 @@ class Overload:
             await asyncio.gather(*sending)
         return Phase(seconds, calls, confirmed)
 
-    async def watched(self, phase: Coroutine[None, None, Phase]) -> tuple[Phase, Strain]:
+    async def watched(self, phase: Coroutine[None, None, Phase]) -> tuple[Phase, ResourcePeak]:
         """Run a phase while monitoring the service's processes and sessions."""
-        strain, working = Strain(), asyncio.create_task(phase)
+        peak, working = ResourcePeak(), asyncio.create_task(phase)
         while not working.done():
             processes = [psutil.Process(pid) for pid in self._service.api_pids()]
-            strain.memory = max(strain.memory, sum(each.memory_info().rss for each in processes))
-            strain.sessions = max(strain.sessions, await self._arena.connection.fetchval(SESSIONS) - 1)
+            peak.memory = max(peak.memory, sum(each.memory_info().rss for each in processes))
+            peak.sessions = max(peak.sessions, await self._race_studio.connection.fetchval(SESSIONS) - 1)
             await asyncio.sleep(0.25)
-        return await working, strain
+        return await working, peak
 
 
 async def overloaded(
-    arena: Arena, service: Service, seconds: float, overloads: int = 3, ramp: tuple[int, ...] = RAMP
+    race_studio: RaceStudio, service: Service, seconds: float, overloads: int = 3, ramp: tuple[int, ...] = RAMP
 ) -> Outcome:
     """So many storms, of so many seconds each; and some more where one turned out to be too small for an overload."""
-    load, seen = Overload(arena, service), Outcome()
+    load, seen = Overload(race_studio, service), Outcome()
     await load.prepare()
     await load.waiting(4, 1.0)
     seen.quick_before = (await load.waiting(1, RAMP_SECONDS)).quick

@@ -9,36 +9,36 @@ from studiogate.flows import keys
 from studiogate.storage.db import pool
 from tests.support.races.client import PREFIX, Client, Crowd
 from tests.support.races.crashes import CLIENTS, Load
-from tests.support.races.studio import Arena
+from tests.support.races.studio import RaceStudio
 
 # Longer than a process may keep what it knows of a key, so that every rotation is felt within its overlap.
 OVERLAP = 5.0
 ASKED = 20  # so many new connections meet every process
 
 
-async def rotated_keys(arena: Arena, service: Service, dsn: str, rotations: int) -> list[str]:
+async def rotated_keys(race_studio: RaceStudio, service: Service, dsn: str, rotations: int) -> list[str]:
     """Rotate keys under load, and return all violations of the promises."""
     wrong: list[str] = []
-    load = Load(arena, await arena.add_classes(6, 8), await arena.add_members(20))
+    load = Load(race_studio, await race_studio.add_classes(6, 8), await race_studio.add_members(20))
     operator = await pool.connect(dsn)
     try:
-        async with arena.crowd(CLIENTS) as crowd, load.by(crowd):
+        async with race_studio.crowd(CLIENTS) as crowd, load.by(crowd):
             for _ in range(rotations):
                 await load.reach(load.answers + 20)
-                wrong += await _rotate(arena, service, operator, crowd)
+                wrong += await _rotate(race_studio, service, operator, crowd)
     finally:
         await operator.close()
-    wrong += [f"{call.request.key}: {call.code}" for call in arena.history.calls if call.status == 401]
-    await _repeat_some(arena)
+    wrong += [f"{call.request.key}: {call.code}" for call in race_studio.history.calls if call.status == 401]
+    await _repeat_some(race_studio)
     # Every request is repeated until it has an answer; a slow machine may refuse some as overloaded before.
-    return wrong + await arena.violations(forgiven=("overloaded",))
+    return wrong + await race_studio.violations(forgiven=("overloaded",))
 
 
-async def _rotate(arena: Arena, service: Service, operator: pool.Connection, crowd: Crowd) -> list[str]:
+async def _rotate(race_studio: RaceStudio, service: Service, operator: pool.Connection, crowd: Crowd) -> list[str]:
     """One partner's rotation: some of its machines take the new key at once, the others late."""
-    old, ends = arena.service_key, asyncio.get_running_loop().time() + OVERLAP
+    old, ends = race_studio.service_key, asyncio.get_running_loop().time() + OVERLAP
     issued = await keys.rotate(operator, old.split("_")[2], timedelta(seconds=OVERLAP))
-    arena.service_key = issued.key
+    race_studio.service_key = issued.key
     _take(crowd.clients[::2], issued.key)
     wrong = await _unlike(service, {old: True, issued.key: True}, "in the overlap")
     # In time: a machine that is slow here must not send the old key too late.
@@ -62,8 +62,8 @@ async def _unlike(service: Service, expected: dict[str, bool], when: str) -> lis
     return wrong
 
 
-async def _repeat_some(arena: Arena) -> None:
+async def _repeat_some(race_studio: RaceStudio) -> None:
     """What was answered under an old key is answered the same under the new one; the checker compares the bytes."""
-    requests = [calls[0].request for calls in arena.history.by_key().values()]
-    async with arena.crowd(CLIENTS) as crowd:
-        await crowd.work_off(arena.random.sample(requests, min(200, len(requests))))
+    requests = [calls[0].request for calls in race_studio.history.by_key().values()]
+    async with race_studio.crowd(CLIENTS) as crowd:
+        await crowd.work_off(race_studio.random.sample(requests, min(200, len(requests))))

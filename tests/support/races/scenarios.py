@@ -15,82 +15,86 @@ from studiogate.flows.bookings import staff
 from studiogate.storage.db import pool
 from tests.support.background import beside
 from tests.support.races.client import Call, Crowd, Request, booking, cancellation
-from tests.support.races.studio import START, Arena
+from tests.support.races.studio import START, RaceStudio
 
 DUELLISTS = 8
 
 
-async def last_seats(arena: Arena, duels: int) -> list[str]:
+async def last_seats(race_studio: RaceStudio, duels: int) -> list[str]:
     """Eight members book the only seat of a class: one gets it, seven are refused because the class is full."""
-    members = await arena.add_members(DUELLISTS, paid=duels)
+    members = await race_studio.add_members(DUELLISTS, paid=duels)
     wrong = []
-    async with arena.crowd(DUELLISTS) as crowd:
-        for class_id in await arena.add_classes(duels, 1):
+    async with race_studio.crowd(DUELLISTS) as crowd:
+        for class_id in await race_studio.add_classes(duels, 1):
             calls = await crowd.at_once([booking(class_id, member_id) for member_id in members])
             wrong += _expect(f"class {class_id}", calls, {"confirmed": 1, "class_full": DUELLISTS - 1})
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-async def full_classes(arena: Arena, classes: int, seats: int, tries: int, clients: int = 24) -> list[str]:
+async def full_classes(race_studio: RaceStudio, classes: int, seats: int, tries: int, clients: int = 24) -> list[str]:
     """More members than seats try in every class, all classes at the same time: exactly ``seats`` are confirmed."""
-    members = await arena.add_members(tries)
-    opened = await arena.add_classes(classes, seats)
+    members = await race_studio.add_members(tries)
+    opened = await race_studio.add_classes(classes, seats)
     requests = [booking(class_id, member_id) for class_id in opened for member_id in members]
-    arena.random.shuffle(requests)
-    async with arena.crowd(clients) as crowd:
+    race_studio.random.shuffle(requests)
+    async with race_studio.crowd(clients) as crowd:
         await crowd.work_off(requests)
     by_class: dict[str, list[Call]] = {}
-    for call in _settled(arena):
+    for call in _settled(race_studio):
         by_class.setdefault(json.loads(call.request.body)["class_id"], []).append(call)
     wrong = [
         fault
         for class_id, calls in by_class.items()
         for fault in _expect(f"class {class_id}", calls, {"confirmed": seats, "class_full": tries - seats})
     ]
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-async def last_credit(arena: Arena, rounds: int, classes: int = 16) -> list[str]:
+async def last_credit(race_studio: RaceStudio, rounds: int, classes: int = 16) -> list[str]:
     """A member with one credit books many classes at once: one is confirmed."""
     wrong = []
-    opened = await arena.add_classes(classes, rounds)
-    async with arena.crowd(classes) as crowd:
-        for member_id in await arena.add_members(rounds, paid=1):
+    opened = await race_studio.add_classes(classes, rounds)
+    async with race_studio.crowd(classes) as crowd:
+        for member_id in await race_studio.add_members(rounds, paid=1):
             calls = await crowd.at_once([booking(class_id, member_id) for class_id in opened])
             wrong += _expect(f"member {member_id}", calls, {"confirmed": 1, "insufficient_credits": classes - 1})
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-async def one_body_many_rooms(arena: Arena, rounds: int, classes: int = 8) -> list[str]:
+async def overlapping_bookings(race_studio: RaceStudio, rounds: int, classes: int = 8) -> list[str]:
     """A member books overlapping classes, all at once: one is confirmed. No database constraint enforces this."""
     wrong = []
-    opened = [await arena.add_class(rounds, start_time=START + timedelta(minutes=each)) for each in range(classes)]
-    async with arena.crowd(classes) as crowd:
-        for member_id in await arena.add_members(rounds, paid=None):
+    opened = [
+        await race_studio.add_class(rounds, start_time=START + timedelta(minutes=each)) for each in range(classes)
+    ]
+    async with race_studio.crowd(classes) as crowd:
+        for member_id in await race_studio.add_members(rounds, paid=None):
             calls = await crowd.at_once([booking(class_id, member_id) for class_id in opened])
             wrong += _expect(f"member {member_id}", calls, {"confirmed": 1, "overlapping_booking": classes - 1})
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-async def one_key(arena: Arena, keys: int, copies: int = 20) -> list[str]:
+async def one_key(race_studio: RaceStudio, keys: int, copies: int = 20) -> list[str]:
     """Copies of one request, serialized differently, and two other requests under the same key, all at once: the first
     one takes effect once and its copies get the same bytes; the others are refused."""
-    members = await arena.add_members(3, paid=keys * 2)
+    members = await race_studio.add_members(3, paid=keys * 2)
     wrong = []
-    async with arena.crowd(copies + 2) as crowd:
-        for class_id in await arena.add_classes(keys, 5):
-            requests = _spellings(arena, class_id, members[0], copies) + _others(class_id, members)
+    async with race_studio.crowd(copies + 2) as crowd:
+        for class_id in await race_studio.add_classes(keys, 5):
+            requests = _spellings(race_studio, class_id, members[0], copies) + _others(class_id, members)
             requests = [request._replace(key=requests[0].key) for request in requests]
-            arena.random.shuffle(requests)
+            race_studio.random.shuffle(requests)
             calls = await crowd.at_once(requests)
             wrong += _one_winner(class_id, calls, copies)
-    made = await arena.fetch("select class_id, count(*) as n from bookings where studio_id = $1 group by class_id")
+    made = await race_studio.fetch(
+        "select class_id, count(*) as n from bookings where studio_id = $1 group by class_id"
+    )
     wrong += [f"class {row['class_id']}: {row['n']} bookings by one key" for row in made if row["n"] != 1]
     wrong += [] if len(made) == keys else [f"{keys} keys made bookings in {len(made)} classes"]
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-def _spellings(arena: Arena, class_id: UUID, member_id: UUID, copies: int) -> list[Request]:
+def _spellings(race_studio: RaceStudio, class_id: UUID, member_id: UUID, copies: int) -> list[Request]:
     """Return the same parameters in another order, with spaces, explicit defaults, and uppercase ids."""
     plain = {"class_id": str(class_id), "member_id": str(member_id)}
     bodies = [
@@ -99,7 +103,9 @@ def _spellings(arena: Arena, class_id: UUID, member_id: UUID, copies: int) -> li
         json.dumps({**plain, "join_waitlist": False, "class_spot_id": None}),
         json.dumps({name: value.upper() for name, value in plain.items()}),
     ]
-    return [booking(class_id, member_id)._replace(body=arena.random.choice(bodies).encode()) for _ in range(copies)]
+    return [
+        booking(class_id, member_id)._replace(body=race_studio.random.choice(bodies).encode()) for _ in range(copies)
+    ]
 
 
 def _others(class_id: UUID, members: list[UUID]) -> list[Request]:
@@ -116,19 +122,19 @@ def _one_winner(class_id: UUID, calls: list[Call], copies: int) -> list[str]:
     return [f"class {class_id}: one key came to {dict(outcomes)}"]
 
 
-async def leaving_and_moving_up(arena: Arena, rounds: int) -> list[str]:
+async def cancellations_and_promotions(race_studio: RaceStudio, rounds: int) -> list[str]:
     """A seat is cancelled twice at once while others join or leave the waitlist or book the seat: there is one receipt,
     the first member still waiting is promoted, and nobody overtakes."""
     wrong = []
-    async with arena.crowd(6) as crowd:
+    async with race_studio.crowd(6) as crowd:
         for _ in range(rounds):
-            wrong += await _leave_and_move_up(arena, crowd)
-    return wrong + await arena.violations()
+            wrong += await _cancel_and_promote(race_studio, crowd)
+    return wrong + await race_studio.violations()
 
 
-async def _leave_and_move_up(arena: Arena, crowd: Crowd) -> list[str]:
-    class_id = await arena.add_class(1)
-    holder, first, second, third, newcomer, joiner = await arena.add_members(6, paid=1)
+async def _cancel_and_promote(race_studio: RaceStudio, crowd: Crowd) -> list[str]:
+    class_id = await race_studio.add_class(1)
+    holder, first, second, third, newcomer, joiner = await race_studio.add_members(6, paid=1)
     client = crowd.clients[0]
     seat = await client.settle(booking(class_id, holder))
     waiting = [await client.settle(booking(class_id, each, join_waitlist=True)) for each in (first, second, third)]
@@ -148,11 +154,11 @@ async def _leave_and_move_up(arena: Arena, crowd: Crowd) -> list[str]:
     if (steps_back.outcome, pushes.outcome) != ("cancelled", "class_full"):
         wrong.append(f"class {class_id}: waitlist left {steps_back.outcome}, newcomer {pushes.outcome}")
     expected = {first: "confirmed", third: "waitlisted", joiner: "waitlisted"}
-    return wrong + await _expect_inside(arena, class_id, expected)
+    return wrong + await _expect_inside(race_studio, class_id, expected)
 
 
-async def _expect_inside(arena: Arena, class_id: UUID, expected: dict[UUID, str]) -> list[str]:
-    rows = await arena.fetch(
+async def _expect_inside(race_studio: RaceStudio, class_id: UUID, expected: dict[UUID, str]) -> list[str]:
+    rows = await race_studio.fetch(
         "select member_id, status from bookings where studio_id = $1 and class_id = $2 and status <> 'cancelled'",
         class_id,
     )
@@ -160,28 +166,30 @@ async def _expect_inside(arena: Arena, class_id: UUID, expected: dict[UUID, str]
     return [] if inside == expected else [f"class {class_id}: {inside} instead of {expected}"]
 
 
-async def moving_walls(arena: Arena, dsn: str, rounds: int, members: int = 30) -> list[str]:
+async def changing_capacities(race_studio: RaceStudio, dsn: str, rounds: int, members: int = 30) -> list[str]:
     """Members book and join the waitlist while staff raise and lower the capacity. In the end every seat is taken, by
     the members who came first."""
     wrong = []
-    walls = await pool.connect(dsn)
+    operator = await pool.connect(dsn)
     try:
-        async with arena.crowd(16) as crowd:
+        async with race_studio.crowd(16) as crowd:
             for _ in range(rounds):
-                wrong += await _move_walls(arena, crowd, walls, members)
+                wrong += await _book_while_capacity_changes(race_studio, crowd, operator, members)
     finally:
-        await walls.close()
-    return wrong + await arena.violations()
+        await operator.close()
+    return wrong + await race_studio.violations()
 
 
-async def _move_walls(arena: Arena, crowd: Crowd, walls: pool.Connection, members: int) -> list[str]:
-    class_id = await arena.add_class(3)
-    requests = [booking(class_id, each, join_waitlist=True) for each in await arena.add_members(members, paid=1)]
+async def _book_while_capacity_changes(
+    race_studio: RaceStudio, crowd: Crowd, operator: pool.Connection, members: int
+) -> list[str]:
+    class_id = await race_studio.add_class(3)
+    requests = [booking(class_id, each, join_waitlist=True) for each in await race_studio.add_members(members, paid=1)]
     enough = asyncio.Event()
-    async with beside(change_capacities(arena, walls, [class_id], enough), enough.set):
+    async with beside(change_capacities(race_studio, operator, [class_id], enough), enough.set):
         await crowd.work_off(requests)
-    capacity: int = await arena.connection.fetchval("select capacity from classes where id = $1", class_id)
-    rows = await arena.fetch(
+    capacity: int = await race_studio.connection.fetchval("select capacity from classes where id = $1", class_id)
+    rows = await race_studio.fetch(
         "select status from bookings where studio_id = $1 and class_id = $2 order by created_at, id", class_id
     )
     came = [row["status"] for row in rows]
@@ -191,28 +199,28 @@ async def _move_walls(arena: Arena, crowd: Crowd, walls: pool.Connection, member
 
 
 async def change_capacities(
-    arena: Arena, walls: pool.Connection, classes: list[UUID], enough: asyncio.Event, most: int = 12
+    race_studio: RaceStudio, operator: pool.Connection, classes: list[UUID], enough: asyncio.Event, most: int = 12
 ) -> None:
     """Change capacities at random; lowering one below the taken seats is refused, so they grow in the long run."""
     while not enough.is_set():
-        class_id, seats = arena.random.choice(classes), arena.random.randint(0, most)
-        change = partial(staff.change_capacity, walls, arena.staff, class_id, seats)
-        await retry.repeated_on(walls, change)  # as the command does; needed only against a mutant
+        class_id, seats = race_studio.random.choice(classes), race_studio.random.randint(0, most)
+        change = partial(staff.change_capacity, operator, race_studio.staff, class_id, seats)
+        await retry.repeated_on(operator, change)  # as the command does; needed only against a mutant
 
 
 async def flash_crowd(
-    arena: Arena, requests: int, seats: int = 20, clients: int = 20, forgiven: tuple[str, ...] = ()
+    race_studio: RaceStudio, requests: int, seats: int = 20, clients: int = 20, forgiven: tuple[str, ...] = ()
 ) -> list[str]:
     """All members book one class, every second one would join the waitlist: the seats are taken, the waitlist is in
     order of arrival, the others are refused because the class is full. With more clients than connections to
     PostgreSQL, some may be told to retry (503 ``overloaded``): only then is that not a violation."""
-    class_id = await arena.add_class(seats)
-    members = await arena.add_members(requests, paid=1)
+    class_id = await race_studio.add_class(seats)
+    members = await race_studio.add_members(requests, paid=1)
     wanted = [booking(class_id, each, join_waitlist=number % 2 == 0) for number, each in enumerate(members)]
-    arena.random.shuffle(wanted)
-    async with arena.crowd(clients) as crowd:
+    race_studio.random.shuffle(wanted)
+    async with race_studio.crowd(clients) as crowd:
         await crowd.work_off(wanted)
-    settled = _settled(arena)
+    settled = _settled(race_studio)
     confirmed = [call for call in settled if call.outcome == "confirmed"]
     joined = sum(json.loads(call.request.body)["join_waitlist"] for call in confirmed)
     waiting = (requests + 1) // 2 - joined
@@ -220,27 +228,27 @@ async def flash_crowd(
     positions = sorted(call.json["waitlist_position"] for call in settled if call.outcome == "waitlisted")
     wrong = _expect(f"class {class_id}", settled, expected)
     wrong += [] if positions == list(range(1, waiting + 1)) else [f"positions told: {positions}"]
-    return wrong + await arena.violations(forgiven=forgiven)
+    return wrong + await race_studio.violations(forgiven=forgiven)
 
 
-async def rush(arena: Arena, requests: int, *, join_waitlist: bool, seats: int = 20) -> list[str]:
+async def rush(race_studio: RaceStudio, requests: int, *, join_waitlist: bool, seats: int = 20) -> list[str]:
     """Everybody books one class in the same moment, each over an own connection: the seats are taken, all others are on
     the waitlist, each in a place of its own, or refused because the class is full. Nobody is turned away."""
-    class_id = await arena.add_class(seats)
-    members = await arena.add_members(requests, paid=1)
-    async with arena.crowd(requests) as crowd:
+    class_id = await race_studio.add_class(seats)
+    members = await race_studio.add_members(requests, paid=1)
+    async with race_studio.crowd(requests) as crowd:
         calls = await crowd.at_once([booking(class_id, each, join_waitlist=join_waitlist) for each in members])
     others = "waitlisted" if join_waitlist else "class_full"
     wrong = _expect(f"class {class_id}", calls, {"confirmed": seats, others: requests - seats})
     positions = sorted(call.json["waitlist_position"] for call in calls if call.outcome == "waitlisted")
     wrong += [] if positions == list(range(1, len(positions) + 1)) else [f"positions told: {positions}"]
-    wrong += await _came_in_order(arena, class_id)
-    return wrong + await arena.violations()
+    wrong += await _came_in_order(race_studio, class_id)
+    return wrong + await race_studio.violations()
 
 
-async def _came_in_order(arena: Arena, class_id: UUID) -> list[str]:
+async def _came_in_order(race_studio: RaceStudio, class_id: UUID) -> list[str]:
     """Seats and positions are in the order of the bookings' creation."""
-    rows = await arena.fetch(
+    rows = await race_studio.fetch(
         "select w.position from bookings b left join waitlist_entries w on w.booking_id = b.id"
         " where b.studio_id = $1 and b.class_id = $2 order by b.created_at, w.position nulls first",
         class_id,
@@ -250,9 +258,9 @@ async def _came_in_order(arena: Arena, class_id: UUID) -> list[str]:
     return [] if came == expected else [f"class {class_id}: positions in order of creation: {came}"]
 
 
-def _settled(arena: Arena) -> list[Call]:
+def _settled(race_studio: RaceStudio) -> list[Call]:
     """The last attempt of every key."""
-    return [calls[-1] for calls in arena.history.by_key().values()]
+    return [calls[-1] for calls in race_studio.history.by_key().values()]
 
 
 def _counts(**outcomes: int) -> Counter[str]:

@@ -19,7 +19,7 @@ from studiogate.flows.membership_changes import adjust_credits
 from studiogate.flows.sales import sell
 from studiogate.storage.db import pool
 from tests.support.races.client import Call, Crowd, Request, booking, cancellation
-from tests.support.races.studio import Arena
+from tests.support.races.studio import RaceStudio
 from tests.support.seed import insert
 
 Job = Callable[[pool.Connection], Awaitable[Any]]
@@ -31,12 +31,12 @@ SOLD = 2  # credits
 class Desk:
     """Staff with a connection each, and partners."""
 
-    arena: Arena
+    race_studio: RaceStudio
     crowd: Crowd
     connections: list[pool.Connection]
 
     def job(self, flow: Callable[..., Any], *arguments: Any) -> Job:
-        return lambda connection: flow(connection, self.arena.staff, *arguments)
+        return lambda connection: flow(connection, self.race_studio.staff, *arguments)
 
     async def at_once(self, requests: list[Request], *jobs: Job) -> tuple[list[Call], list[Any]]:
         """Send the requests and do the jobs, all at the same time. As commands do, staff repeat after a conflict."""
@@ -59,7 +59,7 @@ class Desk:
 
     async def live(self, class_id: UUID) -> dict[UUID, str]:
         """The members who have a place in the class, with its status."""
-        rows = await self.arena.fetch(
+        rows = await self.race_studio.fetch(
             "select member_id, status from bookings where studio_id = $1 and class_id = $2 and status <> 'cancelled'",
             class_id,
         )
@@ -67,26 +67,26 @@ class Desk:
 
     async def membership_of(self, member_id: UUID) -> UUID:
         query = "select id from memberships where studio_id = $1 and member_id = $2 order by id limit 1"
-        (row,) = await self.arena.fetch(query, member_id)
+        (row,) = await self.race_studio.fetch(query, member_id)
         membership_id: UUID = row["id"]
         return membership_id
 
 
 @asynccontextmanager
-async def open_desk(arena: Arena, dsn: str) -> AsyncIterator[Desk]:
+async def open_desk(race_studio: RaceStudio, dsn: str) -> AsyncIterator[Desk]:
     async with AsyncExitStack() as stack:
         connections = []
         for _ in range(STAFF):
             connections.append(await pool.connect(dsn))
             stack.push_async_callback(connections[-1].close)
-        yield Desk(arena, await stack.enter_async_context(arena.crowd(12)), connections)
+        yield Desk(race_studio, await stack.enter_async_context(race_studio.crowd(12)), connections)
 
 
-async def adjusting(arena: Arena, dsn: str, rounds: int) -> list[str]:
+async def adjusting(race_studio: RaceStudio, dsn: str, rounds: int) -> list[str]:
     """Staff give and take credits while the member books and cancels: no credit is lost, none appears."""
-    wrong, classes = [], await arena.add_classes(8, 100)
-    async with open_desk(arena, dsn) as studio:
-        for member in await arena.add_members(rounds, paid=4):
+    wrong, classes = [], await race_studio.add_classes(8, 100)
+    async with open_desk(race_studio, dsn) as studio:
+        for member in await race_studio.add_members(rounds, paid=4):
             membership = await studio.membership_of(member)
             changes = (1, -1, 2, -2)
             jobs = [studio.job(adjust_credits, membership, change, "A correction.") for change in changes]
@@ -96,48 +96,48 @@ async def adjusting(arena: Arena, dsn: str, rounds: int) -> list[str]:
             done = zip((*first, *second), (*changes, *changes), strict=True)
             expected = 4 + sum(change for outcome, change in done if not isinstance(outcome, Refusal))
             query = "select credits_remaining from memberships where studio_id = $1 and id = $2"
-            (row,) = await arena.fetch(query, membership)
+            (row,) = await race_studio.fetch(query, membership)
             if row["credits_remaining"] != expected:
                 wrong.append(f"membership {membership}: {row['credits_remaining']} credits instead of {expected}")
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-async def erasing(arena: Arena, dsn: str, rounds: int) -> list[str]:
+async def erasing(race_studio: RaceStudio, dsn: str, rounds: int) -> list[str]:
     """A person is erased while they book, cancel, buy and get credits: nothing of it is left ahead, and whoever waited
     for their seat has it."""
     wrong = []
-    await put_on_sale(arena)
+    await put_on_sale(race_studio)
     # Each class that the person books meanwhile may make the erasure begin again, which it does three times at most.
-    opened = await arena.add_classes(3, 100)
-    async with open_desk(arena, dsn) as studio:
+    opened = await race_studio.add_classes(3, 100)
+    async with open_desk(race_studio, dsn) as studio:
         for _ in range(rounds):
-            held, (person, waiting) = await arena.add_class(1), await arena.add_members(2)
+            held, (person, waiting) = await race_studio.add_class(1), await race_studio.add_members(2)
             seat = await studio.made(held, person)
             await studio.made(held, waiting, join_waitlist=True)
             _, (erased, *_) = await studio.at_once(
                 [cancellation(seat), *(booking(each, person) for each in opened)],
                 studio.job(erase, person),
-                studio.job(sell, Order(person, arena.product_id)),
+                studio.job(sell, Order(person, race_studio.product_id)),
                 studio.job(adjust_credits, await studio.membership_of(person), 1, "A gift."),
             )
             if isinstance(erased, Refusal):
                 wrong.append(f"member {person}: not erased, {erased.code}")
-            rows = await arena.fetch(
+            rows = await race_studio.fetch(
                 "select id from bookings where studio_id = $1 and member_id = $2 and status <> 'cancelled'", person
             )
             wrong += [f"member {person}: erased, with booking {row['id']}" for row in rows]
             wrong += _expect(held, await studio.live(held), {waiting: "confirmed"})
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-async def moving(arena: Arena, dsn: str, rounds: int) -> list[str]:
+async def moving(race_studio: RaceStudio, dsn: str, rounds: int) -> list[str]:
     """Staff move two bookings into a class with one free seat, for which partners compete: one of all gets it. A moved
     member's old seat goes to the waiting one; one who could not be moved keeps it."""
     wrong = []
-    async with open_desk(arena, dsn) as studio:
+    async with open_desk(race_studio, dsn) as studio:
         for _ in range(rounds):
-            old, new = await arena.add_classes(2, 2)
-            one, two, guest, waiting, *others = await arena.add_members(7)
+            old, new = await race_studio.add_classes(2, 2)
+            one, two, guest, waiting, *others = await race_studio.add_members(7)
             seats = [await studio.made(old, each) for each in (one, two)]
             await studio.made(new, guest)
             await studio.made(old, waiting, join_waitlist=True)
@@ -153,16 +153,16 @@ async def moving(arena: Arena, dsn: str, rounds: int) -> list[str]:
             seated = dict.fromkeys([*kept, waiting] if gone else kept, "confirmed")
             expected = seated if gone else {**seated, waiting: "waitlisted"}
             wrong += _expect(old, await studio.live(old), expected)
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-async def cancelling_classes(arena: Arena, dsn: str, rounds: int) -> list[str]:
+async def cancelling_classes(race_studio: RaceStudio, dsn: str, rounds: int) -> list[str]:
     """Staff cancel a class while partners book and leave it and other staff enlarge it: nobody has a place in it, and
     every credit is back."""
     wrong = []
-    async with open_desk(arena, dsn) as studio:
+    async with open_desk(race_studio, dsn) as studio:
         for _ in range(rounds):
-            class_id, members = await arena.add_class(2), await arena.add_members(8, paid=1)
+            class_id, members = await race_studio.add_class(2), await race_studio.add_members(8, paid=1)
             seats = [await studio.made(class_id, each) for each in members[:2]]
             waits = await studio.made(class_id, members[2], join_waitlist=True)
             joining = [booking(class_id, each, join_waitlist=True) for each in members[3:7]]
@@ -177,21 +177,21 @@ async def cancelling_classes(arena: Arena, dsn: str, rounds: int) -> list[str]:
             wrong += _expect(class_id, await studio.live(class_id), {})
             query = """select member_id, credits_remaining from memberships
                        where studio_id = $1 and member_id = any($2::uuid[]) and credits_remaining <> 1"""
-            wrong += [f"member {row[0]}: {row[1]} credits" for row in await arena.fetch(query, members)]
-    return wrong + await arena.violations()
+            wrong += [f"member {row[0]}: {row[1]} credits" for row in await race_studio.fetch(query, members)]
+    return wrong + await race_studio.violations()
 
 
-async def promoting(arena: Arena, dsn: str, rounds: int) -> list[str]:
+async def promoting(race_studio: RaceStudio, dsn: str, rounds: int) -> list[str]:
     """Staff enlarge a full class and promote its last waiting member by hand, and book somebody, while the seat's
     holder leaves and others join: the seats are taken, each by one member."""
     wrong = []
-    async with open_desk(arena, dsn) as studio:
+    async with open_desk(race_studio, dsn) as studio:
         for _ in range(rounds):
-            class_id, members = await arena.add_class(1), await arena.add_members(9, paid=1)
+            class_id, members = await race_studio.add_class(1), await race_studio.add_members(9, paid=1)
             seat = await studio.made(class_id, members[0])
             waits = [await studio.made(class_id, each, join_waitlist=True) for each in members[1:5]]
             query = "select id from waitlist_entries where studio_id = $1 and booking_id = $2"
-            (entry,) = await arena.fetch(query, waits[-1])
+            (entry,) = await race_studio.fetch(query, waits[-1])
             joining = [booking(class_id, each, join_waitlist=True) for each in members[5:8]]
             await studio.at_once(
                 [cancellation(seat), *joining],
@@ -204,34 +204,38 @@ async def promoting(arena: Arena, dsn: str, rounds: int) -> list[str]:
             seated = [member for member, status in inside.items() if status == "confirmed"]
             if len(seated) != 2 or len(inside) != 7 or members[0] in inside or members[2] in inside:
                 wrong.append(f"class {class_id}: {inside}")
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-async def selling(arena: Arena, dsn: str, rounds: int) -> list[str]:
+async def selling(race_studio: RaceStudio, dsn: str, rounds: int) -> list[str]:
     """A membership is sold while its buyer books more classes than it has credits: those who came too early or too
     late are refused, and all credits are spent once."""
     wrong = []
-    await put_on_sale(arena)
-    async with open_desk(arena, dsn) as studio:
+    await put_on_sale(race_studio)
+    async with open_desk(race_studio, dsn) as studio:
         for _ in range(rounds):
-            classes, (member,) = await arena.add_classes(8, 10), await arena.add_members(1, paid=0)
-            sale = studio.job(sell, Order(member, arena.product_id))
+            classes, (member,) = await race_studio.add_classes(8, 10), await race_studio.add_members(1, paid=0)
+            sale = studio.job(sell, Order(member, race_studio.product_id))
             calls, _ = await studio.at_once([booking(each, member) for each in classes], sale)
             refused = [each for each, call in zip(classes, calls, strict=True) if call.status != 201]
             again, _ = await studio.at_once([booking(each, member) for each in refused])
             last = [call.outcome for call in calls if call.status == 201] + [call.outcome for call in again]
             expected = ["confirmed"] * SOLD + ["insufficient_credits"] * (len(classes) - SOLD)
             wrong += [] if sorted(last) == expected else [f"member {member}: {last}"]
-    return wrong + await arena.violations()
+    return wrong + await race_studio.violations()
 
 
-async def put_on_sale(arena: Arena) -> None:
+async def put_on_sale(race_studio: RaceStudio) -> None:
     """Give the arena's product a price and credits, once."""
-    if await arena.fetch("select from prices where studio_id = $1"):
+    if await race_studio.fetch("select from prices where studio_id = $1"):
         return
     price = {"amount": 20, "currency": "USD", "price_type": "one_time"}
-    await insert(arena.connection, "prices", studio_id=arena.studio_id, product_id=arena.product_id, **price)
-    await arena.connection.execute("update products set credits_granted = $2 where id = $1", arena.product_id, SOLD)
+    await insert(
+        race_studio.connection, "prices", studio_id=race_studio.studio_id, product_id=race_studio.product_id, **price
+    )
+    await race_studio.connection.execute(
+        "update products set credits_granted = $2 where id = $1", race_studio.product_id, SOLD
+    )
 
 
 def _expect(class_id: UUID, inside: dict[UUID, str], expected: dict[UUID, str]) -> list[str]:

@@ -19,7 +19,7 @@ CREDITS = 50
 
 
 @dataclass
-class Arena:
+class RaceStudio:
     """``seed`` determines every random choice of a race."""
 
     port: int
@@ -81,9 +81,9 @@ class Arena:
         return list(await self.connection.fetch(query, self.studio_id, *arguments))
 
 
-async def open_arena(
+async def open_race_studio(
     port: int, connection: "asyncpg.Connection[asyncpg.Record]", seed: int = 0, **policy: Any
-) -> Arena:
+) -> RaceStudio:
     studio = Studio(uuid4(), f"race-{uuid4().hex[:12]}", "race")
     await connection.execute(
         "insert into studios (studio_id, name, slug, timezone, currency, country, policy)"
@@ -95,4 +95,4 @@ async def open_arena(
     product_id = await insert(
         connection, "products", studio_id=studio.studio_id, key="race", name="race", product_type="package"
     )
-    return Arena(port, connection, studio.studio_id, await issue_key(connection, studio), product_id, seed)
+    return RaceStudio(port, connection, studio.studio_id, await issue_key(connection, studio), product_id, seed)

@@ -11,7 +11,7 @@ from studiogate.storage.db import pool
 from tests.support.background import beside
 from tests.support.races import checker, scenarios
 from tests.support.races.crashes import Load
-from tests.support.races.studio import Arena
+from tests.support.races.studio import RaceStudio
 
 CLASSES, MEMBERS, CLIENTS = 4, 12, 16
 MOST_SEATS = 6
@@ -21,25 +21,25 @@ STOLEN = """
     where studio_id = $1 and id = any($2) and booked_count < capacity and waitlist_count > 0"""
 
 
-async def overtaking(arena: Arena, dsn: str, rounds: int) -> tuple[list[str], dict[str, int]]:
+async def overtaking(race_studio: RaceStudio, dsn: str, rounds: int) -> tuple[list[str], dict[str, int]]:
     """Everything that is not as promised; and what was seen."""
     wrong: list[str] = []
     looks = 0
     async with AsyncExitStack() as stack:
-        walls, eye = [await _connected(stack, dsn) for _ in range(2)]
+        operator, observer = [await _connected(stack, dsn) for _ in range(2)]
         for _ in range(rounds):
             # New ones each round: nobody may run out of credits, or passing them over would be right.
-            classes, members = await arena.add_classes(CLASSES, 1), await arena.add_members(MEMBERS)
+            classes, members = await race_studio.add_classes(CLASSES, 1), await race_studio.add_members(MEMBERS)
             enough = asyncio.Event()
-            async with beside(_watch(eye, arena, classes, enough), enough.set) as watching:
-                await _storm(arena, walls, classes, members)
+            async with beside(_watch(observer, race_studio, classes, enough), enough.set) as watching:
+                await _storm(race_studio, operator, classes, members)
             stolen, looked = watching.result()
             wrong, looks = wrong + stolen, looks + looked
-    rows = await checker.everything(arena.connection, arena.studio_id)
+    rows = await checker.everything(race_studio.connection, race_studio.studio_id)
     wrong += checker.overtakings(rows)
     promoted = sum(row["promoted_at"] is not None for row in rows["waitlist_entries"])
     seen = {"joined": len(rows["waitlist_entries"]), "promoted": promoted, "states_looked_at": looks}
-    return wrong + await arena.violations(), seen
+    return wrong + await race_studio.violations(), seen
 
 
 async def _connected(stack: AsyncExitStack, dsn: str) -> pool.Connection:
@@ -48,21 +48,21 @@ async def _connected(stack: AsyncExitStack, dsn: str) -> pool.Connection:
     return connection
 
 
-async def _storm(arena: Arena, walls: pool.Connection, classes: list[UUID], members: list[UUID]) -> None:
-    load, enough = Load(arena, classes, members), asyncio.Event()
-    moving = scenarios.change_capacities(arena, walls, classes, enough, MOST_SEATS)
-    async with beside(moving, enough.set), arena.crowd(CLIENTS) as crowd, load.by(crowd):
+async def _storm(race_studio: RaceStudio, operator: pool.Connection, classes: list[UUID], members: list[UUID]) -> None:
+    load, enough = Load(race_studio, classes, members), asyncio.Event()
+    moving = scenarios.change_capacities(race_studio, operator, classes, enough, MOST_SEATS)
+    async with beside(moving, enough.set), race_studio.crowd(CLIENTS) as crowd, load.by(crowd):
         await load.reach(ANSWERS_A_ROUND)
 
 
 async def _watch(
-    eye: pool.Connection, arena: Arena, classes: list[UUID], enough: asyncio.Event
+    observer: pool.Connection, race_studio: RaceStudio, classes: list[UUID], enough: asyncio.Event
 ) -> tuple[list[str], int]:
     """Read the committed state repeatedly."""
     wrong: list[str] = []
     looks = 0
     while not enough.is_set():
-        rows = await eye.fetch(STOLEN, arena.studio_id, classes)
+        rows = await observer.fetch(STOLEN, race_studio.studio_id, classes)
         wrong += [f"class {row['id']}: a free seat beside a waitlist" for row in rows]
         looks += 1
         await asyncio.sleep(0.001)

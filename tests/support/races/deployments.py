@@ -10,15 +10,15 @@ import pytest
 
 from bench.service import Service
 from studiogate.storage.db import pool
-from tests.support import patient_api
+from tests.support import long_timeouts_api
 from tests.support.battery import Tally
 from tests.support.databases import run
 from tests.support.races import checker, mutants
-from tests.support.races.studio import Arena, open_arena
+from tests.support.races.studio import RaceStudio, open_race_studio
 
 
 @dataclass
-class Place:
+class Deployment:
     """A service and its database."""
 
     service: Service
@@ -36,20 +36,22 @@ class Place:
 
 
 @pytest.fixture(scope="session")
-def places(new_database: Callable[[], str]) -> Iterator[Callable[[int], Place]]:
+def deployments(new_database: Callable[[], str]) -> Iterator[Callable[[int], Deployment]]:
     """Return a function of the largest batch: each size has its own service, started when it is first needed. A slow
     machine must not lead to refusals."""
-    started: dict[int, Place] = {}
+    started: dict[int, Deployment] = {}
     with ExitStack() as services:
 
-        def place_with(batch: int) -> Place:
+        def deployment_with(batch: int) -> Deployment:
             if batch not in started:
                 dsn, environment = new_database(), {"STUDIOGATE_BOOKING_BATCH": str(batch)}
-                service = services.enter_context(Service(dsn, api_module=patient_api.__name__, environment=environment))
-                started[batch] = Place(service, dsn)
+                service = services.enter_context(
+                    Service(dsn, api_module=long_timeouts_api.__name__, environment=environment)
+                )
+                started[batch] = Deployment(service, dsn)
             return started[batch]
 
-        yield place_with
+        yield deployment_with
     # Every session has ended, so every deadlock has been counted.
     assert [run(_deadlocks(each.dsn)) for each in started.values()] == [0] * len(started)
 
@@ -60,8 +62,8 @@ def largest_batch() -> int:
 
 
 @pytest.fixture
-def place(places: Callable[[int], Place], largest_batch: int) -> Place:
-    return places(largest_batch)
+def deployment(deployments: Callable[[int], Deployment], largest_batch: int) -> Deployment:
+    return deployments(largest_batch)
 
 
 async def _deadlocks(dsn: str) -> int:
@@ -75,20 +77,20 @@ async def _deadlocks(dsn: str) -> int:
 @pytest.fixture(scope="session")
 def mutant_places(
     new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[int], Place]]:
+) -> Iterator[Callable[[int], Deployment]]:
     """Return the same for services into which mutations can be injected."""
-    started: dict[int, Place] = {}
+    started: dict[int, Deployment] = {}
     with ExitStack() as services:
 
-        def place_with(batch: int) -> Place:
+        def deployment_with(batch: int) -> Deployment:
             if batch not in started:
                 dsn, mutation = new_database(), tmp_path_factory.mktemp("mutant") / "mutation"
                 environment = {mutants.VARIABLE: str(mutation), "STUDIOGATE_BOOKING_BATCH": str(batch)}
                 service = services.enter_context(Service(dsn, api_module=mutants.__name__, environment=environment))
-                started[batch] = Place(service, dsn, mutation)
+                started[batch] = Deployment(service, dsn, mutation)
             return started[batch]
 
-        yield place_with
+        yield deployment_with
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ def mutant_batch() -> int:
 
 
 @pytest.fixture
-def mutant_place(mutant_places: Callable[[int], Place], mutant_batch: int) -> Place:
+def mutant_deployment(mutant_places: Callable[[int], Deployment], mutant_batch: int) -> Deployment:
     return mutant_places(mutant_batch)
 
 
@@ -110,17 +112,17 @@ def mutant(folder: Path, mutation: str, dsn: str | None = None, **options: objec
         yield started
 
 
-async def _arena(at: Place, tally: Tally) -> AsyncIterator[Arena]:
+async def _race_studio(at: Deployment, tally: Tally) -> AsyncIterator[RaceStudio]:
     connection: asyncpg.Connection[asyncpg.Record] = await pool.connect(at.dsn)
     try:
-        yield await open_arena(at.service.port, connection, tally.new_seed())
+        yield await open_race_studio(at.service.port, connection, tally.new_seed())
     finally:
         await connection.close()
 
 
 @pytest.fixture
-async def arena(place: Place, tally: Tally) -> AsyncIterator[Arena]:
-    async for opened in _arena(place, tally):
+async def race_studio(deployment: Deployment, tally: Tally) -> AsyncIterator[RaceStudio]:
+    async for opened in _race_studio(deployment, tally):
         before = await checker.deadlocks(opened.connection)
         yield opened
         tally.add(requests=len(opened.history.calls))
@@ -129,8 +131,8 @@ async def arena(place: Place, tally: Tally) -> AsyncIterator[Arena]:
 
 
 @pytest.fixture
-async def mutant_arena(mutant_place: Place, tally: Tally) -> AsyncIterator[Arena]:
-    async for opened in _arena(mutant_place, tally):
+async def mutant_race_studio(mutant_deployment: Deployment, tally: Tally) -> AsyncIterator[RaceStudio]:
+    async for opened in _race_studio(mutant_deployment, tally):
         yield opened
         # Damage done by this mutant must not be attributed to the next one.
         for _ in range(20):
