@@ -51,7 +51,7 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Bystanders:
-    """A process that reads classes while it is told to."""
+    """A process that reads classes from each ``start`` to the next ``stop``."""
 
     pipe: "Connection[str, float]"
 

@@ -73,8 +73,8 @@ def _is_ready(port: int) -> bool:
 
 def memory(measuring: Measuring, server: Server, scenarios: Sequence[Scenario], requests: int) -> Figure:
     """Measure the memory of the largest worker after the server has served this many requests."""
-    turns = cycle([each for each in scenarios if each.name in EVERYDAY])
+    everyday = cycle([each for each in scenarios if each.name in EVERYDAY])
     while server.served < requests:
-        measuring.play(next(turns), server, min(AT_ONCE, requests - server.served))
+        measuring.play(next(everyday), server, min(AT_ONCE, requests - server.served))
     largest = max(processes.resident_megabytes(pid) for pid in server.pids())
     return Figure(labels.MEMORY, labels.STUDIOGATE, labels.MEMORY, "MB a worker", (largest,))

@@ -1,4 +1,4 @@
-"""Measure one scenario with several competitors, which take turns, so that a disturbance affects all of them."""
+"""Measure one scenario with several competitors, which alternate, so that a disturbance affects all of them."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class DisturbedError(Exception):
     """Some requests of a window were not answered as expected, so its figures mean nothing."""
 
 
-def in_turn(competitors: Sequence[Each], number: int) -> list[Each]:
+def order_in_round(competitors: Sequence[Each], number: int) -> list[Each]:
     """Return the order of the competitors in a round. Each has every place, and follows every other one, about equally
     often (a Williams Latin square), so that work left over in PostgreSQL does not always slow the same competitor."""
     count = len(competitors)
@@ -36,7 +36,7 @@ def in_turn(competitors: Sequence[Each], number: int) -> list[Each]:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure. A window is one competitor's turn."""
+    """How long to measure. A window is the time of one competitor in a round."""
 
     rounds: int = 7
     window_seconds: float = 0.5
@@ -122,7 +122,7 @@ class Limit:
 class Measuring:
     postgres: EmbeddedPostgres
     effort: Effort
-    tell: Callable[[str], None]
+    report_progress: Callable[[str], None]
     repeated: int = 0  # windows
     _next: int = FIRST_NUMBER
 
@@ -131,7 +131,7 @@ class Measuring:
         rates = {each.label: self.play(scenario, each, self.effort.warming_up).throughput for each in able}
         rounds: dict[tuple[str, str], list[float]] = {}
         for number in range(self.effort.rounds):
-            for each in in_turn(able, number):
+            for each in order_in_round(able, number):
                 found = self.undisturbed(partial(self._window, scenario, each, rates[each.label]))
                 rates[each.label] = found[THROUGHPUT]
                 for measure, value in found.items():
@@ -141,7 +141,7 @@ class Measuring:
             for (label, measure), values in rounds.items()
         ]
         speeds = [f"{each.by} {each.value:.0f}/s" for each in figures if each.measure == THROUGHPUT]
-        self.tell(f"{scenario.name}: {', '.join(speeds)}")
+        self.report_progress(f"{scenario.name}: {', '.join(speeds)}")
         return figures
 
     def undisturbed(self, window: Callable[[], Each]) -> Each:
@@ -152,7 +152,7 @@ class Measuring:
                 return window()
             except DisturbedError as error:
                 self.repeated += 1
-                self.tell(f"repeats a window: {error}")
+                self.report_progress(f"repeats a window: {error}")
         return window()
 
     def _window(self, scenario: Scenario, competitor: Competitor, rate: float) -> dict[str, float]:

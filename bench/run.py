@@ -70,7 +70,7 @@ class Run:
         before = processes.MachineTime.now()
         if "start" in self._plan.parts:
             self.results.add(lifecycle.start_times())
-            self._tell("measured the start")
+            self._report_progress("measured the start")
         folder = tempfile.TemporaryDirectory(prefix="studiogate-bench-")
         with folder, running_postgres(Path(folder.name)) as postgres:
             grant_to_tests(postgres)
@@ -79,33 +79,33 @@ class Run:
             if "events" in self._plan.parts:
                 asyncio.run(_execute(postgres, "create database deliveries"))
                 self.results.add([events.deliveries(postgres.dsn("deliveries"), self._plan.events)])
-                self._tell("measured the deliveries of events")
+                self._report_progress("measured the deliveries of events")
             if "console" in self._plan.parts:
                 asyncio.run(_execute(postgres, "create database pages"))
                 plan = (self._plan.console_size, self._plan.console_effort)
                 self.results.add(console.measure(postgres.dsn("pages"), *plan))
-                self._tell("measured the console's pages")
+                self._report_progress("measured the console's pages")
             if "import" in self._plan.parts:
                 self._measure_imports(postgres, Path(folder.name))
         self.results.stolen = round(before.stolen_since(), 3)
         self.results.seconds = round(time.perf_counter() - self._started, 1)
         return self.results
 
-    def _tell(self, text: str) -> None:
+    def _report_progress(self, text: str) -> None:
         print(f"[{time.perf_counter() - self._started:4.0f} s] {text}", flush=True)
 
     def _measure_servers(self, postgres: EmbeddedPostgres, programs_file: Path) -> None:
         key = asyncio.run(dataset.prepare(postgres.dsn(), self._plan.size))
         programs = asyncio.run(self.record(postgres.dsn(), key))
         programs_file.write_bytes(pickle.dumps({each.place: programs[each.name] for each in self._scenarios}))
-        self._tell("filled the database and recorded the statements")
+        self._report_progress("filled the database and recorded the statements")
         if "growth" in self._plan.parts:
             asyncio.run(_execute(postgres, f"create database {CROWDED} template {ALONE}"))
             asyncio.run(dataset.surround(postgres.dsn(CROWDED), self._plan.studios, self._plan.size))
-            self._tell(f"filled the database of {self._plan.studios} studios")
-        measuring = Measuring(postgres, self._plan.effort, self._tell)
+            self._report_progress(f"filled the database of {self._plan.studios} studios")
+        measuring = Measuring(postgres, self._plan.effort, self._report_progress)
         with self._servers(postgres, key, programs_file) as servers:
-            self._tell(f"started {len(servers)} servers")
+            self._report_progress(f"started {len(servers)} servers")
             self._measure_scenarios(measuring, [*servers.values(), Limit(postgres, programs)])
             if "crowd" in self._plan.parts:
                 self._measure_crowds(measuring, servers[labels.studiogate(self._plan.workers)])
@@ -117,7 +117,7 @@ class Run:
         asyncio.run(_execute(postgres, f"create database {imports.DATABASE}"))
         for figure in imports.measure(postgres, folder, *self._plan.imported):
             self.results.add([figure])
-            self._tell(f"{figure.of}: {figure.value:.1f} {figure.unit} ({figure.measure})")
+            self._report_progress(f"{figure.of}: {figure.value:.1f} {figure.unit} ({figure.measure})")
 
     def _measure_scenarios(self, measuring: Measuring, competitors: Sequence[Competitor]) -> None:
         for scenario in self._scenarios:
@@ -129,11 +129,11 @@ class Run:
         reads = next(each for each in self._scenarios if each.name == labels.ONE_CLASS)
         for joins_waitlist in (False, True):
             self.results.add(crowd.measure(measuring, server, reads, crowd.Crowd(self._plan.crowd, joins_waitlist)))
-        self._tell(f"measured crowds of {self._plan.crowd}")
+        self._report_progress(f"measured crowds of {self._plan.crowd}")
 
     def _measure_memory(self, measuring: Measuring, server: Server) -> None:
         self.results.add([lifecycle.memory(measuring, server, self._scenarios, self._plan.requests_for_memory)])
-        self._tell("measured the memory")
+        self._report_progress("measured the memory")
 
     def _is_wanted(self, scenario: Scenario, competitor: Competitor) -> bool:
         """Return whether to measure this pair. Growth compares a request on both databases; other parts use one."""

@@ -103,8 +103,8 @@ def advisories(locked: Locked, read: Read) -> list[str] | None:
 
 def _in_words(locked: Locked, advisory: dict[str, Any]) -> str:
     names = ", ".join([advisory["id"], *advisory.get("aliases", ())])
-    mended = ", ".join(advisory.get("fixed_in", ())) or "no version"
-    return f"{locked.name} {locked.version}: {names}; mended in {mended}"
+    fixed = ", ".join(advisory.get("fixed_in", ())) or "no version"
+    return f"{locked.name} {locked.version}: {names}; fixed in {fixed}"
 
 
 def check_index(read: Read) -> None:

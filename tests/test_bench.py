@@ -12,7 +12,7 @@ import pytest
 from bench import chart, dataset, imports, labels, report, targets
 from bench.compare import compare, verdict
 from bench.limit import Script
-from bench.measuring import FIRST_NUMBER, in_turn
+from bench.measuring import FIRST_NUMBER, order_in_round
 from bench.recording import Constant, FreshId, FreshNumber, FromRequest, Now, Program, Several, Statement
 from bench.request import given_values
 from bench.results import P50, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure, Results
@@ -82,7 +82,7 @@ async def test_side_by_side_a_program_does_the_same_work(new_database: Callable[
 
 @pytest.mark.parametrize("count", [6, 7])
 def test_everybody_comes_after_everybody_else(count: int) -> None:
-    rounds = [in_turn(range(count), number) for number in range(7)]
+    rounds = [order_in_round(range(count), number) for number in range(7)]
     assert all(sorted(each) == list(range(count)) for each in rounds)
     pairs = Counter(pair for each in rounds for pair in pairwise(each))
     assert max(pairs.values()) <= 2

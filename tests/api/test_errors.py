@@ -98,7 +98,9 @@ async def test_no_key(shared_api: PartnerApi, studios: list[Studio], headers: li
 
 
 @pytest.mark.parametrize("which", ["expired", "revoked"])
-async def test_expiry_and_revocation_are_told_to_holders_only(shared_api: PartnerApi, some: Keys, which: str) -> None:
+async def test_expiry_and_revocation_are_revealed_to_holders_only(
+    shared_api: PartnerApi, some: Keys, which: str
+) -> None:
     """The same credential with another secret: nothing reveals that it was ever issued."""
     forged = new_key(getattr(some, which).split("_")[2], test=False)
     assert_refused(await ask(shared_api.app, "GET", "/studio", key=forged), "invalid_api_key")
@@ -484,7 +486,7 @@ async def test_our_own_failures(
     assert "secret" not in response.body.decode()
 
 
-async def test_who_would_wait_in_vain_is_refused_at_the_door(
+async def test_a_request_that_would_time_out_is_shed_before_its_key_is_checked(
     shared_api: PartnerApi, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Load is shed before the key is checked; requests that wait for a class count. Health checks still answer."""

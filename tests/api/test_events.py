@@ -24,7 +24,7 @@ async def studio(api: PartnerApi) -> Studio:
     return seeded
 
 
-async def tell(api: PartnerApi, studio: Studio, type_: EventType, row_id: UUID) -> None:
+async def emit_one(api: PartnerApi, studio: Studio, type_: EventType, row_id: UUID) -> None:
     access = operator_access(studio.studio_id)
     await emit(api.connection, access, type_, Change(row_id))
 
@@ -95,10 +95,10 @@ async def test_a_key_sees_the_types_of_its_scopes(api: PartnerApi, studio: Studi
 
 async def test_a_restricted_key_sees_its_places_and_what_is_studio_wide(api: PartnerApi, studio: Studio) -> None:
     for booking in studio.ids["booking"]:  # first location, second location, none
-        await tell(api, studio, EventType.BOOKING_UPDATED, booking)
+        await emit_one(api, studio, EventType.BOOKING_UPDATED, booking)
     for purchase in studio.ids["purchase"]:
-        await tell(api, studio, EventType.PURCHASE_CREATED, purchase)
-    await tell(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
+        await emit_one(api, studio, EventType.PURCHASE_CREATED, purchase)
+    await emit_one(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
     await number(api, studio)
     for place in range(2):
         key = await issue_key(api.connection, studio, locations=[studio.ids["location"][place]])
@@ -139,14 +139,14 @@ async def test_filters_and_pages(api: PartnerApi, studio: Studio) -> None:
 
 async def test_waiting_ends_with_the_next_event(api: PartnerApi, studio: Studio) -> None:
     key = await issue_key(api.connection, studio)
-    await tell(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
+    await emit_one(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
     await number(api, studio)
     (last,) = (await listed(api, key))["data"]
     started = time.monotonic()
     waiting = asyncio.create_task(listed(api, key, cursor=last["id"], wait=20))
     await asyncio.sleep(0.3)
     assert not waiting.done()
-    await tell(api, studio, EventType.LEAD_UPDATED, studio.first("lead"))
+    await emit_one(api, studio, EventType.LEAD_UPDATED, studio.first("lead"))
     await number(api, studio)
     (event,) = (await waiting)["data"]
     assert event["type"] == "lead.updated"
@@ -158,7 +158,7 @@ async def test_waiting_ends_with_the_next_event(api: PartnerApi, studio: Studio)
 
 async def test_old_events_are_gone_before_they_are_swept(api: PartnerApi, studio: Studio) -> None:
     key = await issue_key(api.connection, studio)
-    await tell(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
+    await emit_one(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
     await number(api, studio)
     (event,) = (await listed(api, key))["data"]
     await api.connection.execute("update events set created_at = now() - interval '31 days'")

@@ -555,7 +555,7 @@ async def test_a_first_result_that_a_refusal_missed(studio: BookingStudio, monke
     assert not blind.is_blind
 
 
-async def test_a_first_result_that_something_untold_missed(
+async def test_a_first_result_that_an_unstored_refusal_missed(
     studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before a refusal that is not stored is returned, the first result is looked up once more."""

@@ -41,7 +41,7 @@ async def test_a_key_reads_itself_whatever_its_scopes(api: PartnerApi, studio: S
     assert (await ask(api.app, "GET", "/key")).code == "missing_api_key"
 
 
-async def test_it_tells_when_it_expires_and_of_a_test_studio(api: PartnerApi, studio: Studio) -> None:
+async def test_it_says_when_it_expires_and_whether_the_studio_is_a_test(api: PartnerApi, studio: Studio) -> None:
     key = await issue_key(api.connection, studio)
     await api.connection.execute("update studios set test = true")
     await api.connection.execute("update credentials set expires_at = '2031-02-03T04:05:06.7Z'")
@@ -51,7 +51,9 @@ async def test_it_tells_when_it_expires_and_of_a_test_studio(api: PartnerApi, st
 
 
 @pytest.mark.parametrize("key_ends", [None, timedelta(minutes=30)])
-async def test_the_old_secret_is_told_when_it_ends(api: PartnerApi, studio: Studio, key_ends: timedelta | None) -> None:
+async def test_a_response_to_the_old_secret_says_when_it_ends(
+    api: PartnerApi, studio: Studio, key_ends: timedelta | None
+) -> None:
     old = await issue_key(api.connection, studio)
     assert EXPIRES not in dict((await read(api, old)).headers)
     if key_ends is not None:

@@ -261,7 +261,7 @@ async def test_the_headers_count_down_and_recover(limited: ApiStudio, key: str, 
     assert limit_of(await limited.studio_with(key))[3] == 9
 
 
-async def test_every_answer_to_a_key_tells_its_limit(limited: ApiStudio, key: str, time_: Time) -> None:
+async def test_every_response_to_a_key_has_its_limit(limited: ApiStudio, key: str, time_: Time) -> None:
     time_.now += 2000
     for method, path in (
         ("GET", "/nothing"),

@@ -118,7 +118,7 @@ async def test_a_line_cannot_be_forged(shared_api: PartnerApi, key: str, log: Lo
     assert [line["level"] for line in lines] == ["info", "info"]
 
 
-async def test_a_failure_is_told_without_its_values(
+async def test_a_failure_is_logged_without_its_values(
     shared_api: PartnerApi, key: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The stack is logged, the message is not, because PostgreSQL puts rows into its messages."""
@@ -145,7 +145,7 @@ async def test_a_failure_is_told_without_its_values(
     assert key not in written
 
 
-async def test_what_a_turn_brings_is_written_in_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_records_are_written_in_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each write is small enough to be atomic on a pipe, so that the lines of two processes never mix."""
     pieces: list[bytes] = []
     monkeypatch.setattr(telemetry, "_write", lambda _file_descriptor, piece: pieces.append(piece))
@@ -239,11 +239,11 @@ async def test_readiness(shared_api: PartnerApi, monkeypatch: pytest.MonkeyPatch
     assert (await ask(shared_api.app, "GET", "//readyz")).json() == {"status": "ok"}
     assert (await ask(shared_api.app, "GET", "//livez")).json() == {"status": "ok"}
 
-    class Gone:
+    class LostDatabase:
         def connection(self) -> None:
             raise DatabaseUnavailableError("host=secret")
 
-    monkeypatch.setattr(shared_api.app.health, "_database", Gone())
+    monkeypatch.setattr(shared_api.app.health, "_database", LostDatabase())
     response = await ask(shared_api.app, "GET", "//readyz")
     assert response.status == 503
     assert response.header("retry-after")

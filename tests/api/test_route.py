@@ -43,7 +43,7 @@ def _brief(faults: list[dict[str, Any]]) -> list[tuple[tuple[Any, ...], str, str
     return [(tuple(fault["loc"]), fault["msg"], fault["type"]) for fault in faults]
 
 
-class Fastapis:
+class PlainFastApi:
     """A plain FastAPI application with the same signatures."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Fastapis:
         return self.parsed
 
 
-class Ours:
+class LeanRoutes:
     """The routes as the API executes them, with endpoints that only record their arguments."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,20 +115,25 @@ class Ours:
 
 
 @pytest.fixture(scope="module")
-def theirs() -> Fastapis:
-    return Fastapis()
+def plain_fastapi() -> PlainFastApi:
+    return PlainFastApi()
 
 
 @pytest.fixture
-def ours(monkeypatch: pytest.MonkeyPatch) -> Ours:
-    return Ours(monkeypatch)
+def lean_routes(monkeypatch: pytest.MonkeyPatch) -> LeanRoutes:
+    return LeanRoutes(monkeypatch)
 
 
 async def assert_same(
-    ours: Ours, theirs: Fastapis, method: str, target: str, headers: list[tuple[str, str]], body: bytes = b""
+    lean_routes: LeanRoutes,
+    plain_fastapi: PlainFastApi,
+    method: str,
+    target: str,
+    headers: list[tuple[str, str]],
+    body: bytes = b"",
 ) -> Parsed:
-    first = await ours.parse(method, target, headers, body)
-    second = await theirs.parse(method, target, headers, body)
+    first = await lean_routes.parse(method, target, headers, body)
+    second = await plain_fastapi.parse(method, target, headers, body)
     assert first == second
     assert (first.values is None) is (first.faults is not None)
     return first
@@ -184,24 +189,28 @@ def fitting_body(route: LeanRoute) -> bytes:
 
 
 @pytest.mark.parametrize(("route", "method"), SHAPES, ids=[f"{method} {route.path}" for route, method in SHAPES])
-async def test_every_parameter(ours: Ours, theirs: Fastapis, route: LeanRoute, method: str) -> None:
+async def test_every_parameter(
+    lean_routes: LeanRoutes, plain_fastapi: PlainFastApi, route: LeanRoute, method: str
+) -> None:
     plan, headers, body = route.dependant, fitting_headers(route), fitting_body(route)
     ids = [ID] * len(plan.path_params)
-    good = await assert_same(ours, theirs, method, target_of(route, ids, []), headers, body)
+    good = await assert_same(lean_routes, plain_fastapi, method, target_of(route, ids, []), headers, body)
     if method in ("GET", "DELETE"):
         assert good.values is not None
     for value in VALUES:
         for field in plan.query_params:
-            await assert_same(ours, theirs, method, target_of(route, ids, [(field.alias, value)]), headers, body)
+            await assert_same(
+                lean_routes, plain_fastapi, method, target_of(route, ids, [(field.alias, value)]), headers, body
+            )
         for number in range(len(ids)):
             if value and "/" not in value:
                 changed = [*ids[:number], value, *ids[number + 1 :]]
-                await assert_same(ours, theirs, method, target_of(route, changed, []), headers, body)
+                await assert_same(lean_routes, plain_fastapi, method, target_of(route, changed, []), headers, body)
         if plan.header_params:
             others = [header for header in headers if header[0] != "idempotency-key"]
             sent = [*others, ("Idempotency-Key", value)]
-            await assert_same(ours, theirs, method, target_of(route, ids, []), sent, body)
-            await assert_same(ours, theirs, method, target_of(route, ids, []), others, body)
+            await assert_same(lean_routes, plain_fastapi, method, target_of(route, ids, []), sent, body)
+            await assert_same(lean_routes, plain_fastapi, method, target_of(route, ids, []), others, body)
 
 
 BODIES: list[Any] = [
@@ -224,10 +233,10 @@ BODIES: list[Any] = [
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: json.dumps(body)[:50])
 @pytest.mark.parametrize("path", ["/bookings", "/bookings/validate"])
-async def test_bodies(ours: Ours, theirs: Fastapis, path: str, body: Any) -> None:
+async def test_bodies(lean_routes: LeanRoutes, plain_fastapi: PlainFastApi, path: str, body: Any) -> None:
     headers = [("content-type", "application/json")]
     for more in ([], [("idempotency-key", "long-enough")], [("idempotency-key", "short")]):
-        await assert_same(ours, theirs, "POST", path, [*headers, *more], json.dumps(body).encode())
+        await assert_same(lean_routes, plain_fastapi, "POST", path, [*headers, *more], json.dumps(body).encode())
 
 
 # Everything at once
@@ -266,7 +275,7 @@ def requests(draw: st.DrawFn) -> tuple[str, str, list[tuple[str, str]], bytes]:
 @given(request=requests())
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_request(
-    ours: Ours, theirs: Fastapis, request: tuple[str, str, list[tuple[str, str]], bytes]
+    lean_routes: LeanRoutes, plain_fastapi: PlainFastApi, request: tuple[str, str, list[tuple[str, str]], bytes]
 ) -> None:
     method, target, headers, body = request
     if "\\u0000" in body.decode() or "\\ud" in body.decode():
@@ -274,7 +283,7 @@ async def test_any_request(
     segment = target.split("?")[0].split("/")[1:]
     if any(part in ("", "validate") for part in segment[1:]):
         return
-    await assert_same(ours, theirs, method, target, headers, body)
+    await assert_same(lean_routes, plain_fastapi, method, target, headers, body)
 
 
 @pytest.mark.parametrize(
@@ -294,8 +303,8 @@ async def test_any_request(
         "&&limit=3&&",
     ],
 )
-async def test_spellings_of_a_query(ours: Ours, theirs: Fastapis, query: str) -> None:
-    await assert_same(ours, theirs, "GET", "/classes?" + query, [])
+async def test_spellings_of_a_query(lean_routes: LeanRoutes, plain_fastapi: PlainFastApi, query: str) -> None:
+    await assert_same(lean_routes, plain_fastapi, "GET", "/classes?" + query, [])
 
 
 # Without a counterpart in FastAPI
@@ -333,9 +342,9 @@ async def test_path_values_go_by_their_place_in_the_path() -> None:
     assert seen == {"form": ID, "submission": other}
 
 
-async def test_defaults_are_not_shared_between_requests(ours: Ours) -> None:
-    first = await ours.parse("GET", "/classes", [], b"")
-    second = await ours.parse("GET", "/classes?limit=7", [], b"")
-    third = await ours.parse("GET", "/classes", [], b"")
+async def test_defaults_are_not_shared_between_requests(lean_routes: LeanRoutes) -> None:
+    first = await lean_routes.parse("GET", "/classes", [], b"")
+    second = await lean_routes.parse("GET", "/classes?limit=7", [], b"")
+    third = await lean_routes.parse("GET", "/classes", [], b"")
     assert first == third
     assert second.values == {**(first.values or {}), "limit": 7}

@@ -59,7 +59,7 @@ async def test_joining(studio: BookingStudio) -> None:
     assert (await studio.get("/bookings", class_id=class_id, status="waitlisted"))["data"] == [booking]
 
 
-async def test_positions_have_no_gaps_after_leaving_in_the_middle(studio: BookingStudio) -> None:
+async def test_positions_have_no_gaps_after_a_cancellation_in_the_middle(studio: BookingStudio) -> None:
     class_id, _ = await studio.full_class()
     one, two, three, four = await waiters(studio, class_id, 4)
     assert await studio.positions(one, two, three, four) == [1, 2, 3, 4]
@@ -77,7 +77,7 @@ async def test_positions_have_no_gaps_after_leaving_in_the_middle(studio: Bookin
     assert await studio.counts(class_id) == (1, 4)
 
 
-async def test_leaving_costs_nothing_at_any_time_before_the_start(studio: BookingStudio) -> None:
+async def test_cancelling_a_waitlisted_booking_costs_nothing_before_the_start(studio: BookingStudio) -> None:
     policy = {"late_action": "fee_and_forfeit", "late_fee_amount": "9.00"}
     class_id, _ = await studio.full_class(MOMENT, policy=policy)
     (waiting,) = await waiters(studio, class_id, 1)
@@ -223,7 +223,7 @@ async def test_a_newcomer_joins_the_waitlist_that_the_promotion_made_room_in(stu
     assert await statuses(studio, one, newcomer) == ["confirmed", "waitlisted"]
 
 
-async def test_who_waits_and_asks_again_is_told_of_the_seat(studio: BookingStudio) -> None:
+async def test_a_waiting_member_who_books_again_has_the_seat(studio: BookingStudio) -> None:
     """The member's own POST promotes them: they are then booked, and their last credit is spent."""
     class_id, (first,) = await studio.full_class()
     one = await studio.waits(class_id, await studio.new_member(1))
@@ -236,7 +236,7 @@ async def test_who_waits_and_asks_again_is_told_of_the_seat(studio: BookingStudi
     assert await studio.status(one) == "confirmed"
 
 
-async def test_leaving_fills_a_seat_that_waited(studio: BookingStudio) -> None:
+async def test_a_cancellation_fills_a_seat_that_waited(studio: BookingStudio) -> None:
     class_id, (first,) = await studio.full_class()
     one, two = await waiters(studio, class_id, 2)
     await suspend(studio, one)
@@ -276,7 +276,7 @@ async def test_switched_off_promises_nothing(studio: BookingStudio) -> None:
     assert await statuses(studio, one, newcomer) == ["waitlisted", "confirmed"]
 
 
-async def test_withdrawn_waitlist_keeps_the_turn_of_who_waits(studio: BookingStudio) -> None:
+async def test_a_withdrawn_waitlist_keeps_the_order_of_waiting_members(studio: BookingStudio) -> None:
     class_id, (first,) = await studio.full_class()
     (one,) = await waiters(studio, class_id, 1)
     await studio.change("classes", class_id, allow_waitlist=False)

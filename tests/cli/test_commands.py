@@ -289,7 +289,7 @@ def test_wrong_usage_is_exit_status_2(arguments: list[str], tmp_path: Path) -> N
     assert run(*arguments, DATA_DIR=str(tmp_path / "data")).returncode == 2
 
 
-def test_a_port_in_use_is_told_at_once(service: Service, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_at_once(service: Service, tmp_path: Path) -> None:
     refused = run("up", "--port", str(service.port), "--data", str(tmp_path / "data"))
     assert refused.returncode == 1
     assert "--port" in refused.stderr

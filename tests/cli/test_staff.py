@@ -229,7 +229,7 @@ def test_the_doctor_is_content_afterwards(command_line: CommandLine) -> None:
     assert [each for each in said.json if each["level"] == "fault"] == []
 
 
-def test_json_spells_instants_as_the_interface_does(command_line: CommandLine) -> None:
+def test_json_writes_instants_as_the_api_does(command_line: CommandLine) -> None:
     command_line.studio(lambda studio: studio.new_member())
     slug = command_line.look("select slug from studios")
     command_line.type("key", "create", "--studio", slug, "--name", "n", "--scope", "studio:read")

@@ -68,7 +68,7 @@ async def test_a_reset_link_sets_a_password_and_ends_all_sessions(console: Conso
     assert (await _send(browser, "/console/sign-in", email=console.person.email, password=NEW)).status_code == 303
 
 
-async def test_a_forgotten_password_tells_nothing_about_accounts(console: Console) -> None:
+async def test_a_forgotten_password_reveals_nothing_about_accounts(console: Console) -> None:
     browser = console.anonymous()
     assert "This installation sends no mail" in texts(await browser.get("/console/forgotten"))
     assert console.person is not None

@@ -168,7 +168,7 @@ def test_refusals_have_an_example_of_every_code(document: Document) -> None:
                 assert _faults(document, media["schema"], value) == [], name
 
 
-def test_headers_that_tell_what_to_do_next(document: Document) -> None:
+def test_headers_that_say_what_to_do_next(document: Document) -> None:
     for _, found in _operations(document):
         answers = {status: _resolved(document, each)["headers"] for status, each in found["responses"].items()}
         assert "WWW-Authenticate" in answers["401"]

@@ -53,7 +53,7 @@ def test_the_page_is_that_of_these_promises() -> None:
     assert shown == [name for promises in PROMISES.values() for promise in promises for name in promise.tests]
 
 
-def test_a_page_tells_counts_and_every_run() -> None:
+def test_a_page_shows_counts_and_every_run() -> None:
     name = "tests/races/test_races.py::test_last_seats"
     full = {"part": "seats", "counts": {"duels": 300}}
     runs = [

@@ -43,7 +43,7 @@ def test_the_same_moment_gives_the_same_bytes(now: datetime) -> None:
     assert json.dumps(demo_studio_file(now)) == json.dumps(demo_studio_file(now))
 
 
-def test_the_zone_in_which_the_moment_is_told_does_not_matter(now: datetime) -> None:
+def test_the_time_zone_of_the_moment_does_not_matter(now: datetime) -> None:
     assert demo_studio_file(now.astimezone(ZoneInfo("Asia/Tokyo"))) == studio_at(now)
 
 

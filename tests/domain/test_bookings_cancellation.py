@@ -120,7 +120,7 @@ def test_a_booking_without_a_counted_credit_returns_and_forfeits_none() -> None:
         assert (nobodys.membership_id, nobodys.credits_remaining, nobodys.credits_returned) == (None, None, 0)
 
 
-def test_leaving_the_waitlist_costs_nothing_however_late() -> None:
+def test_cancelling_a_waitlisted_booking_costs_nothing_however_late() -> None:
     waiting = {"status": BookingStatus.WAITLISTED, "credits_taken": 0, "membership_id": None}
     policy = Policy(late_action=LateAction.FEE_AND_FORFEIT, **FEE)
     result = cancelled(policy, waiting, membership=None, now=START - SECOND)

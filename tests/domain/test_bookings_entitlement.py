@@ -38,7 +38,7 @@ def test_the_id_decides_between_equals_in_any_order() -> None:
     assert chosen(a_membership(3), a_membership(2), a_membership(4)) == chosen(a_membership(2), a_membership(3)) == 2
 
 
-def test_spent_credits_pass_the_turn_on() -> None:
+def test_the_next_membership_pays_when_credits_are_spent() -> None:
     assert chosen(a_membership(1, credits_remaining=0), a_membership(2, current_period_end=None)) == 2
 
 

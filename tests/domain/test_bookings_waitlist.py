@@ -118,7 +118,7 @@ def test_every_rule_includes_those_of_the_class() -> None:
     assert verdicts(free(1), [an_entry(1)], policy=until_the_start, now=START) == {1: "class_started"}
 
 
-def test_those_who_already_wait_keep_their_turn_when_the_class_takes_no_new_ones() -> None:
+def test_waiting_members_keep_their_places_when_the_class_takes_no_new_ones() -> None:
     assert verdicts(free(1, allow_waitlist=False), [an_entry(1)]) == {1: "promoted"}
 
 

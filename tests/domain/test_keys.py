@@ -107,7 +107,7 @@ RIGHT, OTHER, WRONG = (bytes([number]) * 32 for number in range(3))
         (None, Code.INVALID_API_KEY),
     ],
 )
-def test_what_a_key_is_told(credential: Credential | None, code: Code | None) -> None:
+def test_what_a_key_is_answered(credential: Credential | None, code: Code | None) -> None:
     """Only a caller with the secret learns that a credential has expired or was revoked."""
     verdict = keys.check(credential, PresentedKey("Ab3Cd5Ef", RIGHT), NOW)
     assert (verdict.code if isinstance(verdict, Refusal) else None) == code

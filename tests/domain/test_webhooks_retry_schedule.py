@@ -14,7 +14,7 @@ def test_the_contract_s_schedule() -> None:
     assert hours == [0, 5 / 3600, 5 / 60, 0.5, 2, 5, 10, 14, 20, 24]
 
 
-def test_every_failure_waits_for_its_turn_and_the_last_one_ends_it() -> None:
+def test_every_failure_waits_for_its_delay_and_the_last_one_ends_it() -> None:
     failed = Attempted(NOW, 5, status=500)
     for before in range(len(DELAYS) - 1):
         verdict = judge(failed, before)

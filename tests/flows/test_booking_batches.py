@@ -250,10 +250,12 @@ async def test_a_batch_takes_as_many_statements_as_a_single_request(studio: Book
             await asyncio.sleep(0)  # the driver calls its query logger from the event loop
             booking_ids = [UUID(_id(outcome)) for outcome in outcomes]
             counts.append(len(sent))
-            leaving = [WantedCancellation(asked[0].wanted.class_id, each) for each in booking_ids]
+            cancellations = [WantedCancellation(asked[0].wanted.class_id, each) for each in booking_ids]
             sent.clear()
             async with connection.transaction():
-                await cancellation_flow.cancel_together(connection, [Asked(context(studio), each) for each in leaving])
+                await cancellation_flow.cancel_together(
+                    connection, [Asked(context(studio), each) for each in cancellations]
+                )
             await asyncio.sleep(0)
             counts.append(len(sent))
         connection.remove_query_logger(note)

@@ -135,7 +135,7 @@ async def test_one_class_that_cannot_be_done_does_not_stop_the_others(studio_fac
     assert str(classes[1][0]) in str(raised.value.exceptions[0].__notes__)
     assert [await studio.status(booking) for booking in waiting] == ["cancelled", "no_show", "cancelled"]
     done = await housekeeping_job.sweep_once(studio.api.app._runtime)
-    assert set(housekeeping.STEPS) - set(done) == {"expired waitlist entries"}, "told, and the other steps go on"
+    assert set(housekeeping.STEPS) - set(done) == {"expired waitlist entries"}, "raised after the other steps"
     assert {finding.subject for finding in await studio.findings()} >= {"waitlist entries"}
     await studio.change("bookings", UUID(waiting[1]["id"]), status="waitlisted")
     await housekeeping.expire_waitlists(studio.database)

@@ -282,7 +282,7 @@ async def test_broken_rows_are_faults_of_their_own(small: Connection) -> None:
     ]
 
 
-async def test_faults_that_only_the_database_finds_are_told_apart(small: Connection) -> None:
+async def test_faults_that_only_the_database_finds_are_distinguished(small: Connection) -> None:
     """A class cannot become smaller than its bookings; the other row of the file is not affected."""
     mapping = mapping_of("schedule")
     header = "external_id,title,location,start_time,end_time,capacity"

@@ -145,8 +145,8 @@ async def test_a_move_into_a_seat_that_is_being_cancelled(studio: BookingStudio)
     """The other class is full: the move gets a seat if the cancellation comes first, and waits for nobody otherwise."""
     old, new = await two_classes(studio, capacity=1)
     booking = await studio.booked(old, await studio.new_member())
-    leaving = await studio.booked(new, await studio.new_member())
-    moved, deleted = await at_once(studio, [old, new], [moves(studio, booking, new), deletes(studio, leaving)])
+    other = await studio.booked(new, await studio.new_member())
+    moved, deleted = await at_once(studio, [old, new], [moves(studio, booking, new), deletes(studio, other)])
     assert deleted.status == 200
     seats = ((await studio.counts(old))[0], (await studio.counts(new))[0])
     assert seats == ((0, 1) if isinstance(moved, Moved) else (1, 0))

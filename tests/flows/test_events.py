@@ -140,7 +140,7 @@ async def test_promotion_and_moving_up(log: Log) -> None:
     ]
 
 
-async def test_positions_beyond_twenty_are_not_told(log: Log) -> None:
+async def test_positions_beyond_twenty_are_not_announced(log: Log) -> None:
     class_id = await log.new_class(1)
     holder = await log.book(class_id, await log.member())
     for _ in range(23):
@@ -189,7 +189,7 @@ async def test_staff_actions(log: Log) -> None:
     assert await log.news() == [("class.updated", class_id, {"capacity": 2, "available_count": 0})]
 
 
-async def test_a_cancelled_class_tells_of_every_booking_once(log: Log) -> None:
+async def test_a_cancelled_class_announces_every_booking_once(log: Log) -> None:
     class_id = await log.new_class(1)
     one = await log.book(class_id, await log.member())
     two = await log.book(class_id, await log.member(), join_waitlist=True)
@@ -210,7 +210,7 @@ async def test_a_cancelled_class_tells_of_every_booking_once(log: Log) -> None:
     assert await log.news() == []
 
 
-async def test_an_expired_waitlist_is_told(log: Log, database_url: str) -> None:
+async def test_an_expired_waitlist_is_announced(log: Log, database_url: str) -> None:
     class_id = await log.new_class(1)
     await log.book(class_id, await log.member())
     await log.book(class_id, await log.member(), join_waitlist=True)
@@ -236,7 +236,7 @@ async def actors(log: Log, class_id: UUID) -> list[str]:
     return [row["actor"] for row in rows]
 
 
-async def test_what_rolls_back_is_not_told(log: Log) -> None:
+async def test_what_rolls_back_is_not_announced(log: Log) -> None:
     class_id, member = await log.new_class(5), await log.member()
     with pytest.raises(ZeroDivisionError):  # noqa: PT012  the statement before it must be rolled back
         async with log.connection.transaction():
@@ -247,7 +247,7 @@ async def test_what_rolls_back_is_not_told(log: Log) -> None:
 
 
 @pytest.mark.parametrize("type_", EventType)
-async def test_every_type_can_be_told(log: Log, type_: EventType) -> None:
+async def test_every_type_can_be_emitted(log: Log, type_: EventType) -> None:
     """Including types whose flows are elsewhere: resource, scope and location come from the resource's storage file."""
     row_id = await storage.newest(log.connection, log.access, type_)
     assert row_id is not None
@@ -257,7 +257,7 @@ async def test_every_type_can_be_told(log: Log, type_: EventType) -> None:
     assert json.loads(row["object"])["id"] == str(row_id)
 
 
-async def test_a_form_that_is_not_published_is_told_to_its_managers_only(log: Log) -> None:
+async def test_an_unpublished_form_is_announced_to_its_managers_only(log: Log) -> None:
     for form_id, scopes in zip(log.studio.ids["form"], (["forms:read"], ["forms:write", "forms:read"]), strict=False):
         await emit(log.connection, log.access, EventType.FORM_UPDATED, Change(form_id))
         assert await log.connection.fetchval("select scopes from events where subject = $1", form_id) == scopes
@@ -273,11 +273,11 @@ async def test_a_reader_that_remembers_the_last_sequence_misses_nothing(connecti
     booking_id, written, done = studio.ids["booking"][0], set[UUID](), asyncio.Event()
 
     async def writer(number: int) -> None:
-        for turn in range(25):
+        for step in range(25):
             async with database.transaction() as held:
                 before = set(await _ids(held, studio))
                 await emit(held, access, EventType.BOOKING_UPDATED, Change(booking_id))
-                await asyncio.sleep(0.001 * ((number * 7 + turn * 3) % 11))
+                await asyncio.sleep(0.001 * ((number * 7 + step * 3) % 11))
                 written.update(set(await _ids(held, studio)) - before)
 
     async def numberer() -> None:

@@ -56,7 +56,7 @@ def staff(studio: BookingStudio, flow_: Any, *arguments: Any) -> Callable[[], Aw
     return run
 
 
-def leaving(studio: BookingStudio, booking: Any) -> Asked[WantedCancellation]:
+def asked_to_cancel(studio: BookingStudio, booking: Any) -> Asked[WantedCancellation]:
     wanted = WantedCancellation(UUID(str(booking["class_id"])), UUID(str(booking["id"])))
     return Asked(WriteContext(studio.access), wanted)
 
@@ -94,7 +94,7 @@ async def test_a_cancellation_returns_a_credit_that_is_adjusted(studio: BookingS
     booking = await studio.booked(await studio.new_class(), member)
     _, state = await first_then(
         studio,
-        lambda connection: cancel_together(connection, [leaving(studio, booking)]),
+        lambda connection: cancel_together(connection, [asked_to_cancel(studio, booking)]),
         staff(studio, flow.adjust_credits, membership, 4, "A gift."),
     )
     assert state.credits_remaining == await studio.credits(member) == 7
@@ -106,7 +106,7 @@ async def test_a_promotion_takes_the_credit_that_staff_want_to_take(studio: Book
     waiting = await studio.waits(class_id, member)
     _, refusal = await first_then(
         studio,
-        lambda connection: cancel_together(connection, [leaving(studio, held)]),
+        lambda connection: cancel_together(connection, [asked_to_cancel(studio, held)]),
         staff(studio, flow.adjust_credits, membership, -1, "Taken."),
     )
     assert faults(refusal) == ["credits"]

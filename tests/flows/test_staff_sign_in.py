@@ -1,4 +1,4 @@
-"""Signing in: what works, what is refused, how often it may be tried, and what a refusal tells."""
+"""Signing in: what works, what is refused, how often it may be tried, and what a refusal reveals."""
 
 import asyncio
 from collections import Counter

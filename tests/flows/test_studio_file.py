@@ -331,7 +331,7 @@ async def test_a_cut_file(connection: Connection, cut: int) -> None:
     assert await connection.fetchval("select count(*) from studios") == 0
 
 
-async def test_progress_is_told(connection: Connection) -> None:
+async def test_progress_is_reported(connection: Connection) -> None:
     heard: list[tuple[str, int, int]] = []
     await load(connection, small_studio(), progress=lambda *each: heard.append(each))
     assert [step for step, done, total in heard if done == total] == ["reading", "checking", "writing"]

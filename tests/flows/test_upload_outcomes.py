@@ -189,7 +189,7 @@ async def test_a_row_that_is_forgotten_in_the_meantime_is_no_missing_file(servic
 
 
 @pytest.mark.parametrize(("moment", "kept"), MOMENTS)
-async def test_a_visitor_is_told_that_the_outcome_is_unknown(service: UploadService, moment: str, kept: int) -> None:
+async def test_a_visitor_sees_that_the_outcome_is_unknown(service: UploadService, moment: str, kept: int) -> None:
     data = await asyncio.to_thread(sending, service.site, "everything")
     service.proxy.cut_at = (moment, b"commit")
     cut = await service.client.post(service.site.url("everything"), data=data)

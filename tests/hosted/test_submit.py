@@ -53,7 +53,7 @@ def test_errors_stand_beside_their_fields_with_what_was_typed(site: Site, client
     assert site.submissions("all-required") == []
 
 
-def test_json_tells_the_same(site: Site, client: httpx2.Client) -> None:
+def test_json_says_the_same(site: Site, client: httpx2.Client) -> None:
     url = site.url("all-required")
     response = client.post(url, data=sending(site, "all-required"), headers=AS_JSON)
     assert response.status_code == 422
@@ -150,7 +150,7 @@ def test_the_form_s_own_email_is_the_submitter_s(site: Site, client: httpx2.Clie
         ({"token": "1700000000.AAAAAAAAAAAAAAAAAAAAAAAA"}, "session expired"),
     ],
 )
-def test_machines_are_told_no(site: Site, client: httpx2.Client, values: dict[str, str], words: str) -> None:
+def test_machines_are_refused(site: Site, client: httpx2.Client, values: dict[str, str], words: str) -> None:
     before = len(site.submissions("everything"))
     answer = client.post(site.url("everything"), data=sending(site, "everything", **values))
     assert answer.status_code == 422

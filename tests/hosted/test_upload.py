@@ -74,7 +74,7 @@ def test_without_script_a_file_comes_with_the_form(site: Site, client: httpx2.Cl
     assert sent.status_code == 303
 
 
-def test_without_script_a_wrong_file_is_told_beside_its_field(site: Site, client: httpx2.Client) -> None:
+def test_without_script_a_wrong_file_is_reported_beside_its_field(site: Site, client: httpx2.Client) -> None:
     before = on_disk(site)
     answer = client.post(
         site.url("everything"), data=sending(site, "everything"), files={"u.files": ("<b>.exe", b"MZ\x90 whatever")}

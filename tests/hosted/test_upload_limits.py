@@ -82,7 +82,7 @@ def test_nothing_is_stored_on_a_disk_that_is_nearly_full(new_database: Any, tmp_
         assert on_disk(site) == 0
 
 
-def test_an_upload_that_stalls_is_told_so(site: Site, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_upload_gets_an_error(site: Site, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server runs in this process: its timeout is shortened, the stall is real."""
     monkeypatch.setattr(request, "SILENCE_SECONDS", 0.2)
     before = on_disk(site)

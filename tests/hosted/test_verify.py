@@ -157,7 +157,7 @@ def test_the_last_place_taken_twice_by_one_page_is_taken_once(site: Site, client
     site.set_settings("own-email", max_submissions=len(site.submissions("own-email")) + 1)
     data = sending(site, "own-email", **{"f.email": "last@example.com", "f.full_name": "La St"})
     answers = [client.post(site.url("own-email"), data=data) for _ in range(2)]
-    assert [each.status_code for each in answers] == [303, 303], "a double click is not told that it was too late"
+    assert [each.status_code for each in answers] == [303, 303], "a double click does not report that it was too late"
     other = client.post(site.url("own-email"), data=data | {"f.email": "late@example.com"})
     assert (other.status_code, "This form is full" in other.text) == (403, True)
     site.set_settings("own-email", max_submissions=None)

@@ -14,7 +14,7 @@ from tests.support.races.studio import RaceStudio, open_race_studio
 
 pytestmark = pytest.mark.anyio
 KEPT = 0.8
-# Refused at the door; a few had waited when the line turned out to be slower than it had been.
+# Refused on arrival; a few had waited in a queue that became slower than estimated.
 REFUSED_SECONDS, REFUSED_MOSTLY = 1.5, 0.1
 ANSWERED_SECONDS = 4.0
 # Afterwards a request takes hardly longer than before, or is quick by any measure.
@@ -90,7 +90,7 @@ async def test_overload(race_studio: RaceStudio, service: Service, tally: Tally,
     [
         pytest.param("lines without end", "somebody refused", marks=battery("overload")),
         pytest.param("connections without bound", "sessions", marks=battery("overload")),
-        pytest.param("told no time", "refusals", marks=battery("overload")),
+        pytest.param("no Retry-After", "refusals", marks=battery("overload")),
     ],
 )
 async def test_a_service_that_takes_too_much_is_noticed(

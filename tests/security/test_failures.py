@@ -45,7 +45,7 @@ asyncio.run(in_a_loop(work))""",
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_failure_is_told_without_its_message(way: str) -> None:
+def test_a_failure_is_logged_without_its_message(way: str) -> None:
     """One line of JSON with where it happened and its kind, wherever it happens."""
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + WAYS[way]], capture_output=True, text=True, timeout=60, check=False

@@ -69,9 +69,9 @@ def audited(**pages: dict[str, Any]) -> tuple[list[str], list[Locked]]:
     return audit.audit([THING], (HONEST | pages).get)
 
 
-def test_advisories_are_told() -> None:
+def test_advisories_are_reported() -> None:
     assert audited(**{"thing/1.0": page("1.0")}) == ([], [])
-    assert audited(**{"thing/1.0": page("1.0", BAD)}) == (["thing 1.0: PYSEC-1, CVE-1; mended in 1.1"], [])
+    assert audited(**{"thing/1.0": page("1.0", BAD)}) == (["thing 1.0: PYSEC-1, CVE-1; fixed in 1.1"], [])
     assert audited(**{"thing/1.0": page("1.0", BAD | {"withdrawn": "2026-01-01"})}) == ([], [])
     assert audited(**{"thing/1.0": page("1.0", yanked=True)}) == (["thing 1.0 was withdrawn: no reason"], [])
 
@@ -89,7 +89,7 @@ def test_what_the_index_does_not_say_is_not_called_clean() -> None:
 @pytest.mark.parametrize(
     ("answer", "status"), [(([], []), 0), ((["bad"], [THING]), 1), (([], [THING]), 2), (NotReachableError("gone"), 2)]
 )
-def test_the_status_tells_clean_from_unchecked(
+def test_the_status_distinguishes_clean_from_unchecked(
     answer: Any, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def answered(_locked: object) -> Any:

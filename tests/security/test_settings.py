@@ -21,7 +21,7 @@ PASSWORD = "hunter2"  # noqa: S105  everybody's
         f"user:{PASSWORD}@host/name",
     ],
 )
-def test_a_wrong_database_url_is_told_without_its_password(url: str) -> None:
+def test_a_wrong_database_url_is_reported_without_its_password(url: str) -> None:
     with pytest.raises(SettingsError) as raised:
         settings.load(database_url=url)
     assert "STUDIOGATE_DATABASE_URL" in str(raised.value)

@@ -123,7 +123,7 @@ def test_trailers_are_bounded(server: Server) -> None:
         assert answers(connection, 1) == [400]
 
 
-def test_what_is_not_http_is_told_after_the_answers_before_it(server: Server) -> None:
+def test_what_is_not_http_is_refused_after_the_earlier_responses(server: Server) -> None:
     with connected(server) as connection:
         connection.sendall(GET * 3 + b"GET / NOT\r\n\r\n" + GET)
         wait_for(lambda: server.connection._parting is not None, 30, "it was not parsed")

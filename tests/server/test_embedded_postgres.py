@@ -75,7 +75,7 @@ def leave(process: subprocess.Popen[str]) -> None:
 def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 20
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.002)
 
 
@@ -622,7 +622,7 @@ def test_an_ordinary_user_and_root_share_the_users_folder(ordinary: Path) -> Non
 
 
 @only_root
-def test_an_ordinary_user_is_told_about_roots_folder(ordinary: Path) -> None:
+def test_an_ordinary_user_gets_an_error_about_roots_folder(ordinary: Path) -> None:
     os.chown(ordinary, 0, 0)
     ordinary.chmod(0o755)
     with nobody_uses(ordinary) as answer:

@@ -110,7 +110,7 @@ def test_health_is_on_the_admin_port_only(served: tuple[Running, int, int, str])
     assert ask(admin, "/docs")[0] == 404
 
 
-def test_any_process_tells_everybody_s_metrics(served: tuple[Running, int, int, str]) -> None:
+def test_any_process_serves_the_metrics_of_all(served: tuple[Running, int, int, str]) -> None:
     _, public, admin, key = served
     assert ask(public, "/partner/v1/studio", **{"X-Service-Key": key})[0] == 200
     wanted = (
@@ -148,7 +148,7 @@ def test_every_line_is_json_and_names_the_studio(served: tuple[Running, int, int
     assert not [each for each in running.lines() if each.get("route") in HEALTH]
 
 
-def test_readiness_turns_first_and_then_the_listener_closes(served: tuple[Running, int, int, str]) -> None:
+def test_readiness_fails_before_the_listener_closes(served: tuple[Running, int, int, str]) -> None:
     """Must be the last test on this service. Draining would take minutes: the second signal ends it."""
     running, public, admin, key = served
     running.process.send_signal(signal.SIGTERM)
@@ -230,7 +230,7 @@ def answers(port: int) -> bool:
         return False
 
 
-def test_an_admin_port_in_use_is_told(database: tuple[str, str], tmp_path: Path) -> None:
+def test_an_admin_port_in_use_is_reported(database: tuple[str, str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         done = subprocess.run(

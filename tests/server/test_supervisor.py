@@ -34,7 +34,7 @@ def first_of(family: supervisor.Supervisor) -> int:
     return first.pid
 
 
-def test_a_process_waits_at_the_gate(family: supervisor.Supervisor) -> None:
+def test_a_process_waits_until_it_may_listen(family: supervisor.Supervisor) -> None:
     with family:
         pid = first_of(family)
         service.wait_for(lambda: service.is_polled(pid, family._gate[0]), 30, "it never came to the gate")

@@ -21,46 +21,46 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return stopped
 
 
-def move(pace: WaitEstimate, time: Time, seconds: float, steps: int = 200) -> None:
+def move(estimate: WaitEstimate, time: Time, seconds: float, steps: int = 200) -> None:
     for _ in range(steps):
         time.now += seconds
-        pace.step(others_wait=True)
+        estimate.step(others_wait=True)
 
 
-def test_a_line_that_never_moved_is_joined() -> None:
+def test_a_queue_that_never_moved_is_joined() -> None:
     assert not WaitEstimate().would_time_out(1_000_000)
 
 
 @pytest.mark.parametrize("seconds", [0.001, 0.01, 0.05])
 def test_the_wait_is_the_length_times_the_step(time: Time, seconds: float) -> None:
-    pace = WaitEstimate()
-    move(pace, time, seconds)
+    estimate = WaitEstimate()
+    move(estimate, time, seconds)
     ahead = PATIENCE_SECONDS / seconds
-    assert not pace.would_time_out(int(ahead * 0.99))
-    assert pace.would_time_out(int(ahead * 1.01) + 1)
+    assert not estimate.would_time_out(int(ahead * 0.99))
+    assert estimate.would_time_out(int(ahead * 1.01) + 1)
 
 
 def test_it_follows_what_happens(time: Time) -> None:
-    pace = WaitEstimate()
-    move(pace, time, 0.05)
-    move(pace, time, 0.001)
-    assert not pace.would_time_out(400)
+    estimate = WaitEstimate()
+    move(estimate, time, 0.05)
+    move(estimate, time, 0.001)
+    assert not estimate.would_time_out(400)
 
 
 def test_what_is_idle_is_not_slow(time: Time) -> None:
-    """The time in which nothing waited does not count towards the pace."""
-    pace = WaitEstimate()
-    move(pace, time, 0.001)
-    pace.step(others_wait=False)
+    """Time in which nothing waited does not count."""
+    estimate = WaitEstimate()
+    move(estimate, time, 0.001)
+    estimate.step(others_wait=False)
     time.now += 3600
-    pace.step(others_wait=True)
-    assert not pace.would_time_out(400)
+    estimate.step(others_wait=True)
+    assert not estimate.would_time_out(400)
 
 
-def test_a_pause_is_not_the_pace(time: Time) -> None:
-    pace = WaitEstimate()
-    move(pace, time, 0.001)
-    move(pace, time, 60, steps=1)
-    assert not pace.would_time_out(50)
-    move(pace, time, 60)
-    assert pace.would_time_out(int(PATIENCE_SECONDS / LONGEST_STEP) + 1)
+def test_idle_time_is_not_part_of_the_estimate(time: Time) -> None:
+    estimate = WaitEstimate()
+    move(estimate, time, 0.001)
+    move(estimate, time, 60, steps=1)
+    assert not estimate.would_time_out(50)
+    move(estimate, time, 60)
+    assert estimate.would_time_out(int(PATIENCE_SECONDS / LONGEST_STEP) + 1)

@@ -186,7 +186,9 @@ async def test_waiting_ends_as_overloaded(pool: Database, monkeypatch: pytest.Mo
     assert pool._open == 2
 
 
-async def test_who_would_wait_in_vain_is_told_at_once(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_that_would_time_out_is_refused_at_once(
+    pool: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For a while after a time-out; as many tasks as there are connections may still wait, so that none is idle."""
     monkeypatch.setattr(database, "ACQUIRE_SECONDS", 0.1)
     held = [await pool.acquire() for _ in range(2)]
@@ -207,7 +209,7 @@ async def test_who_would_wait_in_vain_is_told_at_once(pool: Database, monkeypatc
         pool.release(await task)
 
 
-async def test_the_door_knows_how_long_the_line_is(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_load_shedding_counts_the_whole_queue(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests in another queue ahead of this one count, but only while this queue is not empty."""
     monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _estimate, ahead: ahead > 3)
     pool.shed_if_overloaded(100)
@@ -227,7 +229,7 @@ async def test_the_door_knows_how_long_the_line_is(pool: Database, monkeypatch: 
         pool.release(await task)
 
 
-async def test_a_line_that_moves_has_a_pace(pool: Database) -> None:
+async def test_a_moving_queue_has_a_wait_estimate(pool: Database) -> None:
     held = [await pool.acquire() for _ in range(2)]
     waiting = [asyncio.create_task(pool.acquire()) for _ in range(4)]
     await settle()
@@ -240,8 +242,8 @@ async def test_a_line_that_moves_has_a_pace(pool: Database) -> None:
     assert not pool._wait_estimate.would_time_out(1)
 
 
-async def test_a_turn_that_nobody_takes_goes_to_the_next(pool: Database) -> None:
-    """The first waiter is cancelled at the moment when its turn comes."""
+async def test_the_connection_of_a_cancelled_waiter_goes_to_the_next(pool: Database) -> None:
+    """The first waiter is cancelled at the moment when a connection is free."""
     held = [await pool.acquire() for _ in range(2)]
     first, second = asyncio.create_task(backend(pool)), asyncio.create_task(backend(pool))
     await settle()
@@ -338,7 +340,7 @@ async def test_a_failure_that_is_passed_over_is_no_success(
     assert await backend(pool) == first
 
 
-async def test_what_fails_at_the_commit_is_told(pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+async def test_a_failure_at_the_commit_is_raised(pool: Database, watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
     await watcher.execute("create table late (number integer unique deferrable initially deferred)")
     first = await backend(pool)
     with pytest.raises(asyncpg.UniqueViolationError):

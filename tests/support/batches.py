@@ -26,7 +26,7 @@ async def in_one_batch(
     async with studio.database.connection() as elsewhere:
         async with elsewhere.transaction():
             await elsewhere.execute("select from classes where id = $1 for no key update", class_id)
-            # The first one has the turn, and waits for the lock; nobody knows its member.
+            # The first one is executed alone, and waits for the lock; its member does not exist.
             first = asyncio.create_task(studio.post(wire_body(class_id, uuid4())))
             async with asyncio.timeout(30):
                 while not await studio.api.connection.fetchval(WAITING):

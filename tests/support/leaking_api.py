@@ -27,7 +27,7 @@ async def _log_key_and_query(self: partners.PartnerApp, exchange: Any) -> Any:
 
 
 async def _log_body(self: Request, maximum: int) -> bytes | Refusal:
-    """The body as it was sent, whether it came in one piece or in several."""
+    """The body as it was sent, whether it arrived in one chunk or in several."""
     body = await _body(self, maximum)
     structlog.get_logger().info("leak", body=body.decode("latin-1") if isinstance(body, bytes) else "")
     return body

@@ -13,7 +13,7 @@ IDEMPOTENCY, TENANCY = "api/test_idempotency.py::", "storage/test_tenancy.py::"
 ISOLATION, DELIVERY, EVENTS = "api/test_isolation.py::", "worker/test_webhooks.py::", "flows/test_events.py::"
 MANY_CRASHES = (CRASHES + "test_killed_worker", CRASHES + "test_killed_postmaster")
 BATCH_FAULTS = "races/test_batch_faults.py::test_faults_in_batches"
-STORM_OF_EVENTS = "worker/test_webhook_crashes.py::test_what_happened_is_what_is_told"
+STORM_OF_EVENTS = "worker/test_webhook_crashes.py::test_deliveries_are_what_happened"
 OVERTAKING = RACES + "test_nobody_overtakes"
 
 PROMISES: dict[str, tuple[Promise, ...]] = {
@@ -57,7 +57,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             (BATCH_FAULTS, "flows/test_batch_faults.py::test_a_fault_inside_a_batch"),
         ),
         Promise(
-            "A refusal that was told under a key does not become a booking under that key within 24 hours.",
+            "A refusal that was returned under a key does not become a booking under that key within 24 hours.",
             (IDEMPOTENCY + "test_a_refusal_stays_a_refusal",),
         ),
     ),
@@ -105,7 +105,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
     ),
     "Waitlist": (
         Promise(
-            "Who waits is promoted in the order of joining, among those who are eligible; positions have no gaps.",
+            "Waiting members who are eligible are promoted in the order of joining; positions have no gaps.",
             (OVERTAKING, RACES + "test_cancellations_and_promotions", MODEL),
         ),
         Promise(
@@ -124,7 +124,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
         Promise(
-            "What exists elsewhere cannot be told from what does not exist.",
+            "What exists elsewhere cannot be distinguished from what does not exist.",
             (
                 ISOLATION + "test_hidden_and_unknown_ids_are_indistinguishable",
                 ISOLATION + "test_hidden_and_unknown_cursors_are_indistinguishable",
@@ -148,11 +148,11 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
     ),
     "Events and webhooks": (
         Promise(
-            "Each change of state is told exactly once in the log, in its own transaction; what rolled back is not.",
-            (STORM_OF_EVENTS, EVENTS + "test_what_rolls_back_is_not_told"),
+            "Each change is announced exactly once in the log, in its own transaction; what rolled back is not.",
+            (STORM_OF_EVENTS, EVENTS + "test_what_rolls_back_is_not_announced"),
         ),
         Promise(
-            "No event is told before it is true, and a reader who remembers the last number misses none.",
+            "No event is announced before it is true, and a reader who remembers the last number misses none.",
             (STORM_OF_EVENTS, EVENTS + "test_a_reader_that_remembers_the_last_sequence_misses_nothing"),
         ),
         Promise(
@@ -172,7 +172,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             "names.",
             (
                 DELIVERY + "test_redirects_are_failures_and_open_no_connection",
-                DELIVERY + "test_a_name_that_turns_to_a_private_address_opens_no_connection",
+                DELIVERY + "test_a_name_that_later_has_a_private_address_opens_no_connection",
                 "domain/test_webhooks_targets.py::test_addresses_that_nothing_connects_to",
             ),
         ),
@@ -211,7 +211,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
     "Operation": (
         Promise(
             "Overload: at three times the load that saturates it, the service keeps at least 80 % of its goodput; who "
-            "is refused is told so soon, with 429 or 503 and Retry-After; memory and connections stay bounded.",
+            "is refused learns it soon, with 429 or 503 and Retry-After; memory and connections stay bounded.",
             ("races/test_overload.py::test_overload", "api/test_limits.py::test_processes_share_one_limit"),
         ),
         Promise(

@@ -253,7 +253,7 @@ async def test_an_address_beyond_ascii(form_mail_studio: FormMailStudio) -> None
     assert {status for status, _ in await form_mail_studio.states()} == {"sent"}
 
 
-async def test_a_password_is_not_told_in_the_clear(form_mail_studio: FormMailStudio) -> None:
+async def test_a_password_is_not_sent_unencrypted(form_mail_studio: FormMailStudio) -> None:
     """The server offers no TLS, or a man in the middle removed the offer: then the password is not sent."""
     said: list[bytes] = []
 

@@ -108,7 +108,7 @@ async def test_a_cancelled_class_is_one_mail_per_member(mail_studio: MailStudio)
     assert (await mail_studio.kinds())[2:] == ["class_cancelled", "class_cancelled"]
 
 
-async def test_a_changed_class_tells_everybody_in_it(mail_studio: MailStudio) -> None:
+async def test_a_changed_class_notifies_everybody_in_it(mail_studio: MailStudio) -> None:
     teacher, other = [await mail_studio.studio.add("instructors", name=name) for name in ("Ada", "Ben <b>")]
     start = booking_studio.utc(2031, 6, 2, 14, 0)
     class_id = await mail_studio.studio.new_class(start=start, capacity=1, instructor_id=teacher)

@@ -156,7 +156,7 @@ def check(partner: Partner, receiver: Receiver, workers: Workers) -> None:
 
 
 @sized(300, 5_000, "webhooks", "changes")
-async def test_what_happened_is_what_is_told(
+async def test_deliveries_are_what_happened(
     webhook_studio: WebhookStudio, database_url: str, tally: Tally, size: int
 ) -> None:
     partner, receiver, workers = await run_storm(webhook_studio, database_url, size, 1.0, 60 + size / 6)

@@ -40,7 +40,7 @@ async def attempted(webhook_studio: WebhookStudio, count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_a_change_is_told_within_a_moment_of_its_commit(webhook_studio: WebhookStudio) -> None:
+async def test_a_change_is_delivered_right_after_its_commit(webhook_studio: WebhookStudio) -> None:
     async with receiving() as receiver, webhook_studio.delivering():
         endpoint = await webhook_studio.endpoint(receiver.url())
         delays = []
@@ -233,7 +233,9 @@ async def test_redirects_are_failures_and_open_no_connection(webhook_studio: Web
         assert await rows(webhook_studio) == [("pending", 1)]
 
 
-async def test_a_name_that_turns_to_a_private_address_opens_no_connection(strict_webhook_studio: WebhookStudio) -> None:
+async def test_a_name_that_later_has_a_private_address_opens_no_connection(
+    strict_webhook_studio: WebhookStudio,
+) -> None:
     """The name is public when the endpoint is created and loopback afterwards; loopback gets no connection."""
     webhook_studio, resolver = strict_webhook_studio, strict_webhook_studio.runtime.resolver
     now: list[str] = ["8.8.8.8"]

@@ -76,7 +76,7 @@ class Outcome:
 
 
 async def attack_target(race_studio: RaceStudio) -> attacks.AttackTarget:
-    """Return what attackers know about this arena's studio, including a key of their own."""
+    """Return what attackers know about this studio, including a key of their own."""
     slug = await race_studio.connection.fetchval("select slug from studios where studio_id = $1", race_studio.studio_id)
     service_key = await issue_key(race_studio.connection, Studio(race_studio.studio_id, slug, "race"))
     return attacks.AttackTarget(race_studio.port, service_key, slug, seed=race_studio.seed)

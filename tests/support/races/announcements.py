@@ -94,7 +94,7 @@ class Log:
 
 
 def log_of(app_thread: Any, studio_id: UUID) -> Log:
-    """Return the log of a studio on this stage (``tests.races.test_model.AppThread``)."""
+    """Return the log of a studio in an ``AppThread`` of tests.races.test_model."""
     access = system_access(studio_id)
 
     def snapshot(type_: EventType, ids: list[UUID]) -> Any:

@@ -139,7 +139,7 @@ async def cut_storm(race_studio: RaceStudio, pool_size: int, requests: int, atte
         return wrong
     async with race_studio.crowd(CLIENTS) as crowd:
         await crowd.work_off(wanted)
-    # Shortly after a storm, some requests may still be told to retry.
+    # Shortly after a storm, some requests may still be refused with a Retry-After.
     return wrong + await race_studio.violations(forgiven=("overloaded",))
 
 
@@ -223,13 +223,13 @@ class BlockedBookings:
         return await asyncio.gather(*self._sending)
 
     async def repeat_refused(self) -> None:
-        """Repeat what was told to retry, as a partner would: every key gets an answer in the end."""
+        """Repeat what was refused with a Retry-After, as a partner would: every key gets an answer in the end."""
         pairs = zip(self._crowd.clients, self._sending, strict=True)
         refused = [(client, sent.result()) for client, sent in pairs if not sent.result().known]
         await asyncio.gather(*(client.settle(call.request) for client, call in refused))
 
     def right(self, call: Call) -> bool:
-        """Return whether it was confirmed, or told to retry because we held the lock beyond the lock timeout."""
+        """Return whether it was confirmed, or refused as retryable because we held the lock beyond the lock timeout."""
         return call.outcome == "confirmed" or (call.outcome == "overloaded" and self._seconds > LOCK_SECONDS)
 
     async def __aexit__(self, *_: object) -> None:

@@ -224,7 +224,7 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
         (database.Database, "_wait_for_connection", _wait_without_end),
     ],
     "connections without bound": [(database.Database, "acquire", _never_wait)],
-    "told no time": [(errors, "_headers_of", _no_headers)],
+    "no Retry-After": [(errors, "_headers_of", _no_headers)],
     "drain skipped": [(uvicorn.Server, "shutdown", _leave_at_once)],
 }
 COMMIT_NOT_AWAITED = "commit not awaited"  # PostgreSQL acknowledges before the log is on disk

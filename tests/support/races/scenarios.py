@@ -213,7 +213,7 @@ async def flash_crowd(
 ) -> list[str]:
     """All members book one class, every second one would join the waitlist: the seats are taken, the waitlist is in
     order of arrival, the others are refused because the class is full. With more clients than connections to
-    PostgreSQL, some may be told to retry (503 ``overloaded``): only then is that not a violation."""
+    PostgreSQL, some may be refused (503 ``overloaded``): only then is that not a violation."""
     class_id = await race_studio.add_class(seats)
     members = await race_studio.add_members(requests, paid=1)
     wanted = [booking(class_id, each, join_waitlist=number % 2 == 0) for number, each in enumerate(members)]
@@ -227,7 +227,7 @@ async def flash_crowd(
     expected = {"confirmed": seats, "waitlisted": waiting, "class_full": requests - seats - waiting}
     positions = sorted(call.json["waitlist_position"] for call in settled if call.outcome == "waitlisted")
     wrong = _expect(f"class {class_id}", settled, expected)
-    wrong += [] if positions == list(range(1, waiting + 1)) else [f"positions told: {positions}"]
+    wrong += [] if positions == list(range(1, waiting + 1)) else [f"positions returned: {positions}"]
     return wrong + await race_studio.violations(forgiven=forgiven)
 
 
@@ -241,7 +241,7 @@ async def rush(race_studio: RaceStudio, requests: int, *, join_waitlist: bool, s
     others = "waitlisted" if join_waitlist else "class_full"
     wrong = _expect(f"class {class_id}", calls, {"confirmed": seats, others: requests - seats})
     positions = sorted(call.json["waitlist_position"] for call in calls if call.outcome == "waitlisted")
-    wrong += [] if positions == list(range(1, len(positions) + 1)) else [f"positions told: {positions}"]
+    wrong += [] if positions == list(range(1, len(positions) + 1)) else [f"positions returned: {positions}"]
     wrong += await _came_in_order(race_studio, class_id)
     return wrong + await race_studio.violations()
 

@@ -226,7 +226,7 @@ async def selling(race_studio: RaceStudio, dsn: str, rounds: int) -> list[str]:
 
 
 async def put_on_sale(race_studio: RaceStudio) -> None:
-    """Give the arena's product a price and credits, once."""
+    """Give the studio's product a price and credits, once."""
     if await race_studio.fetch("select from prices where studio_id = $1"):
         return
     price = {"amount": 20, "currency": "USD", "price_type": "one_time"}

@@ -39,7 +39,7 @@ def now() -> datetime:
 
 
 class DeskSteps(RuleBasedStateMachine):
-    """What staff do to classes and bookings all day. A walk has a model, a stage, a studio and its log."""
+    """What staff do to classes and bookings all day. A walk has a model, the application, a studio and its log."""
 
     model: booking_model.Studio
     app_thread: ClassVar[Any]
