@@ -46,7 +46,7 @@ browser:
 test: lint browser ## lint, then the whole test suite against a real PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" $(TESTS)
 
-battery: $(VENV)/dev.stamp ## the long tests, one at a time, about 25 minutes; PART=overload: one part; SEED=…: as before
+battery: $(VENV)/dev.stamp ## the long tests, one at a time, over an hour; PART=overload: one part; SEED=…: as before
 	$(BIN)/python -m pytest -s -m battery $(if $(PART),--part $(PART)) $(if $(SEED),--seed $(SEED)) --record $(RECORD) $(TESTS)
 
 reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the promises, then docs/reliability.md from all recorded runs

@@ -15,6 +15,7 @@ from studiogate.server.postgres.embedded import EmbeddedPostgres
 DATABASE = "imports"
 SLUG = "large"
 ROOMS, PER_DAY = 20, 40
+LOOK_SECONDS = 0.02
 STEPS = (labels.CREATES, labels.SAME, labels.CHANGES, labels.CSV)
 
 
@@ -71,8 +72,12 @@ def measure(postgres: EmbeddedPostgres, folder: Path, members: int, classes: int
 def _run(name: str, command: list[str], environment: dict[str, str], postgres: EmbeddedPostgres) -> Iterator[Figure]:
     before, started = processes.postgres_cpu_seconds(postgres.cluster), time.perf_counter()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
+    peak = 0.0
+    while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+        peak = max(peak, processes.peak_megabytes(process.pid))
+        time.sleep(LOOK_SECONDS)
     seconds = time.perf_counter() - started
+    _, status, used = ended
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} failed")
@@ -80,6 +85,6 @@ def _run(name: str, command: list[str], environment: dict[str, str], postgres: E
     for measure, unit, value in (
         (labels.SECONDS, "s", seconds),
         (labels.CPU_SECONDS, "s", spent),
-        (labels.MEMORY, "MB", used.ru_maxrss / 1000),
+        (labels.MEMORY, "MB", peak),
     ):
         yield Figure(name, labels.STUDIOGATE, measure, unit, (value,))

@@ -32,6 +32,13 @@ def resident_megabytes(pid: int) -> float:
     return psutil.Process(pid).memory_info().rss / 1e6
 
 
+def peak_megabytes(pid: int) -> float:
+    """Return the most memory that a process has had so far, 0 if it has just ended. The kernel's account of an ended
+    process (``ru_maxrss``) would also count the memory of the one that started it."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return sum(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM"))
+
+
 @dataclass(frozen=True)
 class MachineTime:
     """The CPU time of the whole machine since it started, and the part of it that other guests of its host took."""

@@ -193,7 +193,7 @@ def test_erase_after_the_typed_word_and_the_password(page: Page, desk_site: Desk
     drawer = page.locator("#drawer")
     drawer.get_by_label("Type erase to confirm").fill("eras")
     drawer.get_by_role("button", name="Erase for good").click()
-    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Go on").click()
     expect(drawer.get_by_role("alert")).to_contain_text("Type the word erase")
     expect(drawer.get_by_label("Type erase to confirm")).to_have_value("eras")
