@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from studiogate.domain.staff import Role
 from tests.support.desk import Desk
@@ -64,6 +64,26 @@ def test_twenty_people_are_checked_in_by_keyboard(at_the_desk: Page, desk_site: 
     assert keys.pressed <= 2 * 20
     expect(at_the_desk.locator("#counts")).to_have_text("20 of 20 checked in · 4 seats free")
     assert full.statuses() == {"checked_in": 20}
+
+
+def test_a_refresh_does_not_reopen_who_is_being_checked_in(at_the_desk: Page, ride: DeskClass) -> None:
+    """What was read before a check-in took effect would otherwise show the person as open: the next key would go to
+    them once more, and somebody else would be left out."""
+    held: list[Route] = []
+    at_the_desk.goto(ride.url)
+    at_the_desk.route("**/*", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
+    at_the_desk.keyboard.press("ArrowDown")
+    at_the_desk.keyboard.press("Enter")
+    at_the_desk.locator("#roster").evaluate("roster => { roster.dataset.isOld = '' }")
+    at_the_desk.evaluate("document.dispatchEvent(new Event('deskChanged'))")
+    expect(at_the_desk.locator("#roster:not([data-is-old])")).to_be_visible()
+    at_the_desk.keyboard.press("ArrowUp")
+    at_the_desk.keyboard.press("Enter")
+    at_the_desk.keyboard.press("Enter")
+    assert len({route.request.url for route in held}) == len(held) == 2
+    for route in held:
+        route.continue_()
+    expect(in_state(at_the_desk, "checked_in")).to_have_count(2)
 
 
 def test_arrows_move_and_u_undoes(at_the_desk: Page, ride: DeskClass) -> None:

@@ -46,8 +46,12 @@ function move(step) {
   select(all[next]);
 }
 
+// Rows that are being marked, and when the last mark of a row was answered. They are known by id: rows are replaced.
+const marking = new Set();
+const markedAt = new Map();
+
 // Neither marked nor being marked.
-const isOpen = (row) => row.dataset.status === "confirmed" && row.dataset.busy === undefined;
+const isOpen = (row) => row.dataset.status === "confirmed" && !marking.has(row.id);
 
 function nextOpen(row) {
   const all = rows();
@@ -73,7 +77,8 @@ function sendPlainly(form, button) {
 
 async function mark(form, button) {
   const row = form.closest(".seat");
-  if (row.dataset.busy !== undefined) return;
+  if (marking.has(row.id)) return;
+  marking.add(row.id);
   row.dataset.busy = "";
   try {
     const answer = await sent(form, button);
@@ -84,6 +89,8 @@ async function mark(form, button) {
     refuse(form, GONE);
   } finally {
     delete row.dataset.busy;
+    marking.delete(row.id);
+    markedAt.set(row.id, performance.now());
   }
 }
 
@@ -239,10 +246,18 @@ function replacePart(id, content) {
   fresh.scrollTop = scrolled;
 }
 
+// What was read before a mark took effect must not undo it on the page: such rows stay as they are shown.
+function keepMarked(content, readAt) {
+  for (const row of document.querySelectorAll("#roster > .seat")) {
+    if (marking.has(row.id) || markedAt.get(row.id) >= readAt) content.getElementById(row.id)?.replaceWith(row);
+  }
+}
+
 async function refresh() {
   // A button that is being pressed must not be replaced under the pointer.
   if (isPressing) { due = setTimeout(refresh, REFRESH_MILLISECONDS); return; }
   let content = null;
+  const readAt = performance.now();
   try {
     content = await load(byId("panel")?.dataset.url ?? location.href);
   } catch {
@@ -250,6 +265,7 @@ async function refresh() {
   }
   if (!content) return;
   const hadFocus = Boolean(document.activeElement?.closest(".seat"));
+  keepMarked(content, readAt);
   for (const id of PARTS) replacePart(id, content);
   const field = byId("find");
   if (field?.value) find(field.value);
