@@ -21,7 +21,6 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -46,6 +45,7 @@ __all__ = ["EmbeddedPostgres", "EmbeddedPostgresError", "running_postgres"]
 
 START_SECONDS = 300.0  # A server that exits is noticed at once; only crash recovery may take this long.
 LISTEN_SECONDS = 10.0
+SIGNAL_AGAIN_SECONDS = 1.0
 FAST_STOP_SECONDS = 60.0
 IMMEDIATE_STOP_SECONDS = 10.0
 
@@ -222,9 +222,7 @@ class EmbeddedPostgres:
         found = self._postmaster()
         # An immediate stop loses nothing: the next start recovers from the write-ahead log.
         for how, seconds in (("INT", FAST_STOP_SECONDS), ("QUIT", IMMEDIATE_STOP_SECONDS)):
-            # A server that another process started can be signalled only once it listens.
-            wait(partial(self._gone_or_signalled, how, users_lock), seconds)
-            if wait(self._gone, seconds):
+            if self._stops(how, seconds, users_lock):
                 break
         else:
             raise EmbeddedPostgresError(f"The PostgreSQL server on {self.cluster} does not stop.{self._log.tail()}")
@@ -233,22 +231,27 @@ class EmbeddedPostgres:
             with suppress(OSError):
                 found.socket_folder.rmdir()
 
-    def _gone_or_signalled(self, how: str, users_lock: int) -> bool:
-        return self._gone() or self._signal(how, users_lock)
+    def _stops(self, how: str, seconds: float, users_lock: int) -> bool:
+        """Signal the server and wait for its end. It is signalled again and again: one that another process started
+        can be signalled only once it listens, and a signal that comes before our own has become PostgreSQL is lost."""
+        for _ in range(max(1, round(seconds / SIGNAL_AGAIN_SECONDS))):
+            if not self._gone():
+                self._signal(how, users_lock)
+            if wait(self._gone, min(seconds, SIGNAL_AGAIN_SECONDS)):
+                return True
+        return False
 
-    def _signal(self, how: str, users_lock: int) -> bool:
-        """Signal the server; return whether there was one. A pid from the pid file is signalled as the server's
+    def _signal(self, how: str, users_lock: int) -> None:
+        """Signal the server if it can be. A pid from the pid file is signalled as the server's
         account: root must not signal whatever process that account wrote there."""
         postmaster = self._postmaster()
         if postmaster is None:
-            if self._process is None or self._process.poll() is not None:
-                return False
-            self._process.send_signal(signal.Signals[f"SIG{how}"])
-            return True
+            if self._process is not None and self._process.poll() is None:
+                self._process.send_signal(signal.Signals[f"SIG{how}"])
+            return
         account = service_account(self.folder)
         command: programs.Command = [programs.program("pg_ctl", account), "kill", how, str(postmaster.pid)]
         programs.spawn(command, Runner(account, users_lock, self._log)).wait()
-        return True
 
     def _gone(self) -> bool:
         with closing(self._open_lock("alive")) as alive:
