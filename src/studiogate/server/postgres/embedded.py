@@ -235,15 +235,14 @@ class EmbeddedPostgres:
         """Signal the server and wait for its end. It is signalled again and again: one that another process started
         can be signalled only once it listens, and a signal that comes before our own has become PostgreSQL is lost."""
         for _ in range(max(1, round(seconds / SIGNAL_AGAIN_SECONDS))):
-            if not self._gone():
-                self._signal(how, users_lock)
+            self._signal(how, users_lock)
             if wait(self._gone, min(seconds, SIGNAL_AGAIN_SECONDS)):
                 return True
         return False
 
     def _signal(self, how: str, users_lock: int) -> None:
-        """Signal the server if it can be. A pid from the pid file is signalled as the server's
-        account: root must not signal whatever process that account wrote there."""
+        """Signal the server if it can be. A pid from the pid file is signalled as the server's account: root must not
+        signal whatever process that account wrote there."""
         postmaster = self._postmaster()
         if postmaster is None:
             if self._process is not None and self._process.poll() is None:
