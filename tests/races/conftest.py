@@ -6,7 +6,7 @@ from tests.support.races.deployments import (
     largest_batch,
     mutant_batch,
     mutant_deployment,
-    mutant_places,
+    mutant_deployments,
     mutant_race_studio,
     race_studio,
 )
@@ -17,7 +17,7 @@ __all__ = [
     "largest_batch",
     "mutant_batch",
     "mutant_deployment",
-    "mutant_places",
+    "mutant_deployments",
     "mutant_race_studio",
     "race_studio",
 ]

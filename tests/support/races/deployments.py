@@ -75,7 +75,7 @@ async def _deadlocks(dsn: str) -> int:
 
 
 @pytest.fixture(scope="session")
-def mutant_places(
+def mutant_deployments(
     new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[int], Deployment]]:
     """Return the same for services into which mutations can be injected."""
@@ -99,8 +99,8 @@ def mutant_batch() -> int:
 
 
 @pytest.fixture
-def mutant_deployment(mutant_places: Callable[[int], Deployment], mutant_batch: int) -> Deployment:
-    return mutant_places(mutant_batch)
+def mutant_deployment(mutant_deployments: Callable[[int], Deployment], mutant_batch: int) -> Deployment:
+    return mutant_deployments(mutant_batch)
 
 
 @contextmanager

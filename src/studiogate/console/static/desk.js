@@ -46,7 +46,7 @@ function move(step) {
   select(all[next]);
 }
 
-// Rows that are being marked, and when the last mark of a row was answered. They are known by id: rows are replaced.
+// The ids of rows whose mark is being saved, and when the last mark of each row was saved.
 const marking = new Set();
 const markedAt = new Map();
 
@@ -246,7 +246,7 @@ function replacePart(id, content) {
   fresh.scrollTop = scrolled;
 }
 
-// What was read before a mark took effect must not undo it on the page: such rows stay as they are shown.
+// A response that was read before a mark was saved has the old status of that row, so the shown row is kept.
 function keepMarked(content, readAt) {
   for (const row of document.querySelectorAll("#roster > .seat")) {
     if (marking.has(row.id) || markedAt.get(row.id) >= readAt) content.getElementById(row.id)?.replaceWith(row);
