@@ -131,11 +131,12 @@ async def cut_storm(race_studio: RaceStudio, pool_size: int, requests: int, atte
     wrong = [] if await _nothing_open(race_studio) else ["transactions stay open"]
     unfilled: list[str] = []
     for _ in range(attempts):
-        unfilled = await _fill_the_pool(race_studio, pool_size)
+        unfilled, refused = await _fill_the_pool(race_studio, pool_size)
+        wanted += refused
         if not unfilled:
             break
     wrong += unfilled
-    if wrong:
+    if wrong:  # without a connection, repeated requests would never be answered
         return wrong
     async with race_studio.crowd(CLIENTS) as crowd:
         await crowd.work_off(wanted)
@@ -179,15 +180,17 @@ async def _nothing_open(race_studio: RaceStudio) -> bool:
     return await _counted(race_studio, "xact_start is not null", lambda count: count == 0)
 
 
-async def _fill_the_pool(race_studio: RaceStudio, pool_size: int) -> list[str]:
-    """Send as many bookings as the pool has connections, block all of them with our locks, then release them."""
+async def _fill_the_pool(race_studio: RaceStudio, pool_size: int) -> tuple[list[str], list[Request]]:
+    """Send as many bookings as the pool has connections, block all of them with our locks, then release them.
+
+    Return what is wrong, and the requests that were refused with a Retry-After and must be repeated."""
     async with BlockedBookings(race_studio, pool_size) as held:
         waiting = await held.all_wait()
         calls = await held.let_go()
-        await held.repeat_refused()
+    refused = [call.request for call in calls if not call.known]
     if waiting and all(held.right(call) for call in calls):
-        return []
-    return [f"a pool of {pool_size} gave {[call.outcome for call in calls]}"]
+        return [], refused
+    return [f"a pool of {pool_size} gave {[call.outcome for call in calls]}"], refused
 
 
 class BlockedBookings:
@@ -221,12 +224,6 @@ class BlockedBookings:
         await self._transaction.rollback()
         self._seconds = time.monotonic() - self._since
         return await asyncio.gather(*self._sending)
-
-    async def repeat_refused(self) -> None:
-        """Repeat what was refused with a Retry-After, as a partner would: every key gets an answer in the end."""
-        pairs = zip(self._crowd.clients, self._sending, strict=True)
-        refused = [(client, sent.result()) for client, sent in pairs if not sent.result().known]
-        await asyncio.gather(*(client.settle(call.request) for client, call in refused))
 
     def right(self, call: Call) -> bool:
         """Return whether it was confirmed, or refused as retryable because we held the lock beyond the lock timeout."""
