@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -79,6 +79,34 @@ async def test_others_are_served_while_a_large_batch_is_answered() -> None:
     await asyncio.gather(*first, *others)
     assert len(run.batches) == 2
     assert max(later - earlier for earlier, later in pairwise(answered)) <= 2 * class_queue.PORTION
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_a_crowd_pauses_while_others_read(monkeypatch: pytest.MonkeyPatch, *, reads: bool) -> None:
+    paused, counted = list[int](), count()
+
+    def note(_batch_seconds: float, batches: int, _time_left: float) -> float:
+        paused.append(batches)
+        return 0.0
+
+    monkeypatch.setattr(class_queue, "pause_for_others", note)
+    queue, run = ClassQueue(MOST, (lambda: next(counted)) if reads else (lambda: 0)), Counter()
+    sent = send(queue, run, [0])
+    await settle()
+    sent += send(queue, run, range(1, 2 * MOST + 1))
+    await settle()
+    run.end(3)
+    await asyncio.gather(*sent)
+    assert paused == ([2, 1] if reads else [])
+
+
+def test_pauses_leave_time_for_the_whole_crowd() -> None:
+    pause = class_queue.pause_for_others
+    assert pause(0.05, 1, 3.0) == 0.0, "a single batch is no crowd"
+    assert pause(0.05, 2, 3.0) == 0.05 * class_queue.LONGEST_PAUSE
+    assert pause(0.05, 50, 3.0) == pytest.approx(0.01)
+    assert pause(0.05, 60, 3.0) == pause(0.05, 100, 3.0) == pause(0.05, 5, -1.0) == 0.0
+    assert class_queue.CROWD_SECONDS < class_queue.PATIENCE_SECONDS
 
 
 async def test_nobody_waits_for_a_batch_to_fill() -> None:

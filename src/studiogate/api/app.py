@@ -34,6 +34,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.telemetry import metrics
+from studiogate.web.admission import Admission
 from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 from studiogate.web.request import Receive, Request, Scope, Send
 from studiogate.web.response import Answer, Header
@@ -59,6 +60,7 @@ WORDS = (
 )
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
+READS = ("GET", "HEAD")
 KEY_EXPIRES = b"x-service-key-expires"
 # Metric labels of the errors that are answered with 503 although the database is available.
 OVERLOADS: Mapping[type[BaseException], str] = {
@@ -94,6 +96,7 @@ class PartnerApp:
         self._pages = PublicPages(runtime, ROUTES, self.health)
         self.authenticator = Authenticator(runtime.database)
         self._buckets = buckets or Buckets()
+        self._admission = Admission()
         self._default_limit = runtime.settings.rate_limit
         self._public_url = runtime.settings.public_url
 
@@ -126,6 +129,8 @@ class PartnerApp:
             return await self._public(exchange)
         # Before any other work: under overload, refusing requests would be most of the work.
         self._runtime.database.shed_if_overloaded(self._runtime.class_queue.batches_waiting)
+        if request.method not in READS:
+            await self._admission.enter()
         match = self._tree.match(request.path)
         if match is not None:
             exchange.route = match.template
@@ -142,7 +147,7 @@ class PartnerApp:
         if page is None:
             return refused(Refusal(Code.NOT_FOUND), exchange.request_id)
         exchange.route = page.route
-        if exchange.request.method not in ("GET", "HEAD"):
+        if exchange.request.method not in READS:
             refusal = Refusal(Code.METHOD_NOT_ALLOWED)
             if exchange.request.method == "OPTIONS":
                 return Answer(204, b"", ((b"allow", b"GET, HEAD, OPTIONS"),))

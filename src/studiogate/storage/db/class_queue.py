@@ -4,6 +4,9 @@ A request that waits for a row lock in PostgreSQL holds a connection and is woke
 Requests that wait here, in order of arrival, hold nothing, and all that arrived while the row was locked share the next
 transaction: one lock, one commit. Nobody waits for a batch to fill; a single request is a batch of one.
 
+A crowd for one row would use the whole machine until its last request is answered. So while other clients read, a queue
+of several batches pauses after each, as long as its own requests are still executed well within their time.
+
 This is an optimisation only: the row lock, which also covers other processes, is what keeps bookings correct.
 """
 
@@ -13,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from studiogate import clock
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import Connection, OverloadedError
 
@@ -20,6 +24,10 @@ PATIENCE_SECONDS = 5.0
 # How many requests of a batch continue at once. All 64 would block the event loop for several milliseconds, in which
 # nobody else in this process is served.
 PORTION = 8
+# The time within which a crowd is executed if it pauses for others; what remains of the patience is a reserve.
+CROWD_SECONDS = 3.0
+# The longest pause, as a multiple of the batch before it.
+LONGEST_PAUSE = 3.0
 
 Run = Callable[[Any], Awaitable[Sequence[Any]]]
 """Executes a batch, a sequence of requests; returns a result or an exception for each of them."""
@@ -30,6 +38,7 @@ class _Waiting:
     run: Run
     request: Any
     result: asyncio.Future[Any]
+    since: float = field(default_factory=clock.monotonic)
     is_queued: bool = True  # until its batch begins
 
 
@@ -40,10 +49,12 @@ class _Queue:
 
 
 class ClassQueue:
-    """The queues of one process, by row. ``most`` is the largest number of requests in one batch."""
+    """The queues of one process, by row. ``most`` is the largest number of requests in one batch, ``reads`` returns how
+    many reads the process has begun so far."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, reads: Callable[[], int] = lambda: 0) -> None:
         self._most = most
+        self._reads = reads
         self._queues: dict[Hashable, _Queue] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.waiting = 0  # requests, for any row
@@ -84,16 +95,25 @@ class ClassQueue:
         """Execute batches until nobody waits for the row."""
         try:
             while batch := self._take(queue):
+                began, reads = clock.monotonic(), self._reads()
                 results = await _execute(batch)
                 if len(batch) <= PORTION:
                     _distribute(batch, results)
                 else:
                     self._start(_distribute_in_portions(batch, results))
                 queue.wait_estimate.step(others_wait=bool(queue.waiting))
+                if queue.waiting and self._reads() != reads:
+                    await asyncio.sleep(self._pause(queue, began))
         finally:
             del self._queues[row]
             for each in queue.waiting:
                 _fail(each, OverloadedError())
+
+    def _pause(self, queue: _Queue, began: float) -> float:
+        """Return how long to pause after a batch that began at this time."""
+        now = clock.monotonic()
+        time_left = queue.waiting[0].since + CROWD_SECONDS - now
+        return pause_for_others(now - began, self._batches(queue), time_left)
 
     def _take(self, queue: _Queue) -> list[_Waiting]:
         """Remove the next batch from the queue: the requests at its head, as far as they can be executed together."""
@@ -128,6 +148,15 @@ class ClassQueue:
     def _count(self, queue: _Queue, requests: int, batches_before: int) -> None:
         self.waiting += requests
         self.batches_waiting += self._batches(queue) - batches_before
+
+
+def pause_for_others(batch_seconds: float, batches: int, time_left: float) -> float:
+    """Return how long to pause after a batch if so many more, each as long, are to be executed in the time left.
+
+    A single batch is no crowd: it is executed at once."""
+    if batches < 2:
+        return 0.0
+    return max(0.0, min(LONGEST_PAUSE * batch_seconds, time_left / batches - batch_seconds))
 
 
 async def wait_briefly(connection: Connection) -> None:
