@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,13 +52,27 @@ def test_nobody_is_left_at_the_gate(family: supervisor.Supervisor) -> None:
     assert [child.process.returncode for child in family._children if child.process] == [0]
 
 
-def test_the_others_leave_the_first_its_time(family: supervisor.Supervisor) -> None:
+def test_the_others_start_when_the_first_is_ready(family: supervisor.Supervisor) -> None:
+    with family:
+        first_of(family)
+        family._open_gate()
+        second = family._children[1]
+        second.start_at += 600  # on any machine later than the first is ready
+        family._end_head_start_when_ready()
+        assert second.start_at > time.monotonic()
+        assert family.wait_until_ready(60)
+        family._end_head_start_when_ready()
+        family._look_after(second)
+        assert second.process is not None
+
+
+def test_the_others_do_not_wait_for_ever(family: supervisor.Supervisor) -> None:
     with family:
         first_of(family)
         second = family._children[1]
         family._look_after(second)
         assert second.process is None
-        second.start_at -= 60
+        second.start_at -= supervisor.HEAD_START
         family._look_after(second)
         assert second.process is not None
 

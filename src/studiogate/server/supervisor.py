@@ -26,7 +26,7 @@ DRAIN_SECONDS = 20.0  # in addition to the setting of that name: to finish reque
 LOOK_SECONDS = 0.2
 END_SECONDS = 0.02
 LONGEST_PAUSE = 5.0
-HEAD_START = 1.5  # seconds, about what a process needs for its imports
+HEAD_START = 10.0  # seconds at most in which the first process is ahead of the others
 QUICKLY = ("-m", "studiogate.server.quick_start")
 log = structlog.get_logger()
 
@@ -90,6 +90,7 @@ class Supervisor:
         self._run_folder = _run_folder(self._account)
         self._lifeline, self._gate, self._alarm, self._ready = os.pipe(), os.pipe(), os.pipe(), os.pipe()
         self._gate_is_open = False
+        self._has_head_start = False
         self._ended = False
         self._inherited: tuple[int, ...] = (self._lifeline[0], self._gate[0], self._ready[1])
         self._environment = self._make_environment(dsn)
@@ -140,10 +141,19 @@ class Supervisor:
         return int(self._sockets[0].getsockname()[1]) if self._sockets else 0
 
     def start_the_first(self) -> None:
-        """Start the first process ahead of the others: they would compete for CPU time, and one is enough to answer."""
+        """Start the first process ahead of the others, until it is ready: they would compete for CPU time, and one is
+        enough to answer."""
         self._start(self._children[0])
         for other in self._children[1:]:
             other.start_at = time.monotonic() + HEAD_START
+        self._has_head_start = True
+
+    def _end_head_start_when_ready(self) -> None:
+        if not self._has_head_start or not select.select([self._ready[0]], [], [], 0)[0]:
+            return
+        self._has_head_start = False
+        for child in self._children:
+            child.start_at = min(child.start_at, time.monotonic())
 
     def __enter__(self) -> "Supervisor":
         return self
@@ -172,6 +182,7 @@ class Supervisor:
         announcing.start()
         try:
             while not self._stopping:
+                self._end_head_start_when_ready()
                 for child in self._children:
                     self._look_after(child)
                 self._tick()
