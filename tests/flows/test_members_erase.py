@@ -17,7 +17,7 @@ from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
-from studiogate.flows import doctor, housekeeping, purchases, retry
+from studiogate.flows import doctor, events, housekeeping, purchases, retry
 from studiogate.flows.bookings import desk
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.forms import review
@@ -312,6 +312,19 @@ async def test_a_booking_waits_for_an_erasure_and_is_refused(studio: BookingStud
     answer = await task
     assert (answer.status, answer.json()["error"]["code"]) == (409, "member_suspended")
     assert await studio.counts(class_id) == (0, 0)
+
+
+async def test_numbering_waits_for_an_erasure_and_leaves_no_gap(studio: BookingStudio, other: Database) -> None:
+    """The erasure changes events that have no number yet."""
+    member = await studio.new_member(email=f"{uuid4().hex}@example.com")
+    await did(studio, staff.change, member, {"first_name": "Ada"})
+    async with other.connection() as connection, connection.transaction():
+        done = await flow.erase(connection, person(studio), member)
+        assert not isinstance(done, Refusal)
+        task = asyncio.create_task(events.number_studio(studio.database, studio.access))
+        await until_blocked(connection, task)
+    assert await task > 1
+    assert await studio.findings() == []
 
 
 async def test_an_erasure_waits_for_a_submission_with_the_email(studio: BookingStudio, other: Database) -> None:

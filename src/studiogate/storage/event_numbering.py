@@ -17,7 +17,8 @@ LOCK_HEAD = """
 
 # $1 studio, $2 limit. Notifies listeners once for the studio, if and only if this commits. Rows are updated by ctid: by
 # id, a plan made while the log was small would read the whole log for each row once it has grown. Deliveries are
-# created from the updated rows.
+# created from the updated rows. A row that another transaction changes meanwhile would be skipped, and its number lost:
+# a flow that changes stored events locks the head first.
 NUMBER = f"""
     with found as (
         select v.row, row_number() over (order by v.created_at, v.id) as number

@@ -25,7 +25,7 @@ from studiogate.flows.audit import audited
 from studiogate.flows.bookings import staff_bookings
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import erasure as storage
-from studiogate.storage import members, memberships, person_rows
+from studiogate.storage import event_numbering, members, memberships, person_rows
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.erasure import LoggedEvent
@@ -123,14 +123,16 @@ async def _redact(connection: Connection, access: Access, rows: PersonRows) -> N
     ids = {str(each) for each in (*people, *rows.uploads, *rows.memberships)}
     receipts = await storage.receipts_with_reasons(connection, access, rows.bookings)
     await storage.write_receipts(connection, access, {key: redacted(each, ids) for key, each in receipts.items()})
-    events = await storage.events_about(connection, access, [*people, *rows.memberships])
-    await storage.write_events(connection, access, [_event(each, ids) for each in events])
     answers = await storage.answers_naming(connection, access, [*people, *rows.uploads])
     changed = [each._replace(body=_answer(each.body, ids)) for each in answers]
     await storage.write_answers(
         connection, access, [new for old, new in zip(answers, changed, strict=True) if new != old]
     )
     await storage.mask_audit(connection, access, rows)
+    # Numbering updates the rows that it has read; it would leave a gap where one of them has changed since.
+    await event_numbering.lock_head(connection, access)
+    events = await storage.events_about(connection, access, [*people, *rows.memberships])
+    await storage.write_events(connection, access, [_event(each, ids) for each in events])
 
 
 def _event(event: LoggedEvent, ids: set[str]) -> LoggedEvent:
