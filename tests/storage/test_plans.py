@@ -122,8 +122,8 @@ FILL = """
                 when n % 20 = 9 then 'no_show' else 'waitlisted' end,
            t, case when n % 100 = 0 then '{now}'::timestamptz - interval '1 day' else t end
     from size, generate_series(1, 500 * times) n, lateral (select md5('c' || s || '-' || 1 + n % (200 * times))::uuid,
-         '{now}'::timestamptz - n * interval '30 minutes' * 100 / times) x(class_id, t)
-    join classes c on c.id = x.class_id
+         '{now}'::timestamptz - n * interval '30 minutes' * 100 / times) x(class_id, t), classes c
+    where c.studio_id = size.studio_id and c.id = x.class_id
     on conflict do nothing;
     insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status,
                                   created_at, updated_at)

@@ -82,9 +82,13 @@ class _PageStatement:
         direction = "desc" if resource.descending else "asc"
         self.alias = resource.alias
         self.order = f"{{0}}{resource.order} {direction}, {{0}}id {direction}"
-        self.scope = [f"{self.alias}.studio_id = {places.next()}"]
+        self.studio = f"{self.alias}.studio_id = {places.next()}"
+        self.permitted: list[str] = []
+        self.permitted_range = ""
         if shape.restricted or resource.columns_need_locations:
-            self.scope += permitted_conditions(resource, shape.restricted, places.next())
+            locations = places.next()
+            self.permitted = permitted_conditions(resource, shape.restricted, locations)
+            self.permitted_range = f"{{}}.value = any({locations}::uuid[])" if shape.restricted else ""
         self.limit = places.next()
         self.cursor_id = places.next() if shape.cursor else None
         self.updated_after = places.next() if shape.changed else None
@@ -133,7 +137,7 @@ class _PageStatement:
     def _cursor_row(self) -> str:
         if self.cursor_id is None:
             return ""
-        where = " and ".join([*self.scope, *self.list_filters, f"{self.alias}.id = {self.cursor_id}"])
+        where = " and ".join([self.studio, *self.permitted, *self.list_filters, f"{self.alias}.id = {self.cursor_id}"])
         return f"""cursor_row as materialized (
             select {self.alias}.{self.resource.order}, {self.alias}.id
             from {self.resource.table} {self.alias} where {where}),"""
@@ -155,10 +159,17 @@ class _PageStatement:
         return f"{since} union all {self._among_the_changes([f'{made} < {self.updated_after}', touched])}"
 
     def _along_the_index(self, conditions: list[str]) -> str:
-        """Return SQL that reads rows in the list's order, each range separately, up to the limit."""
-        arm = self._rows(
-            [*conditions, *(f"{self.alias}.{column} = {name}.value" for name, column, _, _ in self.ranges)]
-        )
+        """Return SQL that reads rows in the list's order, each range separately, up to the limit.
+
+        Where a range is a location, the permitted locations are compared with the range instead of the column:
+        PostgreSQL 15 does not read an index in order if ``= any`` is among its conditions, and sorts the whole range.
+        """
+        permitted, values = self.permitted, []
+        for name, column, _, _ in self.ranges:
+            values.append(f"{self.alias}.{column} = {name}.value")
+            if self.permitted_range and column == self.resource.located_by:
+                permitted = [self.permitted_range.format(name)]
+        arm = self._rows([*permitted, *conditions, *values])
         limited = f"({arm} order by {self._ordered()} limit {self.limit}::integer + 1)"
         if not self.ranges:
             return limited
@@ -171,12 +182,12 @@ class _PageStatement:
         """Return SQL for exactly the changed rows, all ranges at once. The optimization fence (offset 0) keeps the
         planner from scanning the whole list in order and filtering, which it would do because of the limit."""
         ranges = [f"{self.alias}.{column} = any({place}::{type_}[])" for _, column, type_, place in self.ranges]
-        changed = self._rows([*conditions, *ranges])
+        changed = self._rows([*self.permitted, *conditions, *ranges])
         order = self.order.format("")
         return f"(select * from ({changed} offset 0) changed order by {order} limit {self.limit}::integer + 1)"
 
     def _rows(self, conditions: list[str]) -> str:
-        where = " and ".join([*self.scope, *self.filters, *conditions, *self._beyond_the_cursor()])
+        where = " and ".join([self.studio, *self.filters, *conditions, *self._beyond_the_cursor()])
         return f"select {self.alias}.* from {self.resource.table} {self.alias} where {where}"
 
     def _beyond_the_cursor(self) -> list[str]:
