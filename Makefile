@@ -10,7 +10,7 @@ SOURCES := src tests bench requirements
 RECORD := test-artefacts/reliability.json
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test battery reliability screenshots schemathesis bench bench-compare lint audit format schema openapi lock clean
+.PHONY: help install up browser test coverage matrix battery reliability screenshots schemathesis bench bench-compare lint audit format schema openapi lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -45,6 +45,16 @@ browser:
 
 test: lint browser ## lint, then the whole test suite against a real PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" $(TESTS)
+
+coverage: $(VENV)/dev.stamp browser ## the tests, and which lines and branches they execute; TESTS=tests/domain: a part of them
+	@rm -rf build/coverage && mkdir -p build/coverage && chmod 1777 build/coverage # services that root starts run as another user
+	$(BIN)/python -m coverage run -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" $(TESTS)
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage html --quiet
+	$(BIN)/python -m coverage report
+
+matrix: $(VENV)/dev.stamp ## a selection of the tests on every supported PostgreSQL and Python found here; ONLY="postgres-15 python-3.13"
+	$(BIN)/python -m tests.support.matrix --workers $(WORKERS) $(if $(ONLY),--only $(ONLY))
 
 battery: $(VENV)/dev.stamp ## the long tests, one at a time, over an hour; PART=overload: one part; SEED=…: as before
 	$(BIN)/python -m pytest -s -m battery $(if $(PART),--part $(PART)) $(if $(SEED),--seed $(SEED)) --record $(RECORD) $(TESTS)
@@ -96,4 +106,4 @@ lock: $(BIN)/python ## resolve the newest versions into requirements/*.txt
 		--extra build --extra dev pyproject.toml -c requirements/runtime.txt -o requirements/dev.txt
 
 clean: ## remove the environment and caches (never ./data)
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-artefacts
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build test-artefacts

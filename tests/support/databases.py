@@ -14,13 +14,16 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from bench.superuser import grant_to_tests
+from bench.superuser import NEEDED, grant_to_tests
 from studiogate.server.postgres.embedded import EmbeddedPostgres
 from studiogate.server.postgres.settings import SETTINGS
 from studiogate.storage.db import migrate
+from tests.support.clusters import server_of
 
 _numbers = itertools.count(1)
 CONFIGURED = os.environ.get("STUDIOGATE_DATABASE_URL")
+# The folder of the programs of another PostgreSQL to test with, such as /usr/lib/postgresql/15/bin.
+OTHER_PROGRAMS = os.environ.get("TEST_POSTGRES")
 os.environ.setdefault("STUDIOGATE_DRAIN_SECONDS", "0")  # no proxy is in front of what tests start
 # Everyday tests make hundreds of databases and lose them with the run: nothing waits for the disk, and autovacuum,
 # which visits every database once per nap, does not run constantly. A battery has the shipped settings, like servers
@@ -47,9 +50,13 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def server_url(pytestconfig: pytest.Config) -> Iterator[str]:
-    """Yield the URL of the configured server, or else of an embedded one started here."""
+    """Yield the URL of the configured server, or else of one started here: with other programs, or the embedded one."""
     if CONFIGURED:
         yield CONFIGURED
+        return
+    if OTHER_PROGRAMS:
+        with server_of(Path(OTHER_PROGRAMS), NEEDED) as url:
+            yield url
         return
     with tempfile.TemporaryDirectory(prefix="studiogate-test-") as folder:
         postgres = EmbeddedPostgres(Path(folder))
