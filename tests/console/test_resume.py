@@ -7,6 +7,9 @@ from html import unescape
 import pytest
 
 from studiogate.domain.staff import Role
+from studiogate.domain.staff.roles import Grant
+from studiogate.flows.staff import sessions
+from tests.support.booking_studio import StudioFactory
 from tests.support.console import ORIGIN, Console, texts
 from tests.support.staff_people import PASSWORD
 
@@ -59,12 +62,56 @@ async def test_htmx_asks_in_a_dialog_and_gets_a_fresh_token(console: Console) ->
     assert asked.status_code == 401
     assert asked.headers["hx-retarget"] == "#dialog-content"
     assert "<html" not in asked.text
-    data = {"email": person.email, "password": PASSWORD, "kept": "[]", "target": TARGET}
+    data = {**hidden(asked.text), "email": person.email, "password": PASSWORD}
     ready = await console.client.post("/console/resume", data=data, headers=htmx)
     assert ready.status_code == 204
     fresh = json.loads(ready.headers["hx-trigger"])["resumeForm"]["csrf"]
     sent = await console.client.post(TARGET, data={"csrf": fresh, **TYPED}, headers=htmx)
     assert sent.status_code == 303
+
+
+@pytest.mark.parametrize("htmx", [False, True])
+async def test_nobody_else_sends_the_form_that_somebody_typed(console: Console, htmx: bool) -> None:
+    csrf = await console.csrf()
+    await _end_session(console)
+    headers = {"Origin": ORIGIN, **({"HX-Request": "true"} if htmx else {})}
+    asked = await console.client.post(TARGET, data={"csrf": csrf, **TYPED}, headers=headers)
+    other = await console.people.hire(Role.OWNER)
+    data = {**hidden(asked.text), "email": other.email, "password": PASSWORD}
+    answer = await console.client.post("/console/resume", data=data, headers=headers)
+    assert "resumeForm" not in answer.headers.get("hx-trigger", "")
+    assert answer.headers["hx-redirect" if htmx else "location"] == "/console/"
+    assert answer.text == ""
+    shown = await console.get("/console/account")
+    assert other.email in shown.text
+    assert "typed by somebody else or for another studio: it was not sent." in texts(shown)
+
+
+async def test_a_form_that_waits_for_the_password_stays_with_its_person(console: Console) -> None:
+    """Somebody else signs in, in another tab, while the page asks for the password."""
+    assert console.person is not None
+    old = "update staff_sessions set password_at = now() - interval '1 hour' where account_id = $1"
+    await console.people.sql(old, console.person.account_id)
+    asked = await console.post("/console/account/second-factor")
+    kept = {name: value for name, value in hidden(asked.text).items() if name in ("kept", "target", "owner")}
+    other = await console.as_role(Role.OWNER)
+    answer = await other.post("/console/confirm", {**kept, "password": PASSWORD})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/")
+
+
+async def test_a_kept_form_is_not_sent_to_another_studio(console: Console, studio_factory: StudioFactory) -> None:
+    """The new session starts in the studio where the person worked last, which is another one by now."""
+    other = await studio_factory.new_studio()
+    csrf, person = await console.csrf(), console.person
+    assert person is not None
+    await _end_session(console)
+    asked = await console.client.post(TARGET, data={"csrf": csrf, **TYPED}, headers={"Origin": ORIGIN})
+    await console.people.invite(Grant(Role.OWNER), person.email, other.access)
+    elsewhere = await console.people.session(person)
+    assert await sessions.choose_studio(console.people.database, elsewhere, other.id) is None
+    data = {**hidden(asked.text), "email": person.email, "password": PASSWORD}
+    answer = await console.client.post("/console/resume", data=data, headers={"Origin": ORIGIN})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/")
 
 
 async def test_a_page_of_an_earlier_session_asks_before_it_sends(console: Console) -> None:

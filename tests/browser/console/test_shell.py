@@ -1,5 +1,6 @@
 """The console's shell in a real browser: sign in, search by keyboard, dark colours, a session that ends, no network."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -190,15 +191,12 @@ def test_a_session_that_ends_meanwhile_loses_no_typed_text(front_desk: Page, rid
     refuses a wrong password, and is sent after the right one."""
     desk_site.sql("update staff_accounts set password_hash = $1", run(hash_password(PASSWORD)))
     drawer = typed_walk_in(front_desk, ride)
-    (person,) = desk_site.sql(
-        "with ended as (update staff_sessions set ended_at = now() where ended_at is null returning account_id)"
-        " select a.email from ended e join staff_accounts a on a.id = e.account_id"
-        " where a.email like 'front_desk%' limit 1"
-    )
+    email = email_of(front_desk, desk_site)
+    desk_site.sql("update staff_sessions set ended_at = now() where ended_at is null")
     ride.book("Uma Patel")
     drawer.get_by_role("button", name="Create and continue").click()
     dialog = front_desk.get_by_role("dialog", name="Your session has ended")
-    dialog.get_by_label("Email").fill(person["email"])
+    dialog.get_by_label("Email").fill(email)
     dialog.get_by_label("Password").fill("not the password")
     dialog.get_by_role("button", name="Sign in and go on").click()
     expect(dialog.get_by_role("alert")).to_be_visible()
@@ -207,6 +205,40 @@ def test_a_session_that_ends_meanwhile_loses_no_typed_text(front_desk: Page, rid
     expect(drawer).to_contain_text("Zelda Quist")
     expect(drawer.get_by_role("button", name="Sell and book")).to_be_visible()
     expect(front_desk.locator("#roster .seat", has_text="Uma Patel")).to_be_attached()
+
+
+def test_a_page_stays_with_the_person_who_opened_it(front_desk: Page, ride: DeskClass, desk_site: Desk) -> None:
+    """The session ends, and a link asks to sign in: the same person goes on, somebody else gets a page of their own."""
+    desk_site.sql("update staff_accounts set password_hash = $1", run(hash_password(PASSWORD)))
+    owners = "select a.email from staff_accounts a join staff_roles r on r.account_id = a.id where r.role = 'owner'"
+    owner = desk_site.sql(owners)[0]
+    sign_in_after_end(front_desk, ride, desk_site)
+    front_desk.get_by_role("dialog", name="Your session has ended").wait_for(state="hidden")
+    assert front_desk.url.endswith(ride.url.rpartition("/console")[2])
+    front_desk.get_by_role("link", name="Add walk-in").click()
+    expect(front_desk.locator("#drawer").get_by_text("New member", exact=True)).to_be_visible()
+    sign_in_after_end(front_desk, ride, desk_site, owner["email"])
+    expect(front_desk.locator("#toasts")).to_contain_text("it was not sent")
+
+
+def sign_in_after_end(page: Page, ride: DeskClass, desk_site: Desk, email: str | None = None) -> None:
+    """End all sessions, follow a link, and sign in again in the dialog, as the same person unless another is given."""
+    page.goto(ride.url)
+    expect(page.locator("[data-live]")).to_have_text("Live")
+    given = email or email_of(page, desk_site)
+    desk_site.sql("update staff_sessions set ended_at = now() where ended_at is null")
+    page.get_by_role("link", name="Add walk-in").click()
+    dialog = page.get_by_role("dialog", name="Your session has ended")
+    dialog.get_by_label("Email").fill(given)
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Sign in and go on").click()
+
+
+def email_of(page: Page, desk_site: Desk) -> str:
+    """The email of whoever is signed in."""
+    found = re.search(r"[a-z_]+-[0-9.]+@desk\.example", page.request.get(desk_site.url("/account")).text())
+    assert found is not None
+    return found[0]
 
 
 def typed_walk_in(page: Page, ride: DeskClass) -> Locator:

@@ -14,6 +14,8 @@ from studiogate.flows.staff import sign_in as flow
 from studiogate.flows.staff.sign_in import Credentials
 from studiogate.web.response import Answer, Header
 
+OTHER_OWNER = "You are signed in. The waiting form was typed by somebody else or for another studio: it was not sent."
+
 
 @action("POST", "/resume", Audience.ANYBODY)
 async def sign_in_again(request: ConsoleRequest) -> Answer:
@@ -43,6 +45,7 @@ def _ask(request: ConsoleRequest, cause: Code, refusal: Refusal, *, ask_code: bo
         "refusal": shown(refusal, form),
         "kept": form.get("kept", "[]"),
         "target": form.get("target", ""),
+        "owner": form.get("owner", ""),
         "email": form.get("email", ""),
         "ask_code": ask_code,
     }
@@ -53,7 +56,10 @@ def _ask(request: ConsoleRequest, cause: Code, refusal: Refusal, *, ask_code: bo
 
 def _resume(request: ConsoleRequest, *headers: Header) -> Answer:
     """Return the page that sends the kept form. With htmx, the form itself is still there: the script gives it the new
-    CSRF token and sends it."""
+    CSRF token and sends it. A form that somebody else typed is neither shown nor sent."""
+    if not csrf.is_owner(request.signed_in, csrf.owner_of(request.form.get("owner", ""))):
+        answer = request.go_to("/console/", toast=OTHER_OWNER)
+        return answer._replace(headers=(*answer.headers, *headers))
     if request.is_fragment:
         event = json.dumps({"resumeForm": {"csrf": csrf.masked_token(request.signed_in)}}).encode()
         return Answer(204, b"", (*headers, (b"hx-trigger", event)))

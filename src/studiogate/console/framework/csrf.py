@@ -4,10 +4,14 @@ Three independent checks: the browser's Origin header names this site, the form 
 the session's cookie is not sent with other sites' forms (SameSite). The token also belongs to the studio in which the
 session works. Pages are compressed and repeat what somebody typed, so the token is masked anew in every page: what is
 constant could be guessed from the compressed size.
+
+After a dot follows who the page was made for: a hash of the account and the studio. It is no secret and proves nothing;
+it tells whose form it is that had to wait until somebody signed in again.
 """
 
 import base64
 import binascii
+import hashlib
 import secrets
 from urllib.parse import urlsplit
 
@@ -18,16 +22,34 @@ _BYTES = 32
 
 
 def masked_token(signed_in: SignedIn) -> str:
-    """Return the CSRF token of a session, hidden by a random mask."""
+    """Return the CSRF token of a session, hidden by a random mask, and whose session it is."""
     token = base64.urlsafe_b64decode(signed_in.csrf_token + "=")
     mask = secrets.token_bytes(_BYTES)
-    return base64.urlsafe_b64encode(mask + _xor(mask, token)).decode().rstrip("=")
+    masked = base64.urlsafe_b64encode(mask + _xor(mask, token)).decode().rstrip("=")
+    return f"{masked}.{_owner(signed_in)}"
+
+
+def owner_of(presented: str) -> str:
+    """Return whose form carried a token."""
+    return presented.rpartition(".")[2]
+
+
+def is_owner(signed_in: SignedIn, owner: str) -> bool:
+    """Return whether a form was made for this person in this studio, in whichever session."""
+    return owner == _owner(signed_in)
+
+
+def _owner(signed_in: SignedIn) -> str:
+    session = signed_in.session
+    hashed = hashlib.sha256(session.account_id.bytes + session.studio_id.bytes).digest()
+    return base64.urlsafe_b64encode(hashed[:9]).decode()
 
 
 def is_own_form(signed_in: SignedIn, presented: str) -> bool:
     """Return whether a form carries a token of this session."""
+    masked = presented.partition(".")[0]
     try:
-        text = base64.urlsafe_b64decode(presented + "=" * (-len(presented) % 4))
+        text = base64.urlsafe_b64decode(masked + "=" * (-len(masked) % 4))
     except (binascii.Error, ValueError):
         return False
     if len(text) != 2 * _BYTES:

@@ -155,6 +155,15 @@ class ConsoleRequest:
             headers.append(cookies.toast(self.signed_in.token, message, secure=self.secure))
         return Answer(303, b"", headers)
 
+    def go_to(self, location: str, toast: str, undo: UndoAction | None = None) -> Answer:
+        """Lead to a page after a form took effect. A form in a drawer, which htmx sent, leaves its page for the other
+        one."""
+        answer = self.redirect(location, toast=toast, undo=undo)
+        if not self.is_fragment:
+            return answer
+        headers = [(b"hx-redirect" if name == b"location" else name, each) for name, each in answer.headers]
+        return Answer(200, b"", headers)
+
     def refused(self, refusal: Refusal, back: str | None = None, resolve: Resolution | None = None) -> Answer:
         """Show why a form was refused. The page ``back`` is shown again with what was typed; htmx shows the refusal in
         the form's element with the attribute data-refusal, and leaves the form as it is."""
@@ -176,6 +185,7 @@ class ConsoleRequest:
         values: dict[str, Any] = {
             "refusal": self._shown(refusal, None),
             "kept": kept,
+            "owner": csrf.owner_of(self.form.get(CSRF, "")),
             "target": self.http.path,
             "email": "",
         }

@@ -14,6 +14,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 document.addEventListener("askAgain", () => {
   if (!dialog) return;
   if (!dialog.open) dialog.showModal();
+  // Where no form had to wait, those of this page belong to whoever it was made for.
+  const owner = dialog.querySelector('input[name="owner"]');
+  if (owner && !owner.value) owner.value = document.querySelector('input[name="csrf"]')?.value ?? "";
   dialog.setAttribute("aria-label", dialog.querySelector("h2")?.textContent ?? "");
   dialog.querySelector("input:not([type=hidden])")?.focus();
 });
