@@ -1,10 +1,8 @@
-"""An empty service is set up in the browser: the studio, an import with its preview, a colleague, a key."""
+"""An empty service is set up in the browser: the studio, a colleague, a key."""
 
-import json
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from html import unescape
 from pathlib import Path
 
 import asyncpg
@@ -14,7 +12,6 @@ import pytest
 from studiogate import clock, settings
 from studiogate.console.app import ConsoleApp
 from studiogate.console.set_up.first_studio import slug_of
-from studiogate.domain.staff import Role
 from studiogate.domain.staff.second_factor import new_totp_secret
 from studiogate.flows.staff.set_up import set_up_path
 from studiogate.runtime import Runtime
@@ -125,66 +122,3 @@ async def test_a_colleague_is_invited_and_a_key_is_made(console: Console) -> Non
     assert none.status_code == 422
     entries = await console.studio.rows("audit_log", "action = 'key.create'")
     assert len(entries) == 1
-
-
-async def _preview(console: Console, name: str, content: bytes, **fields: str) -> httpx2.Response:
-    data = {"csrf": await console.csrf(), "idempotency": "p" * 24, **fields}
-    files = {"file": (name, content)}
-    return await console.client.post("/console/import/preview", data=data, files=files, headers={"Origin": ORIGIN})
-
-
-async def _apply(console: Console, preview: httpx2.Response) -> httpx2.Response:
-    form = {name: unescape(value) for name, value in hidden(preview.text, "/console/import/apply").items()}
-    return await console.client.post("/console/import/apply", data=form, headers={"Origin": ORIGIN})
-
-
-async def test_a_csv_file_is_previewed_then_imported(console: Console) -> None:
-    file = b"email,first_name,last_name\nada@example.com,Ada,Moss\nnot-an-email,Ben,Fischer\n"
-    members = await console.studio.rows("members", "true")
-    preview = await _preview(console, "members.csv", file, kind="members")
-    assert preview.status_code == 200, preview.text
-    page = texts(preview)
-    assert "1 created" in page
-    assert "1 fault" in page
-    assert "email" in page
-    assert await console.studio.rows("members", "true") == members, "a preview changes nothing"
-    applied = await _apply(console, preview)
-    assert applied.status_code == 303
-    assert "Imported: 1 created, 1 fault." in texts(await console.get("/console/welcome"))
-    assert len(await console.studio.rows("members", "true")) == len(members) + 1
-
-
-async def test_a_studio_file_shows_every_field_before_it_is_applied(console: Console) -> None:
-    row = (await console.studio.rows("studios", "true"))[0]
-    studio = {name: row[name] for name in ("name", "slug", "timezone", "currency", "country")}
-    document = {"studio": {"id": str(console.studio.id), **studio, "name": "Renamed <b>Studio</b>"}}
-    preview = await _preview(console, "studio.json", json.dumps(document).encode(), kind="studio")
-    assert preview.status_code == 200, preview.text
-    assert "Renamed <b>Studio</b>" in texts(preview).replace("&lt;", "<")
-    assert "<b>Studio</b>" not in preview.text
-    assert (await console.studio.rows("studios", "true"))[0]["name"] == row["name"]
-    assert (await _apply(console, preview)).status_code == 303
-    assert (await console.studio.rows("studios", "true"))[0]["name"] == "Renamed <b>Studio</b>"
-
-
-async def test_a_file_of_another_studio_is_refused(console: Console) -> None:
-    other = {"studio": {"id": "00000000-0000-4000-8000-000000000000", "name": "X", "slug": "x"}}
-    for content in (json.dumps(other).encode(), b"{}", b"[1", b"\x00\xff"):
-        answer = await _preview(console, "studio.json", content, kind="studio")
-        assert answer.status_code == 422, content
-    assert "of another studio" in texts(await _preview(console, "s.json", b"{}", kind="studio"))
-
-
-async def test_what_is_no_file_or_too_large_is_refused(console: Console) -> None:
-    assert (await _preview(console, "members.csv", b"", kind="members")).status_code == 422
-    assert (await _preview(console, "members.csv", b"a", kind="nonsense")).status_code == 422
-    large = await _preview(console, "members.csv", b"a" * (2 * 1024 * 1024 + 1), kind="members")
-    assert large.status_code == 413
-    dates = await _preview(console, "members.csv", b"email\n", kind="members", dates="nonsense")
-    assert dates.status_code == 422
-
-
-async def test_a_manager_of_one_location_imports_nothing(console: Console) -> None:
-    manager = await console.as_role(Role.MANAGER, console.studio.location)
-    file = b"email,first_name,last_name\nada@example.com,Ada,Moss\n"
-    assert (await _preview(manager, "members.csv", file, kind="members")).status_code == 403

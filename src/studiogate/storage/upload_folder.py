@@ -2,7 +2,7 @@
 
 A file is written to ``incoming`` and moved to its final path after its row is committed. So a file in ``incoming`` is
 being written, or its writer has died: housekeeping then moves it to its final path if it has a row, and removes it if
-it has none.
+it has none. Files of imports also wait there until they are applied (``import_files``).
 """
 
 import contextlib

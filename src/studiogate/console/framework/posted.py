@@ -16,7 +16,7 @@ from studiogate.web.multipart import MultipartError, MultipartReader, PartBegins
 from studiogate.web.request import Request
 
 MAXIMUM_BODY = 512 * 1024
-MAXIMUM_UPLOAD = 4 * 1024 * 1024
+MAXIMUM_UPLOAD = 2 * 1024 * 1024 + 64 * 1024  # a file of an import, and the fields beside it
 MAXIMUM_FIELDS = 2_000
 CSRF = "csrf"
 TOKEN = "idempotency"  # noqa: S105  # nosec B105

@@ -1,0 +1,41 @@
+"""Run work that computes for long, such as an import, beside the event loop that answers requests.
+
+The work gets a thread with an event loop and a database of its own: connections belong to the loop that opened them.
+One such work runs at a time per process. More are refused rather than queued: each holds its whole input in memory.
+"""
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore
+from typing import TypeVar
+
+from studiogate.storage.db.pool import Database, OverloadedError
+
+Result = TypeVar("Result")
+_threads = ThreadPoolExecutor(1, "own-loop")
+_place = BoundedSemaphore(1)
+
+
+async def run_beside(dsn: str, work: Callable[[Database], Awaitable[Result]]) -> Result:
+    """Return what the work returns. It continues if whoever waits for it is cancelled."""
+    if not _place.acquire(blocking=False):
+        raise OverloadedError("another import is running")
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(_threads, lambda: context.run(_in_thread, dsn, work))
+
+
+def _in_thread(dsn: str, work: Callable[[Database], Awaitable[Result]]) -> Result:
+    try:
+        return asyncio.run(_with_database(dsn, work))
+    finally:
+        _place.release()
+
+
+async def _with_database(dsn: str, work: Callable[[Database], Awaitable[Result]]) -> Result:
+    database = Database(dsn, 1)
+    try:
+        return await work(database)
+    finally:
+        await database.close()
