@@ -92,6 +92,22 @@ async def test_rules_are_explained(console: Console, studio: BookingStudio) -> N
     assert "A free seat goes to the first waiting member who may book, until 1 h before the start." in shown
 
 
+async def test_a_fee_is_shown_in_the_currency_in_which_it_was_charged(console: Console, studio: BookingStudio) -> None:
+    """The studio has changed its currency since; the roster adds up what is owed by currency."""
+    class_id, member = await studio.new_class(HOUR), await studio.new_member()
+    policy = {"cancellation_window_minutes": 720, "late_action": "fee", "late_fee_amount": "15.00"}
+    await studio.policy("classes", class_id, **policy)
+    booking = await studio.booked(class_id, member)
+    await studio.cancelled(booking["id"])
+    await studio.sql("update studios set currency = 'JPY' where studio_id = $1")
+    assert "$15.00 fee" in texts(await console.get(f"/console/classes/{class_id}"))
+    again = await studio.new_class(2 * HOUR)
+    await studio.booked(again, member)
+    fee = {"member_id": member, "product_key": "late_cancel_fee", "product_type": "fee", "status": "failed"}
+    await studio.add("purchases", **fee, amount_total=900, currency="JPY")
+    assert "¥900 + $15.00 fee open" in texts(await console.get(f"/console/classes/{again}"))
+
+
 async def test_only_managers_change_a_class(console: Console, studio: BookingStudio) -> None:
     class_id = await studio.new_class(5 * HOUR)
     desk = await console.as_role(Role.FRONT_DESK)

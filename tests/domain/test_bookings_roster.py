@@ -7,12 +7,13 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.bookings.policy import Policy
-from studiogate.domain.bookings.roster import Attendee, RosterWarning, is_birthday, roster_warnings
+from studiogate.domain.bookings.roster import Attendee, OpenFees, RosterWarning, is_birthday, roster_warnings
 
 WAIVER, OTHER = UUID(int=1), UUID(int=2)
 DAY = date(2026, 11, 16)
+OWED = OpenFees(Decimal("15.00"), "USD")
 REGULAR = Attendee(
-    suspended=False, submitted_forms={WAIVER}, open_fees=None, has_visited=True, birth_date=date(1990, 1, 2)
+    suspended=False, submitted_forms={WAIVER}, open_fees=(), has_visited=True, birth_date=date(1990, 1, 2)
 )
 
 
@@ -22,12 +23,11 @@ REGULAR = Attendee(
         (REGULAR, ()),
         (REGULAR._replace(suspended=True), (RosterWarning.SUSPENDED,)),
         (REGULAR._replace(submitted_forms={OTHER}), (RosterWarning.WAIVER_MISSING,)),
-        (REGULAR._replace(open_fees=Decimal("15.00")), (RosterWarning.FEE_OPEN,)),
-        (REGULAR._replace(open_fees=Decimal(0)), ()),
+        (REGULAR._replace(open_fees=[OWED]), (RosterWarning.FEE_OPEN,)),
         (REGULAR._replace(has_visited=False), (RosterWarning.FIRST_VISIT,)),
         (REGULAR._replace(birth_date=date(1990, 11, 16)), (RosterWarning.BIRTHDAY,)),
         (REGULAR._replace(birth_date=None), ()),
-        (Attendee(True, (), Decimal(1), False, date(2000, 11, 16)), tuple(RosterWarning)),
+        (Attendee(True, (), [OWED], False, date(2000, 11, 16)), tuple(RosterWarning)),
     ],
 )
 def test_warnings(attendee: Attendee, expected: tuple[RosterWarning, ...]) -> None:

@@ -7,12 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from studiogate.domain.bookings.roster import RosterWarning, roster_warnings
+from studiogate.domain.bookings.roster import OpenFees, RosterWarning, roster_warnings
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.flows.bookings import attendance, staff_bookings
 from studiogate.storage import class_changes, event_numbering
 from studiogate.storage.bookings import history, lock, roster
 from studiogate.storage.bookings.roster import Seat
+from studiogate.storage.sales_list import PurchaseFilters, list_purchases
 from studiogate.storage.schedule import day
 from tests.support import booking_studio
 from tests.support.booking_studio import HOUR, BookingStudio
@@ -131,7 +132,28 @@ async def test_first_visits_fees_and_birthdays(studio: BookingStudio) -> None:
         "Missed X": {RosterWarning.FIRST_VISIT},
     }
     (owing,) = (each for each in await seats(studio, class_id) if each.person.attendee.open_fees)
-    assert owing.person.attendee.open_fees == Decimal("15.00")
+    assert owing.person.attendee.open_fees == (OpenFees(Decimal("15.00"), "USD"),)
+
+
+async def test_open_fees_are_those_of_sales_by_currency(studio: BookingStudio) -> None:
+    """A payment that failed is still owed; what was charged in another currency is not added up."""
+    class_id, member = await studio.new_class(HOUR), await studio.new_member()
+    await studio.booked(class_id, member)
+    fee = {"member_id": member, "product_key": "late_cancel_fee", "product_type": "fee"}
+    for status, currency, amount in (
+        ("pending", "USD", "15.00"),
+        ("failed", "USD", "5.00"),
+        ("failed", "EUR", "7.50"),
+        (None, None, "1.00"),
+        ("pending", "CHF", "0.00"),
+        ("completed", "USD", "100.00"),
+    ):
+        await studio.add("purchases", **fee, amount_total=Decimal(amount), currency=currency, status=status)
+    (seat,) = await seats(studio, class_id)
+    assert seat.person.attendee.open_fees == (OpenFees(Decimal("7.50"), "EUR"), OpenFees(Decimal("21.00"), "USD"))
+    filters = PurchaseFilters(member_id=member, open_fees=True)
+    listed = await list_purchases(studio.api.connection, studio.access, filters, None, 10)
+    assert sum(each["amount_total"] for each in listed.rows) == Decimal("28.50")
 
 
 async def test_a_fee_at_another_location_is_not_seen(studio: BookingStudio) -> None:
@@ -143,7 +165,7 @@ async def test_a_fee_at_another_location_is_not_seen(studio: BookingStudio) -> N
     (seat,) = await roster.seats_of_class(
         studio.api.connection, studio.access.within([studio.location]), class_id, start
     )
-    assert seat.person.attendee.open_fees is None
+    assert seat.person.attendee.open_fees == ()
 
 
 async def test_the_waitlist_by_position_with_skip_reasons(studio: BookingStudio) -> None:

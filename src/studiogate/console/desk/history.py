@@ -47,18 +47,18 @@ class Line(NamedTuple):
     by: str | None
 
 
-async def read_lines(connection: Connection, access: Access, class_id: UUID, currency: str) -> list[Line]:
+async def read_lines(connection: Connection, access: Access, class_id: UUID) -> list[Line]:
     """Return the history of a class, newest first."""
     placed = await storage.placed_bookings(connection, access, class_id)
     entries = [each.entry_id for each in placed if each.entry_id is not None]
     actions = await storage.actions_on(connection, access, [class_id, *(each.id for each in placed), *entries])
-    return lines_of(class_id, placed, actions, currency)
+    return lines_of(class_id, placed, actions)
 
 
-def lines_of(class_id: UUID, placed: Sequence[PlacedBooking], actions: Sequence[Action], currency: str) -> list[Line]:
+def lines_of(class_id: UUID, placed: Sequence[PlacedBooking], actions: Sequence[Action]) -> list[Line]:
     people = {(each.subject_id, each.action): each.actor_name for each in actions}
     names = {each.id: each for each in placed}
-    lines = [line for each in placed for line in _course(each, people, currency)]
+    lines = [line for each in placed for line in _course(each, people)]
     for action in actions:
         if action.subject_id == class_id:
             lines.append(Line(action.occurred_at, None, None, _class_text(action), action.actor_name))
@@ -69,7 +69,7 @@ def lines_of(class_id: UUID, placed: Sequence[PlacedBooking], actions: Sequence[
     return sorted(lines, key=lambda line: line.at, reverse=True)
 
 
-def _course(booking: PlacedBooking, people: Mapping[tuple[UUID, str], str], currency: str) -> Iterator[Line]:
+def _course(booking: PlacedBooking, people: Mapping[tuple[UUID, str], str]) -> Iterator[Line]:
     """Yield the lines of one booking: booked or joined, promoted, cancelled."""
     who = (booking.name, booking.member_id)
     booked_by = booking.partner or people.get((booking.id, "booking.create"))
@@ -87,17 +87,17 @@ def _course(booking: PlacedBooking, people: Mapping[tuple[UUID, str], str], curr
             or people.get((booking.id, "booking.cancel"))
             or people.get((booking.id, "booking.move"))
         )
-        yield Line(booking.cancelled_at, *who, _cancellation_text(booking, currency), by)
+        yield Line(booking.cancelled_at, *who, _cancellation_text(booking), by)
 
 
-def _cancellation_text(booking: PlacedBooking, currency: str) -> str:
+def _cancellation_text(booking: PlacedBooking) -> str:
     text = _CANCELLATIONS.get(booking.cancellation_type or "", "cancelled")
     if booking.credits_returned:
         text += ", credit returned"
     if booking.credits_forfeited:
         text += ", credit forfeited"
     if booking.fee:
-        text += f", {money(booking.fee, currency)} fee"
+        text += f", {money(booking.fee, booking.fee_currency)} fee"
     return text
 
 

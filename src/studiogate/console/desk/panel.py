@@ -75,7 +75,7 @@ async def read_panel(connection: Connection, request: ConsoleRequest, card: Clas
         return Panel(card, situation.policy, False, [], [], [])
     seats = await roster.seats_of_class(connection, access, class_.id, class_.start_time)
     waiting = await roster.waiting_for_class(connection, access, class_.id, class_.start_time)
-    lines = await history.read_lines(connection, access, class_.id, request.frame.currency)
+    lines = await history.read_lines(connection, access, class_.id)
     sees_fees = request.may(Permission.SALES)
     return Panel(
         card,

@@ -21,12 +21,19 @@ class RosterWarning(StrEnum):
     BIRTHDAY = "birthday"
 
 
+class OpenFees(NamedTuple):
+    """What a member owes in one currency: the sum of the fees that nobody has paid."""
+
+    amount: Decimal
+    currency: str
+
+
 class Attendee(NamedTuple):
     """The facts of a booked or waiting member. ``birth_date`` is what they answered in a form, if any asked for it."""
 
     suspended: bool
     submitted_forms: Collection[UUID]
-    open_fees: Decimal | None
+    open_fees: Collection[OpenFees]
     has_visited: bool
     birth_date: date | None
 

@@ -23,15 +23,17 @@ BOOKED = Statement(f"""
            w.created_at as joined_at, w.promoted_at, b.promoted_at is not null as was_promoted, w.id as entry_id,
            k.cancelled_at, k.cancellation_type, k.credits_returned, k.credits_forfeited,
            (select c.name from credentials c where c.studio_id = :studio and c.id = k.made_by) as cancelled_by,
-           (select u.amount_total from purchases u
-            where u.studio_id = :studio and u.id = k.purchase_id) as fee
+           u.amount_total as fee, coalesce(u.currency, studio.currency) as fee_currency
     from (select * from bookings o where o.studio_id = :studio and o.class_id = :class_id
           order by o.created_at desc, o.id desc limit {MOST_BOOKINGS}) b
     cross join lateral (select * from members p where p.studio_id = :studio and p.id = b.member_id offset 0) m
     left join lateral (select * from waitlist_entries e
                        where e.studio_id = :studio and e.booking_id = b.id offset 0) w on true
     left join lateral (select * from booking_cancellations r
-                       where r.studio_id = :studio and r.booking_id = b.id offset 0) k on true""")
+                       where r.studio_id = :studio and r.booking_id = b.id offset 0) k on true
+    join studios studio on studio.studio_id = :studio
+    left join lateral (select * from purchases f
+                       where f.studio_id = :studio and f.id = k.purchase_id offset 0) u on true""")
 
 ACTIONS = Statement(f"""
     select a.subject_id, a.occurred_at, a.channel, a.actor_name, a.action, a.reason, a.changes::text as changes
@@ -61,6 +63,7 @@ class PlacedBooking(NamedTuple):
     credits_forfeited: int | None
     cancelled_by: str | None
     fee: Decimal | None
+    fee_currency: str  # the currency in which it was charged
 
 
 class Action(NamedTuple):

@@ -9,10 +9,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.roster import Attendee
+from studiogate.domain.bookings.roster import Attendee, OpenFees
 from studiogate.domain.bookings.states import BookingStatus
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement
+from studiogate.storage.sales_list import OPEN_FEE
 
 MOST_PEOPLE = 500
 # The keys of form fields that ask for the date of birth; the newest answer counts.
@@ -29,9 +30,11 @@ PERSON = f"""
      where f.studio_id = :studio and f.member_id = m.id and f.status in ('pending', 'confirmed')
        and {_ANSWER} ~ '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}$'
      order by f.created_at desc limit 1) as birth_date,
-    (select sum(u.amount_total) from purchases u
-     where u.studio_id = :studio and u.member_id = m.id and u.product_type = 'fee' and u.status = 'pending'
-       and (:locations::uuid[] is null or u.location_id = any(:locations))) as open_fees,
+    array(select coalesce(u.currency, studio.currency) || ' ' || sum(u.amount_total)
+          from purchases u join studios studio on studio.studio_id = :studio
+          where u.studio_id = :studio and u.member_id = m.id and {OPEN_FEE} and u.amount_total > 0
+            and (:locations::uuid[] is null or u.location_id = any(:locations))
+          group by coalesce(u.currency, studio.currency) order by 1) as open_fees,
     exists (select from bookings v
             where v.studio_id = :studio and v.member_id = m.id and v.start_time < :begins
               and v.status in ('confirmed', 'checked_in')) as has_visited"""
@@ -135,11 +138,16 @@ def _seat(row: Record) -> Seat:
 
 
 def _person(row: Record) -> Person:
-    fees: Decimal | None = row["open_fees"]
+    fees = tuple(_fees(each) for each in row["open_fees"])
     attendee = Attendee(
         row["suspended"], frozenset(row["submitted_forms"]), fees, row["has_visited"], _date(row["birth_date"])
     )
     return Person(row["member_id"], row["name"], attendee)
+
+
+def _fees(text: str) -> OpenFees:
+    currency, _, amount = text.partition(" ")
+    return OpenFees(Decimal(amount), currency)
 
 
 def _date(text: str | None) -> date | None:
