@@ -146,13 +146,20 @@ async def test_a_stream_outlasts_a_busy_database(
 async def test_an_account_has_a_few_streams_and_the_rest_polls(console: Console) -> None:
     since = await sequence(console)
     async with AsyncExitStack() as stack:
-        streams = [await stack.enter_async_context(stream(console, since)) for _ in range(live.MOST_OF_ACCOUNT + 1)]
-        asked = [asyncio.create_task(each.next("full")) for each in streams]
-        full, others = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
-        assert [each.result() for each in full] == [{"id": None, "data": None}]
+        for _ in range(live.MOST_OF_ACCOUNT):
+            await (await stack.enter_async_context(stream(console, since))).next("hello")
+        answer = await console.get(f"/console/live?since={since}")
+        assert (answer.status_code, answer.headers["retry-after"]) == (204, "60")
         assert live.STREAMS.total == live.MOST_OF_ACCOUNT
-        for each in others:
-            each.cancel()
+    assert live.STREAMS.total == 0
+
+
+async def test_a_stream_that_was_late_for_the_last_place_says_so(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live.STREAMS, "open", lambda _: False)
+    async with stream(console, await sequence(console)) as opened:
+        await opened.next("full")
     assert live.STREAMS.total == 0
 
 

@@ -11,12 +11,14 @@ import pytest
 import studiogate.console
 from studiogate import telemetry
 from studiogate.console import screens
+from studiogate.console.framework import checks
 from studiogate.console.framework.assets import ASSETS, find
 from studiogate.console.framework.page import Audience
 from studiogate.console.framework.request import is_own_path
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.tokens import csrf_token, link_path
+from studiogate.web.limits import Limit
 from studiogate.web.static_assets import SHARED
 from tests.support.console import COOKIE, ORIGIN, Console, new_client, texts
 from tests.support.secret_search import Secrets
@@ -268,11 +270,12 @@ async def test_all_assets_of_the_shell_are_small(console: Console) -> None:
     assert size < 40_000, "of the 150 kB that all assets may have"
 
 
-async def test_too_many_requests_are_refused(console: Console) -> None:
+async def test_too_many_requests_are_refused(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "VISITS", Limit("console-visits", 1 / 3600, 5))
     runtime = console.studio.api.app._runtime
     settings = runtime.settings.model_copy(update={"rate_limit": 1000})
     app = type(console.app)(replace(runtime, settings=settings))
     async with new_client(app) as client:
-        statuses = [(await client.get("/console/sign-in")).status_code for _ in range(80)]
-    assert statuses[:50] == [200] * 50
-    assert statuses[-1] == 429
+        answers = [await client.get("/console/sign-in") for _ in range(6)]
+    assert [each.status_code for each in answers] == [200] * 5 + [429]
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 3600

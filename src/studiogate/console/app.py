@@ -25,7 +25,7 @@ from studiogate.storage.db.pool import (
     UnknownOutcomeError,
 )
 from studiogate.telemetry import metrics
-from studiogate.web.limits import Buckets
+from studiogate.web.limits import Buckets, Verdict
 from studiogate.web.request import Receive, Request, Scope, Send
 from studiogate.web.response import Answer
 
@@ -90,8 +90,10 @@ class ConsoleApp:
             return found or console.not_found()
         console.person = await checks.person_of(self._runtime, request)
         console.navigation = self._entries
-        if self._is_over_limit(console):
-            return console.error(Refusal(Code.RATE_LIMITED))
+        limited = self._limit(console)
+        if limited is not None and not limited.allowed:
+            answer = console.error(Refusal(Code.RATE_LIMITED))
+            return answer._replace(headers=(*answer.headers, (b"retry-after", limited.retry_after)))
         if request.method not in METHODS:
             return console.error(Refusal(Code.METHOD_NOT_ALLOWED))
         method = "GET" if request.method == "HEAD" else request.method
@@ -151,12 +153,13 @@ class ConsoleApp:
         answer = await match.route.handler(again)
         return answer._replace(status=status) if answer.status == 200 else answer
 
-    def _is_over_limit(self, console: ConsoleRequest) -> bool:
+    def _limit(self, console: ConsoleRequest) -> Verdict | None:
+        """Count the request; return what its limit says, if there are limits."""
         if not self._runtime.settings.rate_limit:
-            return False
+            return None
         if console.person is not None:
-            return not self._buckets.take(f"console:{console.signed_in.session.id}", checks.REQUESTS).allowed
-        return not self._buckets.take(f"visits:{owner_of(console.http.address)}", checks.VISITS).allowed
+            return self._buckets.take(f"console:{console.signed_in.session.id}", checks.REQUESTS)
+        return self._buckets.take(f"visits:{owner_of(console.http.address)}", checks.VISITS)
 
 
 def _sign_in(console: ConsoleRequest) -> Answer:

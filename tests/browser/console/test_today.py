@@ -139,6 +139,32 @@ def test_without_a_stream_the_page_polls(at_the_desk: Page, ride: DeskClass) -> 
     expect(seat(at_the_desk, "Oskar Nilsson")).to_be_visible()
 
 
+def test_a_page_that_is_refused_waits_as_long_as_the_server_asks(at_the_desk: Page, ride: DeskClass) -> None:
+    """There is no place for a stream, and then too many requests: on the browser's own clock, which the test moves."""
+    page, streams, polls = at_the_desk, list[str](), list[str]()
+    headers = {"Retry-After": "40"}
+    page.on("request", lambda each: (polls if "/live/changes" in each.url else streams).append(each.url))
+    page.route("**/console/live?*", lambda route: route.fulfill(status=204, body=""))
+    page.route("**/console/live/changes?*", lambda route: route.fulfill(status=429, headers=headers, body="busy"))
+    page.clock.install()
+    page.goto(ride.url)
+    light = page.locator("[data-live]")
+    expect(light).to_have_text("Reconnecting…")
+    for wanted in range(2, 4):
+        page.clock.run_for(39_000)
+        assert len(polls) == wanted - 1, "not before the server asks for it"
+        with page.expect_request("**/console/live/changes?*"):
+            page.clock.run_for(2_000)
+        assert len(polls) == wanted
+        page.evaluate("0")  # the answer has been read
+    assert sum("/console/live?" in each for each in streams) == 1, "no stream is asked for while polls fail"
+    page.unroute("**/console/live/changes?*")
+    page.clock.run_for(41_000)
+    expect(light).to_have_text("Live")
+    with page.expect_request("**/console/live?*"):
+        page.clock.run_for(75_000)
+
+
 @pytest.mark.parametrize("size", list(SIZES))
 def test_two_people_at_once_see_each_other(browser: Browser, desk_site: Desk, ride: DeskClass, size: str) -> None:
     """One at the desk, on Today; the other on the page of the class, also with a phone."""

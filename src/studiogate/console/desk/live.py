@@ -29,7 +29,9 @@ LOOK_AGAIN_SECONDS = 5.0  # without a notification, because the listener's conne
 PAUSE_SECONDS = 0.3  # between two messages: many changes share one
 HELLO = b"retry: 1000\nevent: hello\ndata:\n\n"  # a page that does not get it at once is behind a proxy that buffers
 HEARTBEAT = b":\n\n"
-FULL = b"event: full\ndata:\n\n"  # there are too many streams: the page polls
+FULL = b"event: full\ndata:\n\n"  # the last place was taken meanwhile: the page polls
+# 204 tells the browser not to try again by itself; the page polls, and asks for a stream after this time.
+NO_PLACE = Answer(204, b"", ((b"retry-after", b"60"),))
 EVERYTHING = ["*"]
 
 
@@ -43,9 +45,12 @@ class Streams:
     def total(self) -> int:
         return self._of_account.total()
 
+    def has_place(self, account_id: UUID) -> bool:
+        return self.total < MOST_STREAMS and self._of_account[account_id] < MOST_OF_ACCOUNT
+
     def open(self, account_id: UUID) -> bool:
         """Take a place, if there is one."""
-        if self.total >= MOST_STREAMS or self._of_account[account_id] >= MOST_OF_ACCOUNT:
+        if not self.has_place(account_id):
             return False
         self._of_account[account_id] += 1
         return True
@@ -61,10 +66,12 @@ STREAMS = Streams()
 
 @page("GET", "/live", Permission.SCHEDULE_READ)
 async def live(request: ConsoleRequest) -> Answer:
-    """Send which classes change, until the page closes. 204 tells the browser not to try again."""
+    """Send which classes change, until the page closes; without a place for another stream the page polls."""
     since = _since(request, request.http.headers.get(b"last-event-id", b"").decode("latin-1"))
     if since is None or request.http.method == "HEAD":
         return Answer(204, b"")
+    if not STREAMS.has_place(request.signed_in.session.account_id):
+        return NO_PLACE
     return request.stream(_stream(request, since))
 
 
