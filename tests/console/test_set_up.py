@@ -12,6 +12,9 @@ import pytest
 from studiogate import clock, settings
 from studiogate.console.app import ConsoleApp
 from studiogate.console.set_up.first_studio import slug_of
+from studiogate.domain.access import Scope
+from studiogate.domain.keys import GIVING_NEEDS
+from studiogate.domain.staff import Role
 from studiogate.domain.staff.second_factor import new_totp_secret
 from studiogate.flows.staff.set_up import set_up_path
 from studiogate.runtime import Runtime
@@ -122,3 +125,16 @@ async def test_a_colleague_is_invited_and_a_key_is_made(console: Console) -> Non
     assert none.status_code == 422
     entries = await console.studio.rows("audit_log", "action = 'key.create'")
     assert len(entries) == 1
+
+
+async def test_a_key_may_do_no_more_than_the_person_who_makes_it(console: Console) -> None:
+    """A developer sees no people's data, also not by a key of their own making."""
+    path, developer = "/console/welcome/key", await console.as_role(Role.DEVELOPER)
+    for scope in GIVING_NEEDS:
+        assert (await developer.post(path, {"name": "Mine", "scopes": ["studio:read", scope]})).status_code == 403
+    harmless = [each.value for each in Scope if each not in GIVING_NEEDS]
+    made = await developer.post(path, {"name": "Events", "scopes": harmless})
+    assert made.status_code == 200
+    assert (await console.post(path, {"name": "All", "scopes": [each.value for each in Scope]})).status_code == 200
+    rows = await console.studio.rows("credentials", "name in ('Mine', 'Events', 'All') order by name")
+    assert [each["name"] for each in rows] == ["All", "Events"]

@@ -12,7 +12,7 @@ from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
 from studiogate.flows.bookings import staff
 from studiogate.flows.schedule import classes, closures
-from studiogate.flows.schedule.rows import Given
+from studiogate.flows.schedule.rows import Given, Saved
 from tests.support import booking_studio
 from tests.support.booking_studio import HOUR, SOON, BookingStudio
 from tests.support.held_locks import somebody_waits
@@ -107,6 +107,24 @@ async def test_warnings_name_double_bookings_and_rooms(studio: BookingStudio) ->
     assert refusal.details["warnings"] == [warning.as_json() for warning in saved.warnings]
     assert (await changed(studio, saved.id, title="Renamed")).warnings == (), "only what has changed is looked at"
     assert (await changed(studio, saved.id, room_id=None, instructor_id=None, capacity=9)).warnings == ()
+
+
+async def test_warnings_do_not_name_classes_of_other_locations(studio: BookingStudio) -> None:
+    """Whoever plans one location learns that the instructor is busy, and nothing about the class elsewhere."""
+    instructor = await studio.add("instructors", name="Ida")
+    values = await new_values(studio, instructor_id=str(instructor))
+    elsewhere: dict[str, Any] = {"location_id": studio.other_location, "room_id": None, "title": "Private event"}
+    await studio.new_class(start=instant(values["start_time"]), instructor_id=instructor, **elsewhere)
+    limited = studio.access.within([studio.location])
+    saved = await classes.create(studio.api.connection, limited, Given(values))
+    assert isinstance(saved, Saved)
+    (warning,) = saved.warnings
+    assert warning.as_json() == {
+        "code": "instructor_double_booked",
+        "message": "The instructor also teaches a class at another location at this time.",
+    }
+    named = (await studio.staff(classes.create, Given(values))).warnings
+    assert any("Private event" in each.message for each in named), "but to whoever may see it"
 
 
 async def test_a_class_on_a_closed_day_is_a_warning(studio: BookingStudio) -> None:

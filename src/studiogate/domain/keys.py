@@ -10,14 +10,32 @@ import re
 import secrets
 import string
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from uuid import UUID
 
-from studiogate.domain.access import Access
+from studiogate.domain.access import Access, Scope
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
 
+# What a person must be permitted to do themselves to give a scope over people's data to a key. The event log shows a
+# key only what its other scopes permit, so it needs no line here.
+GIVING_NEEDS: Mapping[str, Permission] = MappingProxyType(
+    {
+        Scope.FORM_SUBMISSIONS_READ: Permission.SUBMISSIONS,
+        Scope.FORM_SUBMISSIONS_WRITE: Permission.SUBMISSIONS,
+        Scope.LEADS_READ: Permission.LEADS,
+        Scope.LEADS_WRITE: Permission.LEADS,
+        Scope.MEMBERS_READ: Permission.MEMBERS,
+        Scope.MEMBERS_WRITE: Permission.MEMBERS,
+        Scope.BOOKINGS_READ: Permission.BOOKINGS,
+        Scope.BOOKINGS_WRITE: Permission.BOOKINGS,
+        Scope.BOOKINGS_CANCEL: Permission.BOOKINGS,
+        Scope.PURCHASES_READ: Permission.SALES,
+    }
+)
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 ID_LENGTH = 8
 SECRET_LENGTH = 43  # the fewest base62 digits that hold 256 bits
@@ -119,3 +137,10 @@ def credential_access(
 ) -> Access:
     locations = None if location_ids is None else tuple(sorted(set(location_ids)))
     return Access(studio_id, credential_id, frozenset(scopes), locations)
+
+
+def giving_refusal(access: Access, scopes: Iterable[str]) -> Refusal | None:
+    """Refuse a key that may do more than the person who makes it. Roles that make keys have all locations."""
+    needed = (GIVING_NEEDS[scope] for scope in scopes if scope in GIVING_NEEDS)
+    refusals = (access.refusal_without_permission(each) for each in needed)
+    return next((each for each in refusals if each is not None), None)

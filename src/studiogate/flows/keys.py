@@ -55,7 +55,10 @@ async def create(connection: Connection, studio_slug: str, wanted: KeyRequest) -
 
 @staff_flow(Permission.KEYS)
 async def issue(connection: Connection, access: Access, wanted: KeyRequest) -> IssuedKey | Refusal:
-    """Create a key for a partner, as an operator or a person of the studio."""
+    """Create a key for a partner, as an operator or a person of the studio, who gives it no more than they have."""
+    refusal = keys.giving_refusal(access, wanted.scopes)
+    if refusal is not None:
+        return refusal
     name, fault = wanted.name.strip(), name_fault(wanted.name)
     faults = [] if name else [Fault(("name",), "string_too_short", "Give the key a name")]
     faults += [Fault(("name",), "name", f"Name should {fault}")] if fault else []

@@ -43,7 +43,8 @@ Warnings = tuple[ScheduleWarning, ...]
 
 
 class Slot(NamedTuple):
-    """When, where and with whom a class takes place."""
+    """When, where and with whom a class takes place. ``is_elsewhere``: at a location that the person who is warned may
+    not see, so that the warning does not name it."""
 
     id: UUID
     title: str
@@ -51,8 +52,18 @@ class Slot(NamedTuple):
     end_time: datetime
     room_id: UUID | None
     instructor_id: UUID | None
+    is_elsewhere: bool = False
+
+    @property
+    def details(self) -> dict[str, str]:
+        """What names the class in a warning, for programs."""
+        if self.is_elsewhere:
+            return {}
+        return {"class_id": str(self.id), "start_time": instant_text(self.start_time)}
 
     def __str__(self) -> str:
+        if self.is_elsewhere:
+            return "a class at another location at this time"
         return f"{self.title!r} at {self.start_time:%Y-%m-%d %H:%M} UTC"
 
 
@@ -66,13 +77,12 @@ def _conflicts(slots: Iterable[Slot], others: Collection[Slot]) -> Iterator[Sche
         for other in others:
             if other.id == slot.id or not overlaps(slot.start_time, slot.end_time, other.start_time, other.end_time):
                 continue
-            details = {"class_id": str(other.id), "start_time": instant_text(other.start_time)}
             if slot.room_id is not None and slot.room_id == other.room_id:
                 text = f"The room is also used by {other}."
-                yield ScheduleWarning(WarningCode.ROOM_DOUBLE_BOOKED, text, details)
+                yield ScheduleWarning(WarningCode.ROOM_DOUBLE_BOOKED, text, other.details)
             if slot.instructor_id is not None and slot.instructor_id == other.instructor_id:
                 text = f"The instructor also teaches {other}."
-                yield ScheduleWarning(WarningCode.INSTRUCTOR_DOUBLE_BOOKED, text, details)
+                yield ScheduleWarning(WarningCode.INSTRUCTOR_DOUBLE_BOOKED, text, other.details)
 
 
 def double_booked(slots: Collection[Slot]) -> dict[UUID, set[WarningCode]]:

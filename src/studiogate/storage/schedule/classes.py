@@ -19,7 +19,7 @@ STORED = """
 
 # No class lasts longer than a week, so the start times are a range of the index.
 NEIGHBOURS = """
-    select c.id, c.title, c.start_time, c.end_time, c.room_id, c.instructor_id from classes c
+    select c.id, c.title, c.start_time, c.end_time, c.room_id, c.instructor_id, c.location_id from classes c
     where c.studio_id = $1 and c.status = 'scheduled' and c.start_time < $3 and c.end_time > $2
       and c.start_time > $2::timestamptz - interval '7 days'
       and (c.room_id = any($4::uuid[]) or c.instructor_id = any($5::uuid[]))
@@ -56,7 +56,7 @@ async def neighbours(
         list({slot.instructor_id for slot in slots if slot.instructor_id is not None}),
         except_series,
     )
-    return [Slot(*row) for row in rows]
+    return [Slot(*row[:6])._replace(is_elsewhere=not access.permits(row["location_id"])) for row in rows]
 
 
 async def move_bookings(connection: Connection, access: Access, class_ids: Sequence[UUID]) -> None:
