@@ -12,7 +12,7 @@ import pytest
 from studiogate.domain.staff import Role
 from studiogate.storage.upload_folder import IncomingFile, UploadFolder
 from tests.support.booking_studio import DAY
-from tests.support.console import Console, texts
+from tests.support.console import ORIGIN, Console, texts
 from tests.support.week_pages import fields_of
 
 pytestmark = pytest.mark.anyio
@@ -149,8 +149,11 @@ async def test_files_are_attachments_that_no_browser_shows(console: Console) -> 
     content = b"<script>alert(1)</script>"
     submission, file = await upload(console, member, 'pass"port\u202e.html', content)
     base = f"/console/members/{member}/forms"
-    assert f'href="{base}/{submission}/files/{file}"' in (await console.get(base)).text
-    answer = await console.get(f"{base}/{submission}/files/{file}")
+    path = f"{base}/{submission}/files/{file}"
+    assert f'method="post" action="{path}"' in (await console.get(base)).text
+    assert (await console.get(path)).status_code == 404, "a link has no effect"
+    assert await studio.rows("audit_log", "action = 'submission.files'") == []
+    answer = await console.post(path)
     assert answer.content == content
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -158,7 +161,7 @@ async def test_files_are_attachments_that_no_browser_shows(console: Console) -> 
     assert len(await studio.rows("audit_log", "action = 'submission.files'")) == 1
     other = await studio.new_member()
     for wrong in (f"/console/members/{other}/forms/{submission}/files/{file}", f"{base}/{submission}/files/{uuid4()}"):
-        assert (await console.get(wrong)).status_code == 404
+        assert (await console.post(wrong)).status_code == 404
 
 
 async def test_export(console: Console) -> None:
@@ -166,14 +169,19 @@ async def test_export(console: Console) -> None:
     member = await studio.new_member(first_name="Ada", last_name="Moss")
     await upload(console, member, "passport.pdf", b"%PDF-1.4 x")
     page = await console.get(f"/console/members/{member}/export")
-    assert f'href="/console/members/{member}/export/archive"' in page.text
-    answer = await console.get(f"/console/members/{member}/export/archive")
+    path = f"/console/members/{member}/export"
+    assert f'method="post" action="{path}"' in page.text
+    without = await console.client.post(path, headers={"Origin": ORIGIN}, data={"idempotency": "k" * 24})
+    assert without.status_code == 403, "the form's CSRF token is missing"
+    assert await studio.rows("audit_log", "action = 'member.export'") == [], "showing the page has no effect"
+    answer = await console.post(path)
+    assert len(await studio.rows("audit_log", "action = 'member.export'")) == 1
     assert answer.headers["content-disposition"].startswith(f'attachment; filename="member-{member}.zip"')
     archive = zipfile.ZipFile(io.BytesIO(answer.content))
     assert json.loads(archive.read("person.json"))["member"][0]["first_name"] == "Ada"
     assert [each for each in archive.namelist() if each.startswith("files/")] == ["files/01-passport.pdf"]
     desk = await console.as_role(Role.FRONT_DESK, studio.location)
-    refused = await desk.get(f"/console/members/{member}/export/archive")
+    refused = await desk.post(path)
     assert refused.status_code == 403
 
 

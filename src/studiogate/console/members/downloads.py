@@ -1,6 +1,7 @@
 """Files that a browser saves and never shows: an export, and what somebody uploaded with a form.
 
-Visitors upload what they like, so a file is always an attachment with a type that no browser runs.
+Visitors upload what they like, so a file is always an attachment with a type that no browser runs. The audit log names
+who took one, so taking it is an action with a form: browsers fetch links in advance, and other sites can name them.
 """
 
 import asyncio
@@ -11,11 +12,11 @@ from typing import BinaryIO
 from urllib.parse import quote
 from uuid import UUID
 
-from studiogate.console.framework.page import page
+from studiogate.console.framework.page import action, page
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.acting import id_of, run
 from studiogate.console.members.changes import show_member
-from studiogate.console.members.profile import member_of
+from studiogate.console.members.profile import address, member_of
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.forms import staff as forms
@@ -37,7 +38,7 @@ async def show_export(request: ConsoleRequest) -> Answer:
     return await show_member(request, "members/export.html")
 
 
-@page("GET", "/members/{member_id}/export/archive", Permission.MEMBERS)
+@action("POST", "/members/{member_id}/export", Permission.MEMBERS)
 async def export(request: ConsoleRequest) -> Answer:
     """Send everything that is stored about a member as an archive; the audit log says who took it."""
     async with request.database.connection() as connection:
@@ -46,7 +47,7 @@ async def export(request: ConsoleRequest) -> Answer:
         return request.not_found()
     person = await run(request, exporting.export, member["id"])
     if isinstance(person, Refusal):
-        return request.error(person)
+        return request.refused(person, address(member["id"], "export"))
     folder = UploadFolder(request.runtime.settings.data_dir)
     archive = await asyncio.to_thread(_archive, person, folder, request.access.studio_id)
     return _attachment(archive, ZIP, f"member-{member['id']}.zip")
@@ -65,7 +66,7 @@ def _archive(person: Person, folder: UploadFolder, studio_id: UUID) -> OpenFile:
     return OpenFile(stream, size)
 
 
-@page("GET", "/members/{member_id}/forms/{submission_id}/files/{upload_id}", Permission.SUBMISSIONS)
+@action("POST", "/members/{member_id}/forms/{submission_id}/files/{upload_id}", Permission.SUBMISSIONS)
 async def file(request: ConsoleRequest) -> Answer:
     """Send a file of a submission of the member; the audit log says who took it."""
     names = ("member_id", "submission_id", "upload_id")
@@ -82,7 +83,7 @@ async def file(request: ConsoleRequest) -> Answer:
         return request.not_found()
     taken = await run(request, forms.files, submission_id)
     if isinstance(taken, Refusal):
-        return request.error(taken)
+        return request.refused(taken, address(member_id, "forms"))
     path = UploadFolder(request.runtime.settings.data_dir).find(request.access.studio_id, stored.stored_name)
     try:
         stream = await asyncio.to_thread(_open, path)

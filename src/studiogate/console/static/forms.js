@@ -1,8 +1,17 @@
 // A form is sent once: a second press while the answer is awaited does nothing. The server checks that too.
 
+function newToken() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
+}
+
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || form.method !== "post") return;
+  // After a download the page stays, and the next press is another download.
+  if (form.matches("[data-download]")) {
+    setTimeout(() => { form.elements.idempotency.value = newToken(); });
+    return;
+  }
   if (form.dataset.sent !== undefined) {
     event.preventDefault();
     return;
