@@ -81,7 +81,6 @@ TABLE: dict[tuple[str, str], set[Role]] = {
     ("POST", "/members/new"): DESK,
     ("GET", "/members/{member_id}"): DESK,
     ("GET", "/members/{member_id}/bookings"): DESK,
-    ("POST", "/members/{member_id}/bookings/{booking_id}/cancel"): DESK,
     ("GET", "/members/{member_id}/credits"): DESK,
     ("GET", "/members/{member_id}/purchases"): DESK,
     ("GET", "/members/{member_id}/history"): OWNERS,

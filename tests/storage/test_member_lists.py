@@ -120,8 +120,9 @@ async def test_a_profile(large: LargeStudio) -> None:
             lines = await read(recorder, there, member, None, 1)
             await read(recorder, there, member, lines.rows[0]["id"] if lines.rows else None, LIMIT)
         await member_profile.bookings_ahead(recorder, there, member, LIMIT)
-    await member_profile.submissions_of(recorder, access, member, LIMIT)
-    await member_profile.history_of(recorder, access, member, LIMIT)
+    for after in (None, member):
+        await member_profile.submissions_of(recorder, access, member, after, LIMIT)
+        await member_profile.history_of(recorder, access, member, after, LIMIT)
     await member_profile.merged_into(recorder, access, member)
     assert (await person_preview.counts(recorder, access, member, "a@example.com"))["bookings"] > 0
     await person_preview.shared_classes(recorder, access, member, held[0]["id"])

@@ -106,12 +106,17 @@ class Access:
         return Refusal(Code.PERMISSION_DENIED, {"required_permission": permission.value, "required_locations": "all"})
 
     def may_act_on_class_of(self, instructor_id: UUID | None) -> bool:
-        """Return whether staff may act on the class of this instructor. Instructors, who have no permission for
-        bookings, act on their own classes only."""
-        staff = self.staff
-        if staff is None or (staff.instructor_id is None and Permission.BOOKINGS in staff.permissions):
-            return staff is not None
-        return staff.instructor_id is not None and staff.instructor_id == instructor_id
+        """Return whether staff may act on the class of this instructor, and see its people. Instructors, who have no
+        permission for bookings, act on their own classes only."""
+        if self.staff is None:
+            return False
+        own = self.own_instructor_id
+        return Permission.BOOKINGS in self.staff.permissions if own is None else own == instructor_id
+
+    @property
+    def own_instructor_id(self) -> UUID | None:
+        """The instructor to whose classes this access is limited; None if it is not limited in this way."""
+        return None if self.staff is None else self.staff.instructor_id
 
 
 def operator_access(studio_id: UUID, name: str = "operator", channel: Channel = Channel.COMMAND) -> Access:

@@ -97,13 +97,13 @@ _BEYOND = "and (e.created_at, e.id) < (select c.created_at, c.id from {} c where
 LEDGER = {False: _LEDGER.format(""), True: _LEDGER.format(_BEYOND.format("credit_ledger"))}
 BOOKINGS = {False: _BOOKINGS.format(""), True: _BOOKINGS.format(_BEYOND.format("bookings"))}
 
-SUBMISSIONS = """
+_SUBMISSIONS = """
     select n.id, n.form_id, f.title, n.status, n.verified, n.created_at, n.consents::text as consents,
            n.form_version, f.version as current_version, v.fields::text as fields,
            (select coalesce(json_agg(json_build_object('id', u.id, 'filename', u.filename, 'size', u.size)
                                      order by u.created_at, u.id), '[]')
             from form_uploads u where u.studio_id = $1 and u.submission_id = n.id)::text as files
-    from (select e.* from form_submissions e where e.studio_id = $1 and e.member_id = $2
+    from (select e.* from form_submissions e where e.studio_id = $1 and e.member_id = $2 {}
           order by e.created_at desc, e.id desc limit $3) n
     join forms f on f.studio_id = $1 and f.id = n.form_id
     left join form_versions v on v.studio_id = $1 and v.form_id = n.form_id and v.version = n.form_version
@@ -116,7 +116,7 @@ SUBMISSION = """
     where n.studio_id = $1 and n.id = $3 and n.member_id = $2"""
 
 # The newest entries about the member, the memberships and the purchases; each subject is read along the index.
-HISTORY = """
+_HISTORY = """
     select entry.* from (
         select $2::uuid as id
         union all select s.id from memberships s where s.studio_id = $1 and s.member_id = $2::uuid
@@ -125,15 +125,22 @@ HISTORY = """
     cross join lateral (
         select a.id, a.occurred_at, a.channel, a.actor_name, a.action, a.subject_type, a.subject_id,
                a.changes::text as changes, a.reason
-        from audit_log a where a.studio_id = $1 and a.subject_id = subject.id
+        from audit_log a where a.studio_id = $1 and a.subject_id = subject.id {}
         order by a.occurred_at desc, a.id desc limit $3) entry
     order by entry.occurred_at desc, entry.id desc limit $3"""
+_BEFORE = "and ({0}.{1}, {0}.id) < (select o.{1}, o.id from {2} o where o.studio_id = $1 and o.id = $4::uuid)"
+
+SUBMISSIONS = {
+    False: _SUBMISSIONS.format(""),
+    True: _SUBMISSIONS.format(_BEFORE.format("e", "created_at", "form_submissions")),
+}
+HISTORY = {False: _HISTORY.format(""), True: _HISTORY.format(_BEFORE.format("a", "occurred_at", "audit_log"))}
 
 
 class Lines(NamedTuple):
-    """A page of a member's list; ``next`` is where the following page begins."""
+    """A page of a member's list, its rows by column name; ``next`` is where the following page begins."""
 
-    rows: list[Record]
+    rows: list[Any]
     next: str | None
 
 
@@ -171,10 +178,13 @@ async def bookings_ahead(connection: Connection, access: Access, member_id: UUID
     return await connection.fetch(_AHEAD, access.studio_id, member_id, access.location_ids, limit)
 
 
-async def submissions_of(connection: Connection, access: Access, member_id: UUID, limit: int) -> list[dict[str, Any]]:
-    """Return the newest submissions with the names of their files and what was agreed to."""
-    rows = await connection.fetch(SUBMISSIONS, access.studio_id, member_id, limit)
-    return [_parsed(row, "files", "consents", "fields") for row in rows]
+async def submissions_of(
+    connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
+) -> Lines:
+    """Return submissions, the newest first, with the names of their files and what was agreed to."""
+    values = [access.studio_id, member_id, limit + 1, *([] if after is None else [after])]
+    page = _lines(await connection.fetch(SUBMISSIONS[after is not None], *values), limit)
+    return page._replace(rows=[_parsed(row, "files", "consents", "fields") for row in page.rows])
 
 
 async def read_submission(
@@ -185,10 +195,11 @@ async def read_submission(
     return None if row is None else _parsed(row, "data", "fields")
 
 
-async def history_of(connection: Connection, access: Access, member_id: UUID, limit: int) -> list[dict[str, Any]]:
-    """Return the newest entries of the audit log about the member."""
-    rows = await connection.fetch(HISTORY, access.studio_id, member_id, limit)
-    return [_parsed(row, "changes") for row in rows]
+async def history_of(connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int) -> Lines:
+    """Return entries of the audit log about the member, the newest first."""
+    values = [access.studio_id, member_id, limit + 1, *([] if after is None else [after])]
+    page = _lines(await connection.fetch(HISTORY[after is not None], *values), limit)
+    return page._replace(rows=[_parsed(row, "changes") for row in page.rows])
 
 
 def _lines(rows: Sequence[Record], limit: int) -> Lines:

@@ -3,11 +3,12 @@
 from typing import Literal, cast
 from uuid import UUID
 
+from studiogate.console import resolutions
 from studiogate.console.desk import panel as panels
-from studiogate.console.desk import resolutions, views
-from studiogate.console.desk.resolutions import Case
+from studiogate.console.desk import views
 from studiogate.console.framework.page import action
-from studiogate.console.framework.request import ConsoleRequest, UndoAction, as_id
+from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
@@ -75,9 +76,8 @@ async def promote(request: ConsoleRequest) -> Answer:
         card = await panels.find_card(connection, request, str(entry[0]))
     back = views.today_url(card.class_) if card is not None else "/console/today"
     if isinstance(done, Refusal):
-        return request.refused(
-            done, back=back, resolve=resolutions.of_refusal(done, Case(*entry), resolutions.permissions_of(request))
-        )
+        resolve = resolutions.of_refusal(request, done, resolutions.at_the_desk(*entry))
+        return request.refused(done, back=back, resolve=resolve)
     return request.redirect(back, toast="Promoted from the waitlist.")
 
 

@@ -1,17 +1,22 @@
 """One booking in a drawer: cancel it for the studio, or move it to another class."""
 
-from datetime import timedelta
-from typing import Any
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import groupby
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 from uuid import UUID
 
+from studiogate.console import resolutions
 from studiogate.console.desk import panel as panels
-from studiogate.console.desk import resolutions, views
+from studiogate.console.desk import views
 from studiogate.console.desk.attendance import override_of
-from studiogate.console.desk.resolutions import Case
 from studiogate.console.desk.views import ClassCard
-from studiogate.console.framework.formats import counted, day_and_time
+from studiogate.console.framework.acting import run
+from studiogate.console.framework.formats import counted, day_and_time, local
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.request import ConsoleRequest, as_id
+from studiogate.console.framework.reading import as_id, near_date, start_of_day
+from studiogate.console.framework.request import ConsoleRequest, own_page
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
@@ -24,7 +29,16 @@ from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
 
 DAYS_AHEAD = 14
-MOST_CLASSES = 60
+ENOUGH_CLASSES = 60
+
+
+class Choices(NamedTuple):
+    """The classes to which a booking can move, of whole days from ``day`` on, with the day on which more begin."""
+
+    classes: list[tuple[UUID, str]]
+    day: date
+    following: date
+    location_id: UUID | None
 
 
 async def _class_of(connection: Connection, request: ConsoleRequest, booking_id: UUID | None) -> ClassCard | None:
@@ -42,19 +56,40 @@ async def show(request: ConsoleRequest) -> Answer:
         row = await panels.read_row(connection, request, card, booking_id)
         if row is None:
             return request.not_found()
-        classes = await _other_classes(connection, request, card.class_)
-    values: dict[str, Any] = {"row": row, "class_": card.class_, "views": views, "classes": classes}
+        choices = await _other_classes(connection, request, card.class_)
+    values: dict[str, Any] = {"row": row, "class_": card.class_, "views": views, "choices": choices}
     if request.is_fragment:
         return request.fragment("desk/_booking.html", **values)
     return request.render("desk/booking.html", **values)
 
 
-async def _other_classes(connection: Connection, request: ConsoleRequest, class_: DayClass) -> list[tuple[UUID, str]]:
-    """Return the classes to which a booking can move: the next two weeks at the same location."""
-    until = class_.now + timedelta(days=DAYS_AHEAD)
-    found = await day.classes_between(connection, request.access, class_.now, until, class_.location_id)
-    ahead = [each for each in found if each.id != class_.id and each.status == ClassStatus.SCHEDULED]
-    return [(each.id, _choice(each)) for each in ahead[:MOST_CLASSES]]
+async def _other_classes(connection: Connection, request: ConsoleRequest, class_: DayClass) -> Choices:
+    """Return the classes to which a booking can move: those of the next days at the same location, or from the day and
+    at the location that the address names."""
+    today = local(class_.now, class_.timezone).date()
+    first = max(today, near_date(request.query.get("from"), today) or today)
+    place = as_id(request.query.get("location", "")) or class_.location_id
+    begins = max(class_.now, start_of_day(first, class_.timezone))
+    until = first + timedelta(days=DAYS_AHEAD)
+    ends = start_of_day(until, class_.timezone)
+    found = await day.classes_between(connection, request.access, begins, ends, place)
+    shown, following = _whole_days(found, class_.timezone, until)
+    ahead = [each for each in shown if each.id != class_.id and each.status == ClassStatus.SCHEDULED]
+    return Choices([(each.id, _choice(each)) for each in ahead], first, following, place)
+
+
+def _whole_days(found: Sequence[DayClass], timezone: str, until: date) -> tuple[list[DayClass], date]:
+    """Return the classes of as many whole days as make enough of them, and the day after. The last day of a list that
+    was cut may lack classes: it is left for the next page, unless it is the only one."""
+    by_day = groupby(found, lambda each: local(each.start_time, timezone).date())
+    days = [(date_, list(classes)) for date_, classes in by_day]
+    is_cut = len(found) >= day.MOST_CLASSES
+    shown: list[DayClass] = []
+    for number, (date_, classes) in enumerate(days):
+        if shown and (len(shown) + len(classes) > ENOUGH_CLASSES or (is_cut and number == len(days) - 1)):
+            return shown, date_
+        shown += classes
+    return shown, until
 
 
 def _choice(class_: DayClass) -> str:
@@ -65,19 +100,25 @@ def _choice(class_: DayClass) -> str:
 
 @action("POST", "/bookings/{booking_id}/cancel", Permission.BOOKINGS)
 async def cancel(request: ConsoleRequest) -> Answer:
-    """Cancel a booking for the studio: no fee, the credit is returned."""
+    """Cancel a booking for the studio: no fee, the credit is returned. Leads back to the page that the form names."""
     booking_id = as_id(request.params["booking_id"])
     reason = request.form.get("reason", "").strip() or None
     async with request.database.connection() as connection:
         card = await _class_of(connection, request, booking_id)
         if card is None or booking_id is None:
             return request.not_found()
-        done = await staff_bookings.cancel_booking(connection, request.access, booking_id, reason)
-    back = views.today_url(card.class_)
+    done = await run(request, staff_bookings.cancel_booking, booking_id, reason)
+    back = own_page(request.form.get("next")) or views.today_url(card.class_)
     if isinstance(done, Refusal):
         return request.refused(done, back=back)
     returned = "The credit was returned." if done["credits_returned"] else "No credit was taken."
     return request.redirect(back, toast=f"Booking cancelled. {returned}")
+
+
+def _way_back(request: ConsoleRequest, booking_id: UUID) -> str:
+    """Return the drawer with the classes among which one was chosen."""
+    query = urlencode({name: request.form[name] for name in ("from", "location") if request.form.get(name)})
+    return f"/console/bookings/{booking_id}" + (f"?{query}" if query else "")
 
 
 @action("POST", "/bookings/{booking_id}/move", Permission.BOOKINGS)
@@ -93,9 +134,9 @@ async def move_to(request: ConsoleRequest) -> Answer:
         done = await move.move_booking(connection, request.access, wanted)
         card = await panels.find_card(connection, request, str(class_id))
     if isinstance(done, Refusal):
-        case = None if member_id is None else Case(class_id, member_id)
-        resolve = None if case is None else resolutions.of_refusal(done, case, resolutions.permissions_of(request))
-        return request.refused(done, back=f"/console/bookings/{booking_id}", resolve=resolve)
+        ways = None if member_id is None else resolutions.at_the_desk(class_id, member_id)
+        resolve = None if ways is None else resolutions.of_refusal(request, done, ways)
+        return request.refused(done, back=_way_back(request, booking_id), resolve=resolve)
     if card is None:
         return request.redirect("/console/today", toast="Moved.")
     class_ = card.class_

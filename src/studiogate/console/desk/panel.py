@@ -3,12 +3,13 @@
 from typing import NamedTuple
 from uuid import UUID
 
-from studiogate.console.desk import history, resolutions, views
+from studiogate.console import resolutions
+from studiogate.console.desk import history, views
 from studiogate.console.desk.history import Line
-from studiogate.console.desk.resolutions import Case
 from studiogate.console.desk.views import ClassCard, SeatRow
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.refusals import Resolution
-from studiogate.console.framework.request import ConsoleRequest, as_id
+from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.staff import Permission
@@ -100,18 +101,17 @@ async def read_row(
 
 
 def _waiting_row(request: ConsoleRequest, class_: DayClass, waiting: Waiting) -> WaitingRow:
-    permissions = resolutions.permissions_of(request)
-    case, code = Case(class_.id, waiting.person.member_id), waiting.skip_reason
+    ways, code = resolutions.at_the_desk(class_.id, waiting.person.member_id), waiting.skip_reason
     can_promote = (
         views.free_seats(class_) > 0
         and class_.now < class_.start_time
         and class_.status == ClassStatus.SCHEDULED
-        and Permission.BOOKINGS in permissions
+        and request.may(Permission.BOOKINGS)
     )
     return WaitingRow(
         waiting,
         views.moment(waiting.joined_at, class_),
         None if code is None else resolutions.short_text(code),
-        None if code is None else resolutions.resolution(code, case, permissions),
+        None if code is None else resolutions.resolution(request, code, ways),
         can_promote,
     )

@@ -12,7 +12,8 @@ from studiogate.console.desk import views
 from studiogate.console.desk.views import ALL, ClassCard, Place
 from studiogate.console.framework.formats import local
 from studiogate.console.framework.page import page
-from studiogate.console.framework.request import ConsoleRequest, as_id
+from studiogate.console.framework.reading import as_id, near_date
+from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.instants import local_day_bounds
 from studiogate.domain.staff import Permission
 from studiogate.storage import events
@@ -21,8 +22,6 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day as storage
 from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
-
-MOST_DAYS_AWAY = 3660
 
 
 class Wanted(NamedTuple):
@@ -49,8 +48,9 @@ def wanted_of(request: ConsoleRequest, class_: DayClass | None) -> Wanted:
     place = _location(request, class_)
     timezone = request.frame.timezone if place is None else place.timezone
     today = local(clock.now(), timezone).date()
-    day = today if class_ is None else local(class_.start_time, timezone).date()
-    return Wanted(_day(request.query.get("day", ""), today, day), today, None if place is None else place.id, timezone)
+    otherwise = today if class_ is None else local(class_.start_time, timezone).date()
+    day = near_date(request.query.get("day"), today) or otherwise
+    return Wanted(day, today, None if place is None else place.id, timezone)
 
 
 def _location(request: ConsoleRequest, class_: DayClass | None) -> Location | None:
@@ -60,14 +60,6 @@ def _location(request: ConsoleRequest, class_: DayClass | None) -> Location | No
         return None
     wanted = as_id(asked) if asked or class_ is None else class_.location_id
     return next((each for each in locations if each.id == wanted), locations[0])
-
-
-def _day(text: str, today: date, otherwise: date) -> date:
-    try:
-        day = date.fromisoformat(text) if len(text) == 10 else otherwise
-    except ValueError:
-        return otherwise
-    return day if abs((day - today).days) <= MOST_DAYS_AWAY else otherwise
 
 
 async def read_cards(connection: Connection, request: ConsoleRequest, wanted: Wanted) -> list[ClassCard]:

@@ -1,28 +1,25 @@
 """Send the waiver: a signed link that opens the form for one member, to fill in here or on their phone."""
 
-from datetime import timedelta
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 from uuid import UUID
 
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
+from studiogate.console.form_links import LIFE, link_address
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.request import ConsoleRequest, as_id
-from studiogate.domain.forms.signed_links import Link, make_link
+from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.webhooks.signing import open_link_secret
 from studiogate.flows.forms import staff as forms
 from studiogate.storage.bookings import lock
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted
-from studiogate.storage.forms.hosted import LinkGround, PageMember
+from studiogate.storage.forms.hosted import PageMember
 from studiogate.storage.schedule.day import DayClass
-from studiogate.web.public_address import known_address
 from studiogate.web.response import Answer
 
-LIFE = timedelta(days=7)
 SUBJECT = "Please sign our waiver"
 
 
@@ -63,15 +60,8 @@ async def make(request: ConsoleRequest) -> Answer:
         ground = await forms.link(connection, request.access, wanted.form_id, wanted.member.id)
     if isinstance(ground, Refusal):
         return request.refused(ground)
-    url = _address(request, ground, wanted)
+    url = link_address(request, ground, wanted.form_id, wanted.member.id)
     return _shown(request, wanted, url=url, mail=_mail(request, wanted, url), expires_at=ground.now + LIFE)
-
-
-def _address(request: ConsoleRequest, ground: LinkGround, wanted: Wanted) -> str:
-    secret = open_link_secret(request.runtime.sealer, ground.studio_id, ground.link_secret)
-    token = make_link(secret, wanted.form_id, Link(wanted.member.id, ground.now + LIFE))
-    origin = known_address(request.runtime.settings)
-    return f"{origin}/f/{ground.studio_slug}/{ground.form_slug}?{urlencode({'link': token})}"
 
 
 def _mail(request: ConsoleRequest, wanted: Wanted, url: str) -> str | None:

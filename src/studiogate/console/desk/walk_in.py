@@ -4,35 +4,37 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 from uuid import UUID
 
+from studiogate.console import offers, resolutions
 from studiogate.console.desk import panel as panels
-from studiogate.console.desk import resolutions, views
+from studiogate.console.desk import views
 from studiogate.console.desk.attendance import override_of
-from studiogate.console.desk.resolutions import Case
+from studiogate.console.framework import paging
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.refusals import Resolution, shown, status_of
-from studiogate.console.framework.request import ConsoleRequest, as_id
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.resolutions import Ways
 from studiogate.domain.bookings.overrides import ENTITLEMENT, OVERRIDABLE
-from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.sales import GIVING_A_MEMBERSHIP, Order
+from studiogate.domain.sales import Order
 from studiogate.domain.staff import Permission
 from studiogate.flows import sales
 from studiogate.flows.bookings import attendance, book, desk
 from studiogate.flows.bookings.book import WantedBooking
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.members import staff as members
-from studiogate.storage import catalog, member_search
+from studiogate.storage import member_search
 from studiogate.storage import members as member_storage
-from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.member_list import MemberFilters
+from studiogate.storage.db.pool import Connection
+from studiogate.storage.member_list import MemberFilters, MemberPage
 from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
 from studiogate.web.response import Answer
 
 MOST_FOUND = 12
-MOST_PRODUCTS = 50
 CREATED = "Member created."
 SOLD_ONLY = "Sold, but not booked yet."
 
@@ -64,8 +66,13 @@ class Attempt(NamedTuple):
     refusal: Refusal
 
 
-def drawer_path(class_id: UUID, member_id: UUID | str | None = None) -> str:
-    return f"/console/classes/{class_id}/walk-in" + ("" if member_id is None else f"?member={member_id}")
+NOBODY = MemberPage([], None)
+
+
+def drawer_path(class_id: UUID, member_id: UUID | str | None = None, after: str | None = None) -> str:
+    """Return the address of the drawer: of its search, or of a member and a page of what can be sold to them."""
+    query = urlencode({name: each for name, each in (("member", member_id), (paging.AFTER, after)) if each})
+    return f"/console/classes/{class_id}/walk-in" + (f"?{query}" if query else "")
 
 
 @page("GET", "/classes/{class_id}/walk-in", Permission.BOOKINGS)
@@ -86,7 +93,7 @@ async def _values(
     connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID | None
 ) -> dict[str, Any]:
     """Return what the drawer shows: the search, or the chosen member."""
-    values: dict[str, Any] = {"class_": class_, "views": views, "q": "", "member": None, "found": []}
+    values: dict[str, Any] = {"class_": class_, "views": views, "q": "", "member": None, "found": NOBODY}
     if member_id is not None:
         wire = await member_storage.read_member(connection, request.access, str(member_id))
         if wire is not None:
@@ -102,29 +109,32 @@ async def find(request: ConsoleRequest) -> Answer:
         card = await panels.find_card(connection, request, request.params["class_id"])
         if card is None:
             return request.not_found()
-        found = await _found(connection, request, text) if text else []
+        found = await _found(connection, request, text) if text else NOBODY
     values: dict[str, Any] = {"class_": card.class_, "views": views, "q": text, "member": None, "found": found}
     if request.is_fragment:
         return request.fragment("desk/_found.html", **values)
     return request.render("desk/walk_in.html", **values)
 
 
-async def _found(connection: Connection, request: ConsoleRequest, text: str) -> list[Record]:
+async def _found(connection: Connection, request: ConsoleRequest, text: str) -> MemberPage:
     """Return members by the beginnings of their names, email or phone, along indexes: this runs while people type."""
-    page = await member_search.search(connection, request.access, text, MemberFilters(), (None, MOST_FOUND))
-    return page.members
+    place = (paging.cursor_of(request), MOST_FOUND)
+    return await member_search.search(connection, request.access, text, MemberFilters(), place)
 
 
 async def _case(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> dict[str, Any]:
     """Return what booking this member would do now, and what can be sold and chosen."""
     judged = await book.validate(connection, request.access, WantedBooking(class_.id, member_id))
-    reasons = [] if isinstance(judged, Refusal) else _reasons(request, Case(class_.id, member_id), judged)
+    reasons = (
+        [] if isinstance(judged, Refusal) else _reasons(request, resolutions.at_the_desk(class_.id, member_id), judged)
+    )
     codes = {reason.code for reason in reasons}
     sells = bool(codes & ENTITLEMENT) and request.may(Permission.SALES)
     spots = await day.free_spots(connection, request.access, class_.id) if class_.spot_selection_mode else []
     return {
         "reasons": reasons,
-        "offers": await _offers(connection, request, class_) if sells else [],
+        **(await _offers(connection, request, class_, member_id) if sells else {"offers": [], "more": None}),
+        "after": paging.cursor_of(request),
         "can_override": bool(codes) and codes <= OVERRIDABLE,
         "can_wait": Code.CLASS_FULL in codes,
         "needs_only_sale": bool(codes) and codes <= ENTITLEMENT,
@@ -134,24 +144,20 @@ async def _case(connection: Connection, request: ConsoleRequest, class_: DayClas
     }
 
 
-def _reasons(request: ConsoleRequest, case: Case, judged: Mapping[str, Any]) -> list[Reason]:
-    permissions = resolutions.permissions_of(request)
+def _reasons(request: ConsoleRequest, ways: Ways, judged: Mapping[str, Any]) -> list[Reason]:
     found = []
     for each in judged["reasons"]:
         # What the drawer itself offers needs no link to the drawer.
-        resolves = None if each["code"] in ENTITLEMENT else resolutions.resolution(each["code"], case, permissions)
+        resolves = None if each["code"] in ENTITLEMENT else resolutions.resolution(request, each["code"], ways)
         found.append(Reason(each["code"], each["message"], resolves))
     return found
 
 
-async def _offers(connection: Connection, request: ConsoleRequest, class_: DayClass) -> list[Offer]:
-    """Return what is on sale at the class's location in the studio's currency, the cheapest first."""
+async def _offers(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> dict[str, Any]:
+    """Return a page of what is on sale at the class's location in the studio's currency, the cheapest first."""
     access = request.access if class_.location_id is None else request.access.within([class_.location_id])
-    listed = await catalog.list_products(connection, access, PageRequest(None, MOST_PRODUCTS), True)
-    if isinstance(listed, Refusal):
-        return []
-    products = json.loads(listed.as_json())["data"]
-    offers = [
+    products, following = await offers.on_sale(connection, access, paging.page_of(request))
+    found = [
         Offer(
             f"{product['id']}:{price['id']}",
             product["name"],
@@ -161,11 +167,14 @@ async def _offers(connection: Connection, request: ConsoleRequest, class_: DayCl
             product["credits_granted"],
         )
         for product in products
-        if product["product_type"] in GIVING_A_MEMBERSHIP
+        if offers.gives_membership(product)
         for price in product["prices"]
-        if price["active"] and price["currency"] == request.frame.currency
+        if price["currency"] == request.frame.currency
     ]
-    return sorted(offers, key=lambda offer: Decimal(offer.amount))
+    return {
+        "offers": sorted(found, key=lambda offer: Decimal(offer.amount)),
+        "more": following and drawer_path(class_.id, member_id, following),
+    }
 
 
 @action("POST", "/classes/{class_id}/walk-in/member", Permission.MEMBERS)
@@ -204,7 +213,7 @@ async def book_walk_in(request: ConsoleRequest) -> Answer:
             return request.not_found()
         sold = await _sell(connection, request, card.class_, member_id)
         if isinstance(sold, Refusal):
-            return request.refused(sold, back=drawer_path(class_id, member_id))
+            return request.refused(sold, back=drawer_path(class_id, member_id, paging.cursor_of(request)))
         booked = await _book(connection, request, class_id, member_id)
         if isinstance(booked, Refusal):
             return await _refused(connection, request, card.class_, Attempt(member_id, sold, booked))
@@ -253,11 +262,13 @@ def _text(booking: Mapping[str, Any]) -> str:
 async def _refused(connection: Connection, request: ConsoleRequest, class_: DayClass, attempt: Attempt) -> Answer:
     """Show why the member was not booked. After a sale, a drawer is shown anew: its form has taken effect, and what is
     left to do is another form."""
-    refusal, case = attempt.refusal, Case(class_.id, attempt.member_id)
-    resolve = resolutions.of_refusal(refusal, case, resolutions.permissions_of(request))
+    refusal, member_id = attempt.refusal, attempt.member_id
+    resolve = resolutions.of_refusal(request, refusal, resolutions.at_the_desk(class_.id, member_id))
     if not (attempt.sold and request.is_fragment):
-        return request.refused(refusal, back=drawer_path(*case), resolve=resolve)
-    values = await _values(connection, request, class_, attempt.member_id)
+        return request.refused(
+            refusal, back=drawer_path(class_.id, member_id, paging.cursor_of(request)), resolve=resolve
+        )
+    values = await _values(connection, request, class_, member_id)
     why = shown(refusal, request.form, resolve)
     return request.fragment("desk/_walk_in.html", status=status_of(refusal), toast=SOLD_ONLY, refusal=why, **values)
 

@@ -11,10 +11,10 @@ from markupsafe import Markup
 from studiogate.console import navigation
 from studiogate.console.framework import cookies, csrf, refusals, resume, templating
 from studiogate.console.framework.posted import CSRF, TOKEN, Posted
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.refusals import Resolution, ShownRefusal
 from studiogate.console.navigation import Entry
 from studiogate.domain.access import Access
-from studiogate.domain.ids import parse_id
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff.tokens import new_token
@@ -259,12 +259,6 @@ class ConsoleRequest:
         return () if toast is None else (cookies.no_toast(secure=self.secure),)
 
 
-def as_id(text: str) -> UUID | None:
-    """Return a text as an id, or None if it is none."""
-    parsed = parse_id(text)
-    return None if parsed is None else UUID(parsed)
-
-
 def is_own_path(location: str) -> bool:
     """Return whether a location is a path of the console: no other site, nothing that browsers read as one."""
     if not location.startswith("/console/") and location != "/console":
@@ -273,3 +267,8 @@ def is_own_path(location: str) -> bool:
         return False
     parts = urlsplit(location)
     return not parts.scheme and not parts.netloc and ".." not in parts.path.split("/")
+
+
+def own_page(wanted: str | None) -> str:
+    """Return the page of the console to which an action leads back, or nothing."""
+    return wanted if wanted and is_own_path(wanted) else ""

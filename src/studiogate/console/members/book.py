@@ -6,34 +6,34 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from studiogate.console import resolutions
+from studiogate.console.framework import paging
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import local
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.refusals import Resolution
+from studiogate.console.framework.reading import as_id, near_date, start_of_day
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.members.acting import go_to, id_of, run, start_of_day
 from studiogate.console.members.profile import address, member_of, no_member, show
-from studiogate.console.schedule.week import read_date
 from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
-from studiogate.domain.paging import MAXIMUM_LIMIT, PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows.bookings import book as validation
-from studiogate.flows.bookings import desk, staff_bookings
+from studiogate.flows.bookings import desk
 from studiogate.flows.bookings.book import WantedBooking
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.schedule import day as day_storage
 from studiogate.storage.schedule import read as schedule
 from studiogate.storage.schedule.read import ClassFilters
 from studiogate.web.response import Answer
 
 Class = dict[str, Any]
-FIRST_PAGE = PageRequest(None, MAXIMUM_LIMIT)
 
 
 @page("GET", "/members/{member_id}/book", Permission.BOOKINGS)
 async def show_book(request: ConsoleRequest) -> Answer:
-    class_id = id_of(request.query.get("class"))
+    class_id = as_id(request.query.get("class"))
     async with request.database.connection() as connection:
         member = await member_of(connection, request)
         if member is None:
@@ -47,16 +47,16 @@ async def _choose(request: ConsoleRequest, connection: Connection, member: Recor
     """Show the classes of a day of the studio's calendar."""
     timezone = request.frame.timezone
     today = local(member["now"], timezone).date()
-    day = read_date(request.query.get("day")) or today
-    place = id_of(request.query.get("location"))
+    day = near_date(request.query.get("day"), today) or today
+    place = as_id(request.query.get("location"))
     filters = ClassFilters(
         starts_after=start_of_day(day, timezone),
         starts_before=start_of_day(day + timedelta(days=1), timezone),
         location_id=None if place is None else str(place),
         status="scheduled",
     )
-    found = await schedule.list_classes(connection, request.access, FIRST_PAGE, filters)
-    rows = [] if isinstance(found, Refusal) else json.loads(f"[{found.rows}]")
+    found = await schedule.list_classes(connection, request.access, paging.page_of(request), filters)
+    rows, more = paging.rows_of(found)
     return show(
         request,
         "members/book.html",
@@ -65,7 +65,7 @@ async def _choose(request: ConsoleRequest, connection: Connection, member: Recor
         day=day,
         before=None if day <= today else day - timedelta(days=1),
         after=day + timedelta(days=1),
-        place=place,
+        more=more and urlencode({"day": day, **({"location": place} if place else {}), paging.AFTER: more}),
     )
 
 
@@ -78,20 +78,22 @@ async def _confirm(request: ConsoleRequest, connection: Connection, member: Reco
     wanted = WantedBooking(class_id, member["id"])
     verdict = await validation.validate(connection, request.access, wanted)
     reasons = [] if isinstance(verdict, Refusal) else verdict["reasons"]
-    spots: list[dict[str, Any]] = []
-    if class_["spot_selection_mode"] is not None:
-        found = await schedule.list_spots(connection, request.access, FIRST_PAGE, str(class_id))
-        spots = [] if isinstance(found, Refusal) else json.loads(f"[{found.rows}]")
-    here = address(member["id"], "book") + "?" + urlencode({"class": class_id})
+    has_spots = class_["spot_selection_mode"] is not None
+    spots = await day_storage.free_spots(connection, request.access, class_id) if has_spots else []
+    ways = resolutions.from_profile(member["id"], _confirm_path(member["id"], class_id))
     return show(
         request,
         "members/book_class.html",
         member,
         class_=class_,
-        reasons=[(each, resolution_of(Code(each["code"]), member["id"], here)) for each in reasons],
+        reasons=[(each, resolutions.resolution(request, each["code"], ways)) for each in reasons],
         can_override=any(Code(each["code"]) in OVERRIDABLE for each in reasons),
-        spots=[(each["id"], each["label"]) for each in spots if each["available"]],
+        spots=[(each.id, each.label) for each in spots],
     )
+
+
+def _confirm_path(member_id: UUID, class_id: UUID) -> str:
+    return address(member_id, "book") + "?" + urlencode({"class": class_id})
 
 
 def _shown(request: ConsoleRequest, class_: Class) -> Class:
@@ -106,24 +108,10 @@ def _shown(request: ConsoleRequest, class_: Class) -> Class:
     }
 
 
-def resolution_of(code: Code, member_id: UUID, back: str) -> Resolution | None:
-    """Return the link to what resolves a rule that speaks against a booking."""
-    then = "?" + urlencode({"next": back})
-    if code in (Code.NO_ACTIVE_MEMBERSHIP, Code.INSUFFICIENT_CREDITS, Code.MEMBERSHIP_NOT_VALID_FOR_CLASS):
-        return Resolution("Sell a membership", address(member_id, "sell") + then)
-    if code is Code.WAIVER_REQUIRED:
-        return Resolution("Send the waiver", address(member_id, "form-link"))
-    if code is Code.MEMBERSHIP_PAUSED:
-        return Resolution("Resume the membership", address(member_id))
-    if code is Code.MEMBER_SUSPENDED:
-        return Resolution("End the suspension", address(member_id))
-    return None
-
-
 @action("POST", "/members/{member_id}/book", Permission.BOOKINGS)
 async def book(request: ConsoleRequest) -> Answer:
-    form, member_id = request.form, id_of(request.params["member_id"])
-    class_id, spot_id = id_of(form.get("class_id")), id_of(form.get("class_spot_id"))
+    form, member_id = request.form, as_id(request.params["member_id"])
+    class_id, spot_id = as_id(form.get("class_id")), as_id(form.get("class_spot_id"))
     if member_id is None or class_id is None:
         return request.refused(
             refused(fault("class_id", "Choose a class.")), address(request.params["member_id"], "book")
@@ -132,23 +120,9 @@ async def book(request: ConsoleRequest) -> Answer:
     override = Override(form.get("override") == "yes", reason)
     wanted = StaffBooking(class_id, member_id, form.get("join_waitlist") == "yes", spot_id, override)
     booked = await run(request, desk.book_for_member, wanted)
-    back = address(member_id, "book") + "?" + urlencode({"class": class_id})
     if isinstance(booked, Refusal):
-        return request.refused(booked, back, resolution_of(booked.code, member_id, back))
+        back = _confirm_path(member_id, class_id)
+        resolve = resolutions.of_refusal(request, booked, resolutions.from_profile(member_id, back))
+        return request.refused(booked, back, resolve)
     text = "On the waitlist." if booked.booking["status"] == "waitlisted" else "Booked."
-    return go_to(request, address(member_id), toast=text)
-
-
-@action("POST", "/members/{member_id}/bookings/{booking_id}/cancel", Permission.BOOKINGS)
-async def cancel(request: ConsoleRequest) -> Answer:
-    """Cancel a booking for the studio: free of charge, the credit is returned."""
-    back, booking_id = address(request.params["member_id"], "bookings"), id_of(request.params["booking_id"])
-    if booking_id is None:
-        return request.not_found()
-    receipt = await run(
-        request, staff_bookings.cancel_booking, booking_id, request.form.get("reason", "").strip() or None
-    )
-    if isinstance(receipt, Refusal):
-        return request.refused(receipt, back)
-    returned = " The credit was returned." if receipt["credits_returned"] else ""
-    return go_to(request, back, toast=f"Cancelled free of charge.{returned}")
+    return request.go_to(address(member_id), toast=text)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.posted import SEEN, seen_text, untouched
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.refusals import Resolution
-from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.members.acting import go_to, id_of, run
+from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
 from studiogate.console.members.profile import address, member_of, no_member, show
-from studiogate.console.members.sell import own_page
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.members import staff as flows
@@ -30,7 +30,7 @@ async def create(request: ConsoleRequest) -> Answer:
     made = await run(request, flows.create, given)
     if isinstance(made, Refusal):
         return request.refused(_plain(made), "/console/members/new", resolution_of(made))
-    return go_to(request, address(made["id"]), toast=f"Created {made['name']}.")
+    return request.go_to(address(made["id"]), toast=f"Created {made['name']}.")
 
 
 @page("GET", "/members/{member_id}/change", Permission.MEMBERS)
@@ -46,12 +46,12 @@ async def show_change(request: ConsoleRequest) -> Answer:
 
 @action("POST", "/members/{member_id}/change", Permission.MEMBERS)
 async def change(request: ConsoleRequest) -> Answer:
-    member_id = id_of(request.params["member_id"])
+    member_id = as_id(request.params["member_id"])
     changed = await run(request, flows.change, member_id, _given(request)) if member_id else NOT_FOUND
     if isinstance(changed, Refusal):
         back = address(request.params["member_id"], "change")
         return request.refused(_plain(changed), back, resolution_of(changed))
-    return go_to(request, address(changed["id"]), toast="Saved.")
+    return request.go_to(address(changed["id"]), toast="Saved.")
 
 
 def _given(request: ConsoleRequest) -> Mapping[str, Any]:
@@ -69,7 +69,7 @@ def _plain(refusal: Refusal) -> Refusal:
 
 def resolution_of(refusal: Refusal) -> Resolution | None:
     """Return the link to the member whose email was given again."""
-    other = id_of(str(refusal.details.get("member_id")))
+    other = as_id(str(refusal.details.get("member_id")))
     if refusal.code is not Code.MEMBER_EXISTS or other is None:
         return None
     return Resolution("Open that member", address(other))
@@ -82,11 +82,11 @@ async def show_note(request: ConsoleRequest) -> Answer:
 
 @action("POST", "/members/{member_id}/note", Permission.MEMBERS)
 async def add_note(request: ConsoleRequest) -> Answer:
-    member_id = id_of(request.params["member_id"])
+    member_id = as_id(request.params["member_id"])
     done = await run(request, flows.add_note, member_id, request.form.get("note", "")) if member_id else NOT_FOUND
     if isinstance(done, Refusal):
         return request.refused(_plain(done), address(request.params["member_id"], "note"))
-    return go_to(request, address(done), toast="Added the note.")
+    return request.go_to(address(done), toast="Added the note.")
 
 
 @page("GET", "/members/{member_id}/suspend", Permission.MEMBERS)
@@ -105,14 +105,14 @@ async def unsuspend(request: ConsoleRequest) -> Answer:
 
 
 async def _set_suspended(request: ConsoleRequest, *, suspended: bool) -> Answer:
-    member_id, reason = id_of(request.params["member_id"]), request.form.get("reason", "").strip() or None
+    member_id, reason = as_id(request.params["member_id"]), request.form.get("reason", "").strip() or None
     flow = flows.suspend if suspended else flows.unsuspend
     done = await run(request, flow, member_id, reason) if member_id else NOT_FOUND
     if isinstance(done, Refusal):
         return request.refused(done, address(request.params["member_id"]))
     undo = UndoAction(address(done, "unsuspend" if suspended else "suspend"))
     text = "Suspended: no new bookings are possible." if suspended else "The suspension has ended."
-    return go_to(request, own_page(request.form.get("next")) or address(done), toast=text, undo=undo)
+    return request.go_to(own_page(request.form.get("next")) or address(done), toast=text, undo=undo)
 
 
 async def show_member(request: ConsoleRequest, template: str, **values: Any) -> Answer:

@@ -12,9 +12,10 @@ from typing import BinaryIO
 from urllib.parse import quote
 from uuid import UUID
 
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.members.acting import id_of, run
 from studiogate.console.members.changes import show_member
 from studiogate.console.members.profile import address, member_of
 from studiogate.domain.refusals import Code, Refusal
@@ -70,7 +71,7 @@ def _archive(person: Person, folder: UploadFolder, studio_id: UUID) -> OpenFile:
 async def file(request: ConsoleRequest) -> Answer:
     """Send a file of a submission of the member; the audit log says who took it."""
     names = ("member_id", "submission_id", "upload_id")
-    member_id, submission_id, upload_id = (id_of(request.params[each]) for each in names)
+    member_id, submission_id, upload_id = (as_id(request.params[each]) for each in names)
     if member_id is None or submission_id is None or upload_id is None:
         return request.not_found()
     async with request.database.connection() as connection:

@@ -3,9 +3,10 @@
 The permission is a dangerous one: before the form takes effect, whoever sends it types the password again.
 """
 
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.members.acting import go_to, id_of, run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
@@ -37,7 +38,7 @@ async def show_erase(request: ConsoleRequest) -> Answer:
 
 @action("POST", "/members/{member_id}/erase", Permission.MEMBERS_ERASE)
 async def erase(request: ConsoleRequest) -> Answer:
-    member_id, back = id_of(request.params["member_id"]), address(request.params["member_id"], "erase")
+    member_id, back = as_id(request.params["member_id"]), address(request.params["member_id"], "erase")
     if member_id is None:
         return request.not_found()
     if request.form.get("word", "").strip().lower() != WORD:
@@ -46,7 +47,7 @@ async def erase(request: ConsoleRequest) -> Answer:
     if isinstance(done, Refusal):
         return request.refused(done, back)
     await run(request, _remove_files, UploadFolder(request.runtime.settings.data_dir), done)
-    return go_to(request, "/console/members", toast="Erased the person. Bookings and payments stay, without a name.")
+    return request.go_to("/console/members", toast="Erased the person. Bookings and payments stay, without a name.")
 
 
 async def _remove_files(connection: Connection, access: Access, folder: UploadFolder, done: Erased) -> int | Refusal:

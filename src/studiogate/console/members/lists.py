@@ -8,9 +8,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
-from studiogate.console.members.acting import PAGE, id_of
+from studiogate.console.members.form_values import PAGE
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_list, member_search
 from studiogate.storage.member_list import MemberFilters, MemberPage
@@ -23,7 +24,7 @@ PATH = "/console/members"
 async def members(request: ConsoleRequest) -> Answer:
     filters = _filters(request, request.query.get("status"), request.query.get("location"))
     async with request.database.connection() as connection:
-        after = id_of(request.query.get("after"))
+        after = as_id(request.query.get("after"))
         found = await member_list.list_members(connection, request.access, filters, after, PAGE)
     return _show(request, filters, found, "")
 
@@ -50,7 +51,7 @@ async def search(request: ConsoleRequest) -> Answer:
 
 def _filters(request: ConsoleRequest, status: str | None, location: str | None) -> MemberFilters:
     """Return the filters that a request names; a value that is none of ours does not filter."""
-    place = id_of(location)
+    place = as_id(location)
     known = place is not None and any(each.id == place for each in request.frame.locations)
     return MemberFilters(status if status in member_list.STATUSES else None, place if known else None)
 

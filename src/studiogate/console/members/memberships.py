@@ -1,11 +1,14 @@
 """What staff do with one membership: pause and resume, cancel, renew automatically or not, adjust credits."""
 
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.console.members import words
-from studiogate.console.members.acting import go_to, id_of, only_faults, read_day, read_whole, run, value
+from studiogate.console.members.form_values import only_faults, read_day, read_whole, value
 from studiogate.console.members.prices import with_renewal
 from studiogate.console.members.profile import address
 from studiogate.domain.membership_changes import CHANGEABLE, Pause
@@ -42,7 +45,7 @@ async def show_form(request: ConsoleRequest) -> Answer:
 
 
 async def _read(request: ConsoleRequest) -> Record | None:
-    membership_id = id_of(request.params["membership_id"])
+    membership_id = as_id(request.params["membership_id"])
     if membership_id is None:
         return None
     async with request.database.connection() as connection:
@@ -67,7 +70,7 @@ async def pause(request: ConsoleRequest) -> Answer:
     planned = done.status != "paused"
     text = f"{membership['product']} {'will be paused' if planned else 'is paused'}."
     undo = UndoAction(form_address(membership["id"], "resume"))
-    return go_to(request, address(membership["member_id"]), toast=text, undo=undo)
+    return request.go_to(address(membership["member_id"]), toast=text, undo=undo)
 
 
 @action("POST", "/memberships/{membership_id}/resume", Permission.SALES)
@@ -86,7 +89,7 @@ async def cancel(request: ConsoleRequest) -> Answer:
         return request.refused(done, form_address(membership["id"], "cancel"))
     when = "will end with its period" if at_end else "is cancelled"
     undo = UndoAction(form_address(membership["id"], "uncancel")) if at_end else None
-    return go_to(request, address(membership["member_id"]), toast=f"{membership['product']} {when}.", undo=undo)
+    return request.go_to(address(membership["member_id"]), toast=f"{membership['product']} {when}.", undo=undo)
 
 
 @action("POST", "/memberships/{membership_id}/uncancel", Permission.SALES)
@@ -116,16 +119,18 @@ async def adjust_credits(request: ConsoleRequest) -> Answer:
         return request.refused(done, back)
     text = f"{membership['product']} has {done.credits_remaining} credits now."
     undo = UndoAction(back, {"credits": str(-change), "reason": f"Undo: {reason}"[:500]})
-    return go_to(request, address(membership["member_id"]), toast=text, undo=undo)
+    return request.go_to(address(membership["member_id"]), toast=text, undo=undo)
 
 
-async def _simply(request: ConsoleRequest, flow: object, text: str, *arguments: object) -> Answer:
+async def _simply(
+    request: ConsoleRequest, flow: Callable[..., Awaitable[object]], text: str, *arguments: object
+) -> Answer:
     """Run a flow that needs nothing but the membership."""
     membership = await _read(request)
     if membership is None:
         return request.not_found()
     back = address(membership["member_id"])
-    done = await run(request, flow, membership["id"], *arguments)  # type: ignore[arg-type]
+    done = await run(request, flow, membership["id"], *arguments)
     if isinstance(done, Refusal):
         return request.refused(done, back)
-    return go_to(request, back, toast=f"{membership['product']} {text}.")
+    return request.go_to(back, toast=f"{membership['product']} {text}.")

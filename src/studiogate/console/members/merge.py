@@ -3,10 +3,11 @@
 from typing import Any
 from uuid import UUID
 
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.members.acting import go_to, id_of, run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
@@ -38,11 +39,11 @@ async def _candidates(request: ConsoleRequest, text: str | None) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        place = (None, CANDIDATES + 1)
+        place = (request.form.get("after"), CANDIDATES)
         wanted = member["name"] if text is None else text
         found = await member_search.search(connection, request.access, wanted, MemberFilters(), place)
-    others = [each for each in found.members if each["id"] != member["id"]][:CANDIDATES]
-    return show(request, "members/merge.html", member, others=others, text=text or "")
+    others = [each for each in found.members if each["id"] != member["id"]]
+    return show(request, "members/merge.html", member, others=others, text=text or "", wanted=wanted, after=found.next)
 
 
 @page("GET", "/members/{member_id}/merge/{other_id}", Permission.MEMBERS)
@@ -51,7 +52,7 @@ async def preview(request: ConsoleRequest) -> Answer:
     refusal = request.access.refusal_without_all_locations(Permission.MEMBERS)
     if refusal is not None:
         return request.error(refusal)
-    other_id = id_of(request.params["other_id"])
+    other_id = as_id(request.params["other_id"])
     async with request.database.connection() as connection:
         member = await member_of(connection, request)
         if member is None:
@@ -70,13 +71,13 @@ async def _other(connection: Connection, request: ConsoleRequest, other_id: UUID
 
 @action("POST", "/members/{member_id}/merge/{other_id}", Permission.MEMBERS)
 async def merge(request: ConsoleRequest) -> Answer:
-    member_id, other_id = id_of(request.params["member_id"]), id_of(request.params["other_id"])
+    member_id, other_id = as_id(request.params["member_id"]), as_id(request.params["other_id"])
     if member_id is None or other_id is None:
         return request.not_found()
     merged: Any = await run(request, flows.merge, member_id, other_id)
     if isinstance(merged, Refusal):
         return request.refused(merged, address(member_id, f"merge/{other_id}"), _resolution(merged))
-    return go_to(request, address(member_id), toast="Merged: the other profile's history is here now.")
+    return request.go_to(address(member_id), toast="Merged: the other profile's history is here now.")
 
 
 def _resolution(refusal: Refusal) -> Resolution | None:

@@ -4,9 +4,10 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.console.framework.page import page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
-from studiogate.console.members.acting import PAGE, PAGE_OF_FORMS, id_of
+from studiogate.console.members.form_values import PAGE, PAGE_OF_FORMS
 from studiogate.console.members.prices import with_renewal
 from studiogate.domain.membership_changes import CHANGEABLE
 from studiogate.domain.staff import Permission
@@ -27,13 +28,13 @@ def address(member_id: UUID | str, section: str = "") -> str:
 
 async def member_of(connection: Connection, request: ConsoleRequest) -> Record | None:
     """Return the member that the path names."""
-    member_id = id_of(request.params["member_id"])
+    member_id = as_id(request.params["member_id"])
     return None if member_id is None else await storage.read_profile(connection, request.access, member_id)
 
 
 async def no_member(request: ConsoleRequest) -> Answer:
     """Lead from a member that was merged to the one that is kept; else there is no such page."""
-    member_id = id_of(request.params["member_id"])
+    member_id = as_id(request.params["member_id"])
     if member_id is not None:
         async with request.database.connection() as connection:
             kept = await storage.merged_into(connection, request.access, member_id)
@@ -71,7 +72,7 @@ async def bookings(request: ConsoleRequest) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        after = id_of(request.query.get("after"))
+        after = as_id(request.query.get("after"))
         lines = await storage.bookings_of(connection, request.access, member["id"], after, PAGE_OF_FORMS)
     return show(request, "members/bookings.html", member, lines=lines)
 
@@ -84,7 +85,7 @@ async def ledger(request: ConsoleRequest) -> Answer:
         if member is None:
             return await no_member(request)
         held = await storage.memberships_of(connection, request.access, member["id"])
-        after = id_of(request.query.get("after"))
+        after = as_id(request.query.get("after"))
         lines = await storage.ledger_of(connection, request.access, member["id"], after, PAGE)
     counted = [each for each in held if each["credits_remaining"] is not None and each["status"] in CHANGEABLE]
     return show(request, "members/credits.html", member, lines=lines, counted=counted)
@@ -96,7 +97,7 @@ async def purchases(request: ConsoleRequest) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        filters, after = PurchaseFilters(member_id=member["id"]), id_of(request.query.get("after"))
+        filters, after = PurchaseFilters(member_id=member["id"]), as_id(request.query.get("after"))
         lines = await sales_list.list_purchases(connection, request.access, filters, after, PAGE_OF_FORMS)
     return show(request, "members/purchases.html", member, lines=lines)
 
@@ -108,5 +109,6 @@ async def history(request: ConsoleRequest) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        entries = await storage.history_of(connection, request.access, member["id"], PAGE)
-    return show(request, "members/history.html", member, entries=entries)
+        after = as_id(request.query.get("after"))
+        lines = await storage.history_of(connection, request.access, member["id"], after, PAGE)
+    return show(request, "members/history.html", member, lines=lines)

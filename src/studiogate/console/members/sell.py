@@ -1,27 +1,25 @@
 """Sell to a member: a membership, or something that gives none, such as a towel."""
 
-import json
 from decimal import Decimal
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from studiogate.console import offers
+from studiogate.console.framework import paging
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import money
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.request import ConsoleRequest, is_own_path
-from studiogate.console.members.acting import go_to, id_of, only_faults, read_day, read_whole, run, value
+from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.request import ConsoleRequest, own_page
+from studiogate.console.members.form_values import only_faults, read_day, read_whole, value
 from studiogate.console.members.profile import address, member_of, no_member, show
-from studiogate.domain.paging import MAXIMUM_LIMIT, PageRequest
 from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.sales import GIVING_A_MEMBERSHIP, Order
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
 from studiogate.flows import purchases, sales
 from studiogate.storage import catalog
-from studiogate.storage.db.pool import Connection
 from studiogate.web.response import Answer
-
-Product = dict[str, Any]
 
 
 @page("GET", "/members/{member_id}/sell", Permission.SALES)
@@ -30,48 +28,49 @@ async def show_sale(request: ConsoleRequest) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        products = await _on_sale(connection, request)
+        products, more = await offers.on_sale(connection, request.access, paging.page_of(request))
     return show(
         request,
         "members/sell.html",
         member,
-        giving=[each for each in products if each["product_type"] in GIVING_A_MEMBERSHIP],
-        others=[each for each in products if each["product_type"] not in GIVING_A_MEMBERSHIP],
+        giving=[each for each in products if offers.gives_membership(each)],
+        others=[each for each in products if not offers.gives_membership(each)],
         places=request.frame.locations,
         place_options=[(each.id, each.name) for each in request.frame.locations],
         next=own_page(request.query.get("next")),
+        after=paging.cursor_of(request),
+        more=more and _address(member["id"], own_page(request.query.get("next")), more),
     )
 
 
-async def _on_sale(connection: Connection, request: ConsoleRequest) -> list[Product]:
-    """Return the active products with their active prices."""
-    found = await catalog.list_products(connection, request.access, PageRequest(None, MAXIMUM_LIMIT), True)
-    rows: list[Product] = [] if isinstance(found, Refusal) else json.loads(f"[{found.rows}]")
-    priced = [{**each, "prices": [price for price in each["prices"] if price["active"]]} for each in rows]
-    return sorted((each for each in priced if each["prices"]), key=lambda each: str(each["name"]).lower())
+def _address(member_id: UUID, wanted: str, after: str | None) -> str:
+    """Return the address of the form, with the page to return to and the page of products."""
+    given = {"next": wanted, paging.AFTER: after}
+    query = urlencode({name: each for name, each in given.items() if each})
+    return address(member_id, "sell") + (f"?{query}" if query else "")
 
 
 @action("POST", "/members/{member_id}/sell", Permission.SALES)
 async def sell(request: ConsoleRequest) -> Answer:
-    member_id = id_of(request.params["member_id"])
+    member_id = as_id(request.params["member_id"])
     if member_id is None:
         return request.not_found()
     wanted = own_page(request.form.get("next"))
-    back = address(member_id, "sell") + (f"?{urlencode({'next': wanted})}" if wanted else "")
+    back = _address(member_id, wanted, paging.cursor_of(request))
     order = _order(request, member_id)
     if isinstance(order, Refusal):
         return request.refused(order, back)
     sold = await _sell(request, order)
     if isinstance(sold, Refusal):
         return request.refused(sold, back)
-    return go_to(request, wanted or address(member_id), toast=sold)
+    return request.go_to(wanted or address(member_id), toast=sold)
 
 
 def _order(request: ConsoleRequest, member_id: UUID) -> Order | Refusal:
     """Return what the form orders, or every fault of it."""
     form, timezone = request.form, request.frame.timezone
     product, _, price = form.get("offer", "").partition(":")
-    product_id, price_id = id_of(product), id_of(price)
+    product_id, price_id = as_id(product), as_id(price)
     quantity = read_whole("quantity", form.get("quantity") or "1")
     starts = read_day("starts_at", form.get("starts_at", ""), timezone)
     ends = read_day("ends_at", form.get("ends_at", ""), timezone)
@@ -81,7 +80,7 @@ def _order(request: ConsoleRequest, member_id: UUID) -> Order | Refusal:
     if faults or product_id is None:
         return refused(*faults)
     renews = False if form.get("auto_renew") == "no" else None
-    paid, place = form.get("paid", "yes") == "yes", id_of(form.get("location_id"))
+    paid, place = form.get("paid", "yes") == "yes", as_id(form.get("location_id"))
     return Order(member_id, product_id, price_id, place, value(quantity), paid, value(starts), value(ends), renews)
 
 
@@ -98,8 +97,3 @@ async def _sell(request: ConsoleRequest, order: Order) -> str | Refusal:
     line, name = sold.sale.line, "a membership" if product is None else product.name
     paid = "paid" if line.status == "completed" else "not paid yet"
     return f"Sold {name}: {money(Decimal(line.amount_total), line.currency)} {paid}."
-
-
-def own_page(wanted: str | None) -> str:
-    """Return the page of the console to which an action leads back, or nothing."""
-    return wanted if wanted and is_own_path(wanted) else ""

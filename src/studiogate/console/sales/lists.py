@@ -6,9 +6,10 @@ from uuid import UUID
 
 from studiogate import clock
 from studiogate.console.framework.page import page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
-from studiogate.console.members.acting import PAGE, PAGE_OF_FORMS, id_of
+from studiogate.console.members.form_values import PAGE, PAGE_OF_FORMS
 from studiogate.console.members.prices import with_renewal
 from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.staff import Permission
@@ -34,7 +35,7 @@ async def open_fees(request: ConsoleRequest) -> Answer:
 
 
 async def _purchases(request: ConsoleRequest, filters: PurchaseFilters, section: str, path: str) -> Answer:
-    after = id_of(request.query.get("after"))
+    after = as_id(request.query.get("after"))
     async with request.database.connection() as connection:
         found = await sales_list.list_purchases(connection, request.access, filters, after, PAGE_OF_FORMS)
     given = {"status": filters.status, "location": filters.location_id}
@@ -62,7 +63,7 @@ async def renewals(request: ConsoleRequest) -> Answer:
     days = int(asked) if asked in map(str, RENEWALS_AHEAD) else RENEWALS_AHEAD[1]
     until, path = clock.now() + timedelta(days=days), f"{PATH}/renewals"
     async with request.database.connection() as connection:
-        after = id_of(request.query.get("after"))
+        after = as_id(request.query.get("after"))
         found = await sales_list.renewals_due(connection, request.access, until, after, PAGE)
     return request.render(
         "sales/renewals.html",
@@ -75,7 +76,7 @@ async def renewals(request: ConsoleRequest) -> Answer:
 
 
 def _place(request: ConsoleRequest) -> UUID | None:
-    place = id_of(request.query.get("location"))
+    place = as_id(request.query.get("location"))
     return place if any(each.id == place for each in request.frame.locations) else None
 
 

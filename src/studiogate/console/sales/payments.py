@@ -1,11 +1,11 @@
 """What staff record about one purchase: paid, failed, refunded, a fee waived. No payment is taken here."""
 
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import money
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.request import ConsoleRequest, UndoAction
+from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
 from studiogate.console.members import words
-from studiogate.console.members.acting import go_to, id_of, run
-from studiogate.console.members.sell import own_page
 from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
@@ -34,7 +34,7 @@ async def show_form(request: ConsoleRequest) -> Answer:
 
 
 async def _read(request: ConsoleRequest) -> Record | None:
-    purchase_id = id_of(request.params["purchase_id"])
+    purchase_id = as_id(request.params["purchase_id"])
     if purchase_id is None:
         return None
     async with request.database.connection() as connection:
@@ -62,7 +62,7 @@ async def _mark(request: ConsoleRequest, status: PurchaseStatus) -> Answer:
     text = f"{purchase['product']} of {purchase['member']} is marked as {words.PURCHASE[status][0]}."
     was = PurchaseStatus(purchase["status"])
     undo = UndoAction(f"{PATH}/{purchase['id']}/{BACK[status]}", {"next": here}) if was in BACK else None
-    return go_to(request, here, toast=text, undo=undo)
+    return request.go_to(here, toast=text, undo=undo)
 
 
 @action("POST", "/sales/purchases/{purchase_id}/refund", Permission.SALES)
@@ -75,7 +75,7 @@ async def refund(request: ConsoleRequest) -> Answer:
     if isinstance(done, Refusal):
         return request.refused(done, f"{PATH}/{purchase['id']}/refund")
     total = money(done.refunded_amount, purchase["currency"])
-    return go_to(request, own_page(request.form.get("next")) or "/console/sales", toast=f"Refunded {total} in all.")
+    return request.go_to(own_page(request.form.get("next")) or "/console/sales", toast=f"Refunded {total} in all.")
 
 
 @action("POST", "/sales/purchases/{purchase_id}/waive", Permission.SALES)
@@ -88,4 +88,4 @@ async def waive(request: ConsoleRequest) -> Answer:
         return request.refused(done, f"{PATH}/{purchase['id']}/waive")
     amount = money(purchase["amount_total"], purchase["currency"])
     text = f"Waived the fee of {amount}."
-    return go_to(request, own_page(request.form.get("next")) or "/console/sales/fees", toast=text)
+    return request.go_to(own_page(request.form.get("next")) or "/console/sales/fees", toast=text)

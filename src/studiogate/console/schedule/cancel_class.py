@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import counted, day_and_time
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import act, done
+from studiogate.console.schedule.acting import done
 from studiogate.console.schedule.class_pages import class_path, read_class, week_of_class
 from studiogate.console.schedule.confirm import Question, ask
 from studiogate.domain.refusals import Refusal
@@ -61,7 +62,7 @@ async def cancel_class(request: ConsoleRequest) -> Answer:
     if found is None:
         return request.not_found()
     class_id, reason = found.row["id"], request.form.get("reason", "").strip()[:LONGEST_REASON] or None
-    outcome = await act(request, lambda connection, access: staff.cancel_class(connection, access, class_id, reason))
+    outcome = await run(request, lambda connection, access: staff.cancel_class(connection, access, class_id, reason))
     if isinstance(outcome, Refusal):
         return request.refused(outcome, class_path(class_id))
     text = f"{found.row['title']} is cancelled: {counted(outcome.bookings_cancelled, 'booking')}"

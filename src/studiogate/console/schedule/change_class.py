@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from studiogate.console.framework.acting import run, try_out
 from studiogate.console.framework.formats import counted, day_and_time
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.schedule.acting import act, conflict_warnings, done, try_out, warning_texts
+from studiogate.console.schedule.acting import conflict_warnings, done, warning_texts
 from studiogate.console.schedule.class_form import (
     FIELDS,
     ClassForm,
@@ -91,7 +92,7 @@ async def change_class(request: ConsoleRequest) -> Answer:
     if "confirmed" not in request.form and form.times is not None and _concerns_members(found):
         return await _ask(request, found, form, fields)
     given = Given(form.class_values(found.zone), strict="confirmed" not in request.form)
-    saved = await act(request, lambda connection, access: flow.change(connection, access, found.row["id"], given))
+    saved = await run(request, lambda connection, access: flow.change(connection, access, found.row["id"], given))
     if isinstance(saved, Saved):
         return _changed(request, found, form, saved)
     if conflict_warnings(saved) is not None:

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.console.framework.page import page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import id_of
 from studiogate.console.schedule.week import PATH
 from studiogate.domain.staff import Permission
 from studiogate.storage.schedule import class_details, week
@@ -18,14 +18,13 @@ from studiogate.web.response import Answer
 
 async def read_class(request: ConsoleRequest) -> ClassDetails | None:
     """Return the class that the path names, if it exists and the person may see it."""
-    class_id = id_of(request.params["class_id"])
+    class_id = as_id(request.params["class_id"])
     if class_id is None:
         return None
     async with request.database.connection() as connection:
         found = await class_details.read_class(connection, request.access, class_id)
-    staff = request.access.staff
-    own = None if staff is None else staff.instructor_id
-    return None if found is None or (own is not None and found.row["instructor_id"] != own) else found
+    is_seen = found is not None and request.access.may_act_on_class_of(found.row["instructor_id"])
+    return found if is_seen else None
 
 
 class Options(NamedTuple):

@@ -4,10 +4,12 @@ from datetime import date, timedelta
 from uuid import UUID
 
 from studiogate import clock
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import counted
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.schedule.acting import NOT_FOUND, act, done, id_of
+from studiogate.console.schedule.acting import NOT_FOUND, done
 from studiogate.console.schedule.class_pages import with_query
 from studiogate.console.schedule.confirm import Question, ask
 from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week
@@ -59,7 +61,7 @@ async def create_closure(request: ConsoleRequest) -> Answer:
             classes = await class_details.read_seats(connection, request.access, class_ids)
         if classes:
             return ask(request, _question(classes, fields, back), week.place.timezone)
-    saved = await act(request, lambda connection, access: flow.create(connection, access, given))
+    saved = await run(request, lambda connection, access: flow.create(connection, access, given))
     if isinstance(saved, Refusal):
         return request.refused(saved, back)
     return _created(request, week, saved)
@@ -118,11 +120,11 @@ def _list_href(location_id: UUID) -> str:
 @action("POST", "/schedule/closures/{closure_id}/remove", Permission.SCHEDULE)
 async def remove_closure(request: ConsoleRequest) -> Answer:
     """Remove a closure; series create their classes on these days again."""
-    closure_id = id_of(request.params["closure_id"])
+    closure_id = as_id(request.params["closure_id"])
     week = posted_week(request.frame.locations, request.form)
     if closure_id is None or week is None:
         return request.refused(NOT_FOUND)
-    saved = await act(request, lambda connection, access: flow.remove(connection, access, closure_id))
+    saved = await run(request, lambda connection, access: flow.remove(connection, access, closure_id))
     if isinstance(saved, Refusal):
         return request.refused(saved, _list_href(week.place.id))
     created = f" {counted(saved.created, 'class', 'classes')} of series created." if saved.created else ""

@@ -2,12 +2,14 @@
 
 from datetime import timedelta
 
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import counted
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.reading import read_date
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import NOT_FOUND, act, done
+from studiogate.console.schedule.acting import NOT_FOUND, done
 from studiogate.console.schedule.class_pages import with_query
-from studiogate.console.schedule.week import PATH, chosen_week, posted_week, read_date
+from studiogate.console.schedule.week import PATH, chosen_week, posted_week
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.schedule.copy_week import SkipReason, week_of
 from studiogate.domain.staff import Permission
@@ -65,7 +67,7 @@ async def copy_week(request: ConsoleRequest) -> Answer:
         fault = Fault(("target",), "value_error", 'must be a date such as "2026-12-24"')
         return request.refused(Refusal(Code.VALIDATION_ERROR, faults=[fault]), back)
     wanted = WeekCopy(week.place.id, week.days.first, target)
-    copied = await act(request, lambda connection, access: flow.copy_week(connection, access, wanted))
+    copied = await run(request, lambda connection, access: flow.copy_week(connection, access, wanted))
     if isinstance(copied, Refusal):
         return request.refused(copied, back)
     return done(request, week.href(week=str(target)), f"{counted(len(copied.created), 'class', 'classes')} copied.")

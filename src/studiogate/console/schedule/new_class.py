@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from studiogate.console.framework.acting import run, try_out
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.reading import read_date
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import NOT_FOUND, act, conflict_warnings, done, try_out, warning_texts
+from studiogate.console.schedule.acting import NOT_FOUND, conflict_warnings, done, warning_texts
 from studiogate.console.schedule.class_form import FIELDS, ClassForm, read_class_form, to_form_fields, typed_fields
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
 from studiogate.console.schedule.confirm import Question, ask
-from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week, read_date
+from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import classes as flow
@@ -47,7 +49,7 @@ async def create_class(request: ConsoleRequest) -> Answer:
         return request.refused(form, back)
     values = await _completed(request, week, form)
     given = Given(values, strict="confirmed" not in request.form)
-    saved = await act(request, lambda connection, access: flow.create(connection, access, given))
+    saved = await run(request, lambda connection, access: flow.create(connection, access, given))
     if isinstance(saved, Saved):
         shown = week.href() if form.times is None else week.href(week=str(form.times.day))
         return done(request, shown, f"{values['title']} is scheduled.")

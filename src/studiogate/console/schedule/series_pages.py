@@ -6,10 +6,12 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate import clock
+from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.posted import SEEN, seen_text
+from studiogate.console.framework.reading import as_id, read_date
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import NOT_FOUND, act, conflict_warnings, done, id_of, warning_texts
+from studiogate.console.schedule.acting import NOT_FOUND, conflict_warnings, done, warning_texts
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
 from studiogate.console.schedule.confirm import Question, ask
 from studiogate.console.schedule.series_form import (
@@ -22,7 +24,7 @@ from studiogate.console.schedule.series_form import (
     typed_fields,
 )
 from studiogate.console.schedule.series_preview import SeriesQuestion, change_series, series_counts
-from studiogate.console.schedule.week import PATH, chosen_week, posted_week, read_date
+from studiogate.console.schedule.week import PATH, chosen_week, posted_week
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.schedule import series as flow
@@ -85,7 +87,7 @@ async def create_series(request: ConsoleRequest) -> Answer:
     back = with_query(f"{SERIES}/new", fields)
     values = {**read_series_form(request.form, new=True), "location_id": str(week.place.id)}
     given = Given(values, strict="confirmed" not in request.form)
-    saved = await act(request, lambda connection, access: flow.create(connection, access, given))
+    saved = await run(request, lambda connection, access: flow.create(connection, access, given))
     if not isinstance(saved, Refusal):
         after = with_query(SERIES, {"location": str(week.place.id)})
         return done(request, after, f"{values['title']}: {', '.join(series_counts(saved)) or 'no class yet'}.")
@@ -110,7 +112,7 @@ class _Found:
 
 
 async def _find(request: ConsoleRequest) -> _Found | None:
-    series_id = id_of(request.params["series_id"])
+    series_id = as_id(request.params["series_id"])
     if series_id is None:
         return None
     async with request.database.connection() as connection:
@@ -182,7 +184,7 @@ async def end_series(request: ConsoleRequest) -> Answer:
     last, reason = read_date(request.form.get("last_date")), request.form.get("reason", "").strip()[:500] or None
     if last is None:
         return request.not_found()
-    saved = await act(request, lambda connection, access: flow.end(connection, access, found.id, last, reason))
+    saved = await run(request, lambda connection, access: flow.end(connection, access, found.id, last, reason))
     if isinstance(saved, Refusal):
         return request.refused(saved, with_query(f"{found.path}/end", {"last_date": str(last)}))
     counts = ", ".join(series_counts(saved)) or "no class was left"

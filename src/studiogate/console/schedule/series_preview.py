@@ -6,9 +6,10 @@ from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from studiogate.console.framework.acting import run, try_out
 from studiogate.console.framework.formats import counted
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import act, done, try_out, warning_texts
+from studiogate.console.schedule.acting import done, warning_texts
 from studiogate.console.schedule.class_form import ClassForm, to_form_fields, typed_fields
 from studiogate.console.schedule.class_pages import class_path, week_of_class
 from studiogate.console.schedule.confirm import Question, ask
@@ -70,7 +71,7 @@ async def change_series(request: ConsoleRequest, wanted: SeriesQuestion) -> Answ
     async def change(connection: Connection, access: Access) -> SavedSeries | Refusal:
         return await flow.change(connection, access, wanted.series_id, wanted.change)
 
-    outcome = await (act(request, change) if confirmed else try_out(request, change))
+    outcome = await (run(request, change) if confirmed else try_out(request, change))
     if isinstance(outcome, Refusal):
         return request.refused(to_form_fields(outcome), wanted.back)
     if confirmed:

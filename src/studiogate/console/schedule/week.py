@@ -9,10 +9,10 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate import clock
+from studiogate.console.framework.reading import read_date
 from studiogate.domain.schedule.copy_week import week_of
 from studiogate.domain.schedule.series import Days, local_instant
 from studiogate.domain.schedule.warnings import Slot, WarningCode, double_booked
-from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date
 from studiogate.storage.console import Place
 from studiogate.storage.schedule.week import Closure, WeekClass
 
@@ -106,14 +106,6 @@ def posted_week(places: Sequence[Place], form: Mapping[str, str]) -> Week | None
     asked = form.get("location")
     is_known = asked is None or any(str(each.id) == asked.lower() for each in places)
     return chosen_week(places, form) if is_known else None
-
-
-def read_date(text: str | None) -> date | None:
-    """Return a date such as 2026-12-24, or None."""
-    try:
-        return calendar_date(text, Setting())
-    except WrongValueError:
-        return None
 
 
 class Resources(NamedTuple):

@@ -27,9 +27,7 @@ async def show_week(request: ConsoleRequest) -> Answer:
 
 
 async def _values(connection: Connection, access: Access, week: Week) -> dict[str, Any]:
-    staff = access.staff
-    own = None if staff is None else staff.instructor_id
-    place_id = week.place.id
+    own, place_id = access.own_instructor_id, week.place.id
     found = await storage.read_classes(connection, access, place_id, week.between, own)
     teaching = list({each.instructor_id for each in found if each.instructor_id is not None})
     elsewhere = await storage.read_elsewhere(connection, access, place_id, week.between, teaching)

@@ -36,5 +36,12 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("[data-close-dialog]")) event.target.closest("dialog")?.close();
   if (event.target instanceof HTMLDialogElement && event.target.open) event.target.close();
 });
+// A form with data-drawer-get that is in the drawer, such as a choice of the day, shows its page there too.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.matches("form[data-drawer-get]") || !form.closest("dialog")) return;
+  event.preventDefault();
+  openDrawer(`${form.action}?${new URLSearchParams(new FormData(form))}`);
+});
 // The server asks for it after an action in the drawer: HX-Trigger: closeDrawer.
 document.addEventListener("closeDrawer", () => { isLeaving = true; closeDrawer(); });

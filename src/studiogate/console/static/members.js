@@ -1,8 +1,6 @@
 // Members and Sales. The text of the search is kept in the history entry, never in the address, so that going back from
 // a profile shows the same results and no name ends up in a log or in the browser's history.
 
-import { openDrawer } from "./drawers.js";
-
 document.documentElement.classList.add("js");
 
 const search = document.querySelector("[data-member-search]");
@@ -36,13 +34,6 @@ if (search) {
 
 document.addEventListener("change", (event) => {
   event.target.closest("form[data-submit-on-change]")?.requestSubmit();
-});
-
-document.addEventListener("submit", (event) => {
-  const form = event.target;
-  if (!form.matches("form[data-drawer-get]") || !form.closest("dialog")) return;
-  event.preventDefault();
-  openDrawer(`${form.action}?${new URLSearchParams(new FormData(form))}`);
 });
 
 // One menu is open at a time; a click elsewhere or Escape closes it.

@@ -1,0 +1,35 @@
+"""Read what an address or a form names: ids, days."""
+
+from datetime import UTC, date, datetime, time
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from studiogate.domain.ids import parse_id
+from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date
+
+MOST_DAYS_AWAY = 3660
+
+
+def as_id(text: str | None) -> UUID | None:
+    """Return a text as an id, or None if it is none: then there is no such row."""
+    parsed = parse_id(text)
+    return None if parsed is None else UUID(parsed)
+
+
+def read_date(text: str | None) -> date | None:
+    """Return a date such as 2026-12-24, or None."""
+    try:
+        return calendar_date(text, Setting())
+    except WrongValueError:
+        return None
+
+
+def near_date(text: str | None, today: date) -> date | None:
+    """Return a date within ten years of today, or None."""
+    found = read_date(text)
+    return None if found is None or abs((found - today).days) > MOST_DAYS_AWAY else found
+
+
+def start_of_day(day: date, timezone: str) -> datetime:
+    """Return the first instant of a day at a place."""
+    return datetime.combine(day, time.min, ZoneInfo(timezone)).astimezone(UTC)

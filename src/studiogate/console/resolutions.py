@@ -1,0 +1,77 @@
+"""The button that resolves a reason why somebody cannot book, check in or be promoted."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from studiogate.console.framework.refusals import Resolution
+from studiogate.console.framework.request import ConsoleRequest
+from studiogate.domain.bookings.overrides import ENTITLEMENT
+from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Permission
+
+# In few words, for lists; the whole texts are the API's.
+SHORT: Mapping[str, str] = MappingProxyType(
+    {
+        Code.NO_ACTIVE_MEMBERSHIP: "no active membership",
+        Code.MEMBERSHIP_PAUSED: "membership paused",
+        Code.MEMBERSHIP_NOT_VALID_FOR_CLASS: "membership not valid here",
+        Code.INSUFFICIENT_CREDITS: "no credits left",
+        Code.WAIVER_REQUIRED: "waiver missing",
+        Code.MEMBER_SUSPENDED: "suspended",
+        Code.BOOKING_LIMIT_REACHED: "daily limit reached",
+        Code.OVERLAPPING_BOOKING: "has another class then",
+        Code.SPOT_REQUIRED: "no spot left",
+        Code.CLASS_STARTED: "class has started",
+    }
+)
+
+
+class Ways(NamedTuple):
+    """Where the reasons are resolved: the forms that the page at hand leads to."""
+
+    sell: str
+    waiver: str
+    member: str
+
+
+def at_the_desk(class_id: UUID, member_id: UUID) -> Ways:
+    """Return the ways from a class: its drawers, which continue with the booking."""
+    drawers, query = f"/console/classes/{class_id}", f"?member={member_id}"
+    return Ways(f"{drawers}/walk-in{query}", f"{drawers}/waiver{query}", _profile(member_id))
+
+
+def from_profile(member_id: UUID, back: str) -> Ways:
+    """Return the ways from a member's profile; a sale leads back to the booking."""
+    profile = _profile(member_id)
+    return Ways(f"{profile}/sell?{urlencode({'next': back})}", f"{profile}/form-link", profile)
+
+
+def _profile(member_id: UUID) -> str:
+    return f"/console/members/{member_id}"
+
+
+def short_text(code: str) -> str:
+    return SHORT.get(code, code.replace("_", " "))
+
+
+def resolution(request: ConsoleRequest, code: str, ways: Ways) -> Resolution | None:
+    """Return the link that resolves a reason, if there is one and the person may use it."""
+    if code in ENTITLEMENT and request.may(Permission.SALES):
+        return Resolution("Sell a membership", ways.sell)
+    if code == Code.WAIVER_REQUIRED and request.may(Permission.SUBMISSIONS):
+        return Resolution("Send the waiver", ways.waiver)
+    if code == Code.MEMBERSHIP_PAUSED and request.may(Permission.MEMBERS):
+        return Resolution("Resume the membership", ways.member)
+    if code == Code.MEMBER_SUSPENDED and request.may(Permission.MEMBERS):
+        return Resolution("End the suspension", ways.member)
+    return None
+
+
+def of_refusal(request: ConsoleRequest, refusal: Refusal, ways: Ways) -> Resolution | None:
+    """Return the link that resolves the first of a refusal's reasons that has one."""
+    reasons = refusal.details.get("reasons") or [refusal.code.value]
+    found = (resolution(request, str(code), ways) for code in reasons)
+    return next((each for each in found if each is not None), None)
