@@ -12,6 +12,7 @@ DEEP: Rgb = (12, 13, 15)  # the background around the dark card
 INK: Rgb = (20, 22, 26)
 BLACK: Rgb = (0, 0, 0)
 TEXT_CONTRAST = 4.6  # WCAG requires 4.5; the margin allows for rounding
+DARK_TEXT_CONTRAST = 6.5  # thin letters on a dark card fade: links looked disabled at the minimum
 _HEX = re.compile(r"#?([0-9a-f]{3}|[0-9a-f]{6})", re.ASCII | re.IGNORECASE)
 
 
@@ -44,7 +45,8 @@ def dark(digits: str) -> Shades:
     """Return the shades for dark screens; an accent too dark to stand out is lightened first, for surfaces too."""
     accent = toward(_rgb(digits), WHITE, against=NIGHT, contrast=3.1)
     soft = mixed(accent, NIGHT, 0.2)
-    return Shades(accent, readable_on(accent), toward(accent, WHITE, against=soft), soft, mixed(accent, DEEP, 0.05))
+    ink = toward(accent, WHITE, against=soft, contrast=DARK_TEXT_CONTRAST)
+    return Shades(accent, readable_on(accent), ink, soft, mixed(accent, DEEP, 0.05))
 
 
 def readable_on(colour: Rgb) -> Rgb:
