@@ -95,7 +95,7 @@ async def test_forms_and_consent(console: Console) -> None:
     text = await shown(console, member, "/forms")
     assert "Waiver" in text
     assert "I accept the waiver" in text
-    assert "version 3" in text
+    assert "version 3 · 1 Jan 2026, 22:04" in text, "in the studio's time"
     answers = await console.get(f"/console/members/{member}/forms/{submission}")
     assert "I accept the waiver yes" in texts(answers)
     assert "<i>fit" not in answers.text

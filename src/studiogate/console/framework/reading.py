@@ -1,11 +1,11 @@
-"""Read what an address or a form names: ids, days."""
+"""Read what an address, a form or a stored document names: ids, days, instants."""
 
 from datetime import UTC, date, datetime, time
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.ids import parse_id
-from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date
+from studiogate.domain.studio_file.values import Setting, WrongValueError, calendar_date, instant
 
 MOST_DAYS_AWAY = 3660
 
@@ -20,6 +20,14 @@ def read_date(text: str | None) -> date | None:
     """Return a date such as 2026-12-24, or None."""
     try:
         return calendar_date(text, Setting())
+    except WrongValueError:
+        return None
+
+
+def read_instant(text: object) -> datetime | None:
+    """Return an instant such as 2026-12-24T10:00:00Z, or None."""
+    try:
+        return instant(text, Setting())
     except WrongValueError:
         return None
 

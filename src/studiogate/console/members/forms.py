@@ -8,7 +8,7 @@ from studiogate.console.form_links import LIFE, link_address
 from studiogate.console.framework import paging
 from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.reading import as_id, read_instant
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.form_values import PAGE
 from studiogate.console.members.profile import address, member_of, no_member, show
@@ -30,7 +30,12 @@ async def submissions(request: ConsoleRequest) -> Answer:
         after = as_id(request.query.get("after"))
         lines = await storage.submissions_of(connection, request.access, member["id"], after, PAGE)
     consents = [
-        {**each, "label": _labels(row["fields"]).get(each["key"], each["key"]), "form": row["title"]}
+        {
+            **each,
+            "label": _labels(row["fields"]).get(each["key"], each["key"]),
+            "form": row["title"],
+            "agreed_at": read_instant(each["at"]),
+        }
         for row in lines.rows
         for each in row["consents"]
     ]
