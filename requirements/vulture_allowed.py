@@ -85,7 +85,6 @@ _.instructor_index
 _.room_index
 _.subtitle
 _.zone_mark
-_.change_count
 _.icon
 _.is_current
 _.other_faults
@@ -98,5 +97,6 @@ _.day_url
 _.just_now
 _.late_cancellation
 _.membership_text
+_.row_count
 _.skip_text
 _.url_of
