@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -66,6 +67,46 @@ def test_an_error_is_json_as_well(command_line: CommandLine) -> None:
         assert f"`studiogate {listed} --studio SLUG` shows them." in unknown.err
     assert command_line.type("room", "list", "--studio", "gone", "--json").json["error"]["code"] == "not_found"
     assert command_line.type("key", "revoke", "AAAAAAAA", "--json").json["error"]["code"] == "command_failed"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("class", "cancel", "no-id"), "is not an id"),
+        (("class", "cancel"), "Missing argument 'ID'."),
+        (("class", "list", "--sutdio", "x"), "No such option: --sutdio"),
+        (("clazz", "list"), "No such command 'clazz'."),
+        (("key", "create", "--studio", "x", "--name", "n"), "Give either --all-scopes or at least one --scope."),
+    ],
+)
+def test_wrong_usage_is_json_as_well(command_line: CommandLine, words: tuple[str, ...], says: str) -> None:
+    plain = command_line.type(*words)
+    assert (plain.status, plain.out) == (2, "")
+    said = command_line.type(*words, "--json")
+    assert (said.status, said.err) == (2, plain.err)
+    error = said.json["error"]
+    assert says in error["message"]
+    assert (error["code"], error["details"], error["faults"]) == ("wrong_usage", {}, [])
+
+
+def changing_commands() -> dict[str, Any]:
+    return {name: command for name, command in every_command() if name.endswith(" change")}
+
+
+@pytest.mark.parametrize("name", changing_commands())
+def test_a_change_of_nothing_is_refused(command_line: CommandLine, tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty.json").write_text("{}")
+    values = {"file": tmp_path / "empty.json", "studio": "any"}
+    required = [each for each in changing_commands()[name].params if each.required]
+    words = [
+        word
+        for each in required
+        for word in (*(each.opts[:1] if each.param_type_name == "option" else ()), values.get(each.name, uuid4()))
+    ]
+    said = command_line.type(*name.split(), *words, "--json")
+    assert said.status == 2, said
+    assert "Nothing to change. Give at least one of these fields: " in said.json["error"]["message"]
+    assert {"name", "title", "first_name"} & set(re.findall(r"\w+", said.json["error"]["message"]))
 
 
 def test_a_result_is_one_line(command_line: CommandLine) -> None:

@@ -79,6 +79,18 @@ def given(clear: list[str] | None, policy: str | None = None, **values: Any) -> 
     return {**chosen, **cleared}
 
 
+def changes(clear: list[str] | None, *policy: str | None, **values: Any) -> dict[str, Any]:
+    """Return what was given for a change, as ``given`` does; refuse a change of nothing and name the fields."""
+    return some_of(given(clear, *policy, **values), (*values, *("policy" for _ in policy)))
+
+
+def some_of(wanted: dict[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+    """Return the wanted changes; refuse if there are none, and name the fields that can be changed."""
+    if not wanted:
+        raise typer.BadParameter(f"Nothing to change. Give at least one of these fields: {', '.join(sorted(fields))}.")
+    return wanted
+
+
 def _object(text: str) -> Any:
     try:
         return json.loads(text)

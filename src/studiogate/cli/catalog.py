@@ -7,7 +7,7 @@ from uuid import UUID
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import RowId, StudioOption, Undo, act, act_in_studio
+from studiogate.cli.actions import RowId, StudioOption, Undo, act, act_in_studio, some_of
 from studiogate.cli.context import AsJson, DataFolder, counted, parse_row_id, print_json, screen
 from studiogate.domain.catalog import ProductType
 from studiogate.domain.memberships import Interval
@@ -30,6 +30,7 @@ CLEARED = {
     Clearable.LOCATIONS: "location_ids",
     Clearable.CLASS_TYPES: "class_type_ids",
 }
+CHANGEABLE = ("name", "product_type", "client_visible", *CLEARED.values())
 Credits = Annotated[int | None, typer.Option("--credits", help="Credits that it grants; without: unlimited.")]
 Visible = Annotated[bool | None, typer.Option("--visible/--hidden", help="Whether clients see it.")]
 Locations = Annotated[
@@ -102,11 +103,12 @@ def change_product(
         name=name, product_type=kind and kind.value, credits_granted=credit_count, client_visible=visible, **limits
     )
     given |= {CLEARED[each]: None for each in clear or ()}
+    some_of(given, CHANGEABLE)
     act(data, studio, "product", product_id, lambda c, access: flow.change_product(c, access, product_id, given))
     if as_json:
         print_json({"id": str(product_id), "changed": sorted(given)})
         return
-    screen.print("The product is changed." if given else "Nothing was given, so nothing is changed.", soft_wrap=True)
+    screen.print("The product is changed.", soft_wrap=True)
 
 
 @products.command("retire")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import Clear, Policy, RowId, Strict, act, act_in_studio, given, print_saved
+from studiogate.cli.actions import Clear, Policy, RowId, Strict, act, act_in_studio, changes, given, print_saved
 from studiogate.cli.context import AsJson, DataFolder
 from studiogate.cli.lists import Slug
 from studiogate.flows.schedule import class_types as flow
@@ -54,7 +54,7 @@ def change(
     data: DataFolder = None,
 ) -> None:
     """Change the given fields of a class type. A new policy also applies to its classes to come."""
-    values = given(
+    values = changes(
         clear,
         policy,
         name=name,

@@ -17,6 +17,7 @@ from studiogate.cli.actions import (
     StudioOption,
     act,
     act_in_studio,
+    changes,
     given,
     option_id,
     print_saved,
@@ -125,7 +126,7 @@ def change(
     data: DataFolder = None,
 ) -> None:
     """Change the given fields of a class. Members keep their bookings; new seats go to the waitlist."""
-    values = given(
+    values = changes(
         clear,
         policy,
         title=title,
@@ -137,7 +138,10 @@ def change(
         visible=visible,
         allow_waitlist=waitlist,
         spot_selection_mode=spots,
+        start=start,
+        minutes=minutes,
     )
+    values = {name: value for name, value in values.items() if name not in ("start", "minutes")}
 
     async def action(connection: Connection, access: Access) -> Saved | Refusal:
         times = await _moved(connection, access, class_id, start, minutes)

@@ -149,9 +149,14 @@ def print_error(error: Exception, as_json: bool) -> None:
     complaints.print("[red]error:[/] " + "\n".join(lines), soft_wrap=True)
     if as_json:
         refusal = error.refusal if isinstance(error, CommandError) else None
-        code, details = (refusal.code.value, refusal.details) if refusal else ("command_failed", {})
-        faults = [{"loc": list(each.loc), "message": each.msg} for each in refusal.faults] if refusal else []
-        print_json({"error": {"code": code, "message": str(error), "details": details, "faults": faults}})
+        print_json_error(refusal.code.value if refusal else "command_failed", str(error), refusal)
+
+
+def print_json_error(code: str, message: str, refusal: Refusal | None = None) -> None:
+    """Print an error as JSON, with what a flow answered, if one did."""
+    faults = [{"loc": list(each.loc), "message": each.msg} for each in refusal.faults] if refusal else []
+    details = refusal.details if refusal else {}
+    print_json({"error": {"code": code, "message": message, "details": details, "faults": faults}})
 
 
 def _as_text(value: object) -> str:

@@ -7,9 +7,10 @@ from uuid import UUID
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import RowId, StudioOption, act, act_in_studio
+from studiogate.cli.actions import RowId, StudioOption, act, act_in_studio, some_of
 from studiogate.cli.context import AsJson, CommandError, DataFolder, print_json, screen
 from studiogate.cli.form_links import app
+from studiogate.domain.form_body import FIELDS
 from studiogate.domain.forms.canonical import MAX_DEFINITION
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.forms import staff as flow
@@ -39,7 +40,7 @@ def change(
     form_id: RowId, file: FormFile, studio: StudioOption = None, as_json: AsJson = False, data: DataFolder = None
 ) -> None:
     """Change a form by a JSON file: what the file has replaces the old value whole, the rest stays."""
-    _change(data, studio, form_id, _read(file), as_json)
+    _change(data, studio, form_id, some_of(_read(file), FIELDS), as_json)
 
 
 @app.command("publish")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import Clear, RowId, Strict, act, act_in_studio, given, print_saved
+from studiogate.cli.actions import Clear, RowId, Strict, act, act_in_studio, changes, given, print_saved
 from studiogate.cli.context import AsJson, DataFolder
 from studiogate.cli.lists import Slug
 from studiogate.flows.schedule import instructors as flow
@@ -47,7 +47,7 @@ def change(
     data: DataFolder = None,
 ) -> None:
     """Change the given fields of an instructor. --tag names all tags."""
-    values = given(clear, name=name, tagline=tagline, tags=tag or None, active=active)
+    values = changes(clear, name=name, tagline=tagline, tags=tag or None, active=active)
     saved = act(
         data, studio, "instructor", instructor_id, lambda c, a: flow.change(c, a, instructor_id, Given(values, strict))
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import Clear, Policy, RowId, Strict, act, act_in_studio, given, print_saved
+from studiogate.cli.actions import Clear, Policy, RowId, Strict, act, act_in_studio, changes, given, print_saved
 from studiogate.cli.context import AsJson, DataFolder
 from studiogate.cli.lists import Slug
 from studiogate.flows.schedule import locations as flow
@@ -55,7 +55,7 @@ def change(
     data: DataFolder = None,
 ) -> None:
     """Change the given fields of a location. With a new time zone, the classes of its series keep their local times."""
-    values = given(
+    values = changes(
         clear, policy, name=name, city=city, state=state, timezone=timezone, is_primary=primary, active=active
     )
     saved = act(

@@ -7,8 +7,9 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
+import typer.exceptions
 
-from studiogate.cli.context import CommandError, complaints, print_error
+from studiogate.cli.context import CommandError, complaints, print_error, print_json_error
 from studiogate.domain.names import visible_text
 from studiogate.flows.keys import KeyProblemError
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
@@ -124,7 +125,7 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     all_is_imported()
     try:
         _check_arguments(sys.argv[1:])
-        app()
+        status = app(standalone_mode=False)
     except StopRequestedError as stopped:
         complaints.print(
             f"Stopped by {stopped}. What the command was doing may have been done: check, then repeat it.",
@@ -134,3 +135,17 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
     except EXPECTED as error:
         print_error(error, "--json" in sys.argv)
         sys.exit(1)
+    except typer.exceptions.TyperException as error:
+        _show_wrong_usage(error)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        complaints.print("Aborted. Nothing was done.")
+        sys.exit(1)
+    sys.exit(status or 0)
+
+
+def _show_wrong_usage(error: typer.exceptions.TyperException) -> None:
+    """Print how the command is used and what was wrong, with ``--json`` also as JSON like any other error."""
+    import_module("typer.rich_utils").rich_format_error(error)
+    if "--json" in sys.argv:
+        print_json_error("wrong_usage", error.format_message())

@@ -14,12 +14,12 @@ from studiogate.cli.actions import (
     StudioOption,
     act,
     act_in_studio,
+    changes,
     given,
     studio_access,
 )
 from studiogate.cli.context import (
     AsJson,
-    CommandError,
     DataFolder,
     counted,
     on_database,
@@ -79,7 +79,7 @@ def change(
     data: DataFolder = None,
 ) -> None:
     """Change a member's fields; those that are not given stay. A new email converts the lead that has it."""
-    values = given(
+    values = changes(
         clear,
         first_name=first_name,
         last_name=last_name,
@@ -90,8 +90,6 @@ def change(
         membership_start_date=membership_start_date,
         membership_end_date=membership_end_date,
     )
-    if not values:
-        raise CommandError("Nothing to change: give a field as an option, or --clear FIELD.")
     member = act(data, studio, "member", member_id, lambda c, access: flow.change(c, access, member_id, values))
     if as_json:
         print_json(member)

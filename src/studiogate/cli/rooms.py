@@ -6,7 +6,7 @@ from uuid import UUID
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import Clear, RowId, Strict, act, act_in_studio, given, option_id, print_saved
+from studiogate.cli.actions import Clear, RowId, Strict, act, act_in_studio, changes, given, option_id, print_saved
 from studiogate.cli.context import AsJson, CommandError, DataFolder
 from studiogate.cli.lists import Slug
 from studiogate.flows.schedule import rooms as flow
@@ -57,7 +57,7 @@ def change(
     data: DataFolder = None,
 ) -> None:
     """Change the given fields of a room. --spot names all its spots; a spot that bookings refer to must stay."""
-    values = given(clear, name=name, location_id=location, capacity=capacity, spots=_spots(spot), active=active)
+    values = changes(clear, name=name, location_id=location, capacity=capacity, spots=_spots(spot), active=active)
     saved = act(data, studio, "room", room_id, lambda c, a: flow.change(c, a, room_id, Given(values, strict)))
     print_saved(saved, "The room is changed:", as_json)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from studiogate.cli import lists
-from studiogate.cli.actions import Clear, Policy, RowId, Strict, act, act_in_studio, given, print_warnings
+from studiogate.cli.actions import Clear, Policy, RowId, Strict, act, act_in_studio, changes, given, print_warnings
 from studiogate.cli.classes import (
     Capacity,
     Description,
@@ -127,7 +127,7 @@ def change(
     texts = {"title": title, "description": description, "every_weeks": every_weeks, "spot_selection_mode": spots}
     rows = {"room_id": room, "class_type_id": class_type, "instructor_id": instructor}
     seats = {"capacity": capacity, "visible": visible, "allow_waitlist": waitlist}
-    wanted = SeriesChange(given(clear, policy, **pattern, **texts, **rows, **seats), day(since), strict)
+    wanted = SeriesChange(changes(clear, policy, **pattern, **texts, **rows, **seats), day(since), strict)
     saved = act(data, studio, "series", series_id, lambda c, a: flow.change(c, a, series_id, wanted))
     _show(saved, "changed", as_json)
 

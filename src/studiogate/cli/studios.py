@@ -7,7 +7,7 @@ import typer
 
 from studiogate import settings as configuration
 from studiogate.cli import lists
-from studiogate.cli.actions import Clear, Policy, Strict, act_in_studio, carried_out, given, print_saved
+from studiogate.cli.actions import Clear, Policy, Strict, act_in_studio, carried_out, changes, given, print_saved
 from studiogate.cli.context import (
     AsJson,
     CommandError,
@@ -106,7 +106,7 @@ def change(
     data: DataFolder = None,
 ) -> None:
     """Change the given fields of a studio. A new slug changes the addresses of its forms."""
-    values = given(
+    values = changes(
         clear,
         policy,
         name=name,
