@@ -36,7 +36,7 @@ async def test_no_step_of_the_day_is_refused(demo_service: DemoService) -> None:
         "booking.check_in", "booking.no_show_undone", "booking.create", "member.create", "member.change", "member.note",
         "member.suspend", "membership.sell", "membership.credits", "membership.pause", "purchase.mark",
         "purchase.refund", "fee.waive", "class.create", "class.change", "class.cancel", "closure.create",
-        "series.create", "lead.move",
+        "series.create", "lead.move", "form.create", "form.publish",
     }  # fmt: skip
     assert len(STEPS) == len({step.__name__ for step in STEPS})
 

@@ -1,27 +1,36 @@
-"""studiogate audit list: who changed what on the studio's side."""
+"""studiogate audit list | export: who changed what on the studio's side."""
 
+import contextlib
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.table import Table
 
+from studiogate.cli.actions import studio_access
 from studiogate.cli.context import (
     AsJson,
     DataFolder,
+    as_text,
+    counted,
     no_studio,
     on_database,
     operator_of,
     parse_row_id,
     print_json,
     screen,
+    write,
 )
 from studiogate.cli.lists import Limit, Slug, cell
+from studiogate.domain.access import Access
 from studiogate.storage import audit
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
 
+AT_ONCE = 1_000
 app = typer.Typer(help="The audit log.", no_args_is_help=True)
 SubjectId = Annotated[
     UUID | None,
@@ -67,6 +76,38 @@ def list_entries(
         screen.print(_table(entries))
     else:
         screen.print("Nothing found.")
+
+
+@app.command("export")
+def export(
+    studio: Slug,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The file; default: standard output.")] = None,
+    data: DataFolder = None,
+) -> None:
+    """Write all entries of the audit log, newest first, one JSON object per line. Personal values are masked."""
+
+    async def work(connection: Connection) -> int:
+        access = await studio_access(connection, studio)
+        with contextlib.nullcontext(None) if output is None else output.open("w", encoding="utf-8") as file:
+            return await _write_all(connection, access, write if file is None else file.write)
+
+    count = on_database(data, work)
+    if output is not None:
+        screen.print(f"Wrote {counted(count, 'entry')} to {output}.", soft_wrap=True)
+
+
+async def _write_all(connection: Connection, access: Access, write_text: Callable[[str], object]) -> int:
+    """Write all entries page by page; return how many."""
+    before, count = None, 0
+    while True:
+        rows = await audit.list_entries(connection, access, None, before, AT_ONCE)
+        for row in rows:
+            entry = {**row, "changes": json.loads(row["changes"])}
+            write_text(json.dumps(entry, default=as_text, ensure_ascii=False) + "\n")
+        count += len(rows)
+        if len(rows) < AT_ONCE:
+            return count
+        before = rows[-1]["id"]
 
 
 def _table(entries: list[dict[str, Any]]) -> Table:

@@ -140,7 +140,7 @@ def counted(number: int, noun: str) -> str:
 
 def print_json(value: object) -> None:
     """Print a value as JSON, with instants formatted as in the API."""
-    typer.echo(json.dumps(value, indent=2, default=_as_text, ensure_ascii=False))
+    typer.echo(json.dumps(value, indent=2, default=as_text, ensure_ascii=False))
 
 
 def print_error(error: Exception, as_json: bool) -> None:
@@ -159,7 +159,8 @@ def print_json_error(code: str, message: str, refusal: Refusal | None = None) ->
     print_json({"error": {"code": code, "message": message, "details": details, "faults": faults}})
 
 
-def _as_text(value: object) -> str:
+def as_text(value: object) -> str:
+    """Return a value that JSON has no type for as text, instants as in the API."""
     return instant_text(value) if isinstance(value, datetime) else str(value)
 
 

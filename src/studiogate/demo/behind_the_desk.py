@@ -15,8 +15,8 @@ from studiogate.flows import lead_staff, leads, purchases
 from studiogate.flows.bookings import desk
 from studiogate.flows.bookings import staff as class_flows
 from studiogate.flows.bookings.desk import StaffBooking
-from studiogate.flows.forms import save, submit
-from studiogate.flows.forms.save import WantedForm
+from studiogate.flows.forms import staff as form_staff
+from studiogate.flows.forms import submit
 from studiogate.flows.forms.submit import WantedSubmission
 from studiogate.flows.schedule import classes, closures, series
 from studiogate.flows.schedule.rows import Given
@@ -86,11 +86,11 @@ async def denver_closes_for_two_days(day: Day) -> object:
 
 async def a_form_is_made(day: Day) -> object:
     field = {"key": "friend", "label": "Whom do you bring?", "type": "text", "required": True}
-    wanted = WantedForm("Bring a friend", "bring-a-friend", "One free place per member.", [field])
-    made = await save.create(day.connection, day.manager, wanted)
+    texts = {"title": "Bring a friend", "slug": "bring-a-friend", "description": "One free place per member."}
+    made = await form_staff.create(day.connection, day.manager, {**texts, "fields": [field]})
     if isinstance(made, Refusal):
         return made
-    return await save.update(day.connection, day.manager, json.loads(made)["id"], {"status": "published"})
+    return await form_staff.change(day.connection, day.manager, UUID(made["id"]), {"status": "published"})
 
 
 async def a_visitor_asks(day: Day) -> object:

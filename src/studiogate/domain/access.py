@@ -66,6 +66,7 @@ class Access:
 
     ``actor`` is recorded in the events of every change made with this access. ``staff`` is who acts for the studio
     itself; a partner's key, a visitor and background jobs have none, and so no permission of the studio's side.
+    ``address`` is where a partner's request came from, where that is recorded.
     """
 
     studio_id: UUID
@@ -74,6 +75,7 @@ class Access:
     location_ids: tuple[UUID, ...] | None
     actor: Actor = Actor.PARTNER
     staff: Staff | None = None
+    address: str | None = None
 
     @property
     def restricted(self) -> bool:

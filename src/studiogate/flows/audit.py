@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from studiogate.domain.access import Access
+from studiogate.domain.access import Access, Actor
 from studiogate.domain.audit import changed_fields
 from studiogate.storage import audit
 from studiogate.storage.audit import Entry, Subject
@@ -25,6 +25,25 @@ async def audited(
     changes = changed_fields(subject.kind, before, await audit.snapshot(connection, access, subject))
     if changes:
         await audit.add(connection, access, Entry(action, subject, changes, reason))
+
+
+@asynccontextmanager
+async def audited_key(connection: Connection, access: Access, action: str, subject: Subject) -> AsyncIterator[None]:
+    """Record what the block changes if a partner's key makes the change, as ``audited`` does.
+
+    For flows that partners and staff share: the flows of staff record the whole action by themselves.
+    """
+    if access.actor is not Actor.PARTNER:
+        yield
+        return
+    async with audited(connection, access, action, subject):
+        yield
+
+
+async def record_creation_by_key(connection: Connection, access: Access, action: str, subject: Subject) -> None:
+    """Record a row that a partner's key created in this transaction; likewise for shared flows."""
+    if access.actor is Actor.PARTNER:
+        await record_creation(connection, access, action, subject)
 
 
 async def record(connection: Connection, access: Access, action: str, kind: str, row_id: UUID) -> None:

@@ -20,8 +20,10 @@ from studiogate.domain.people import notes_refusal
 from studiogate.domain.phones import normalize_phone
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows.announce import changing, emit_event
+from studiogate.flows.audit import audited_key, record_creation_by_key
 from studiogate.storage import leads as storage
 from studiogate.storage import people, studio
+from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.leads import KeptLead, LeadChange
 
@@ -76,6 +78,7 @@ async def create_or_identify(connection: Connection, access: Access, email: str,
         await people.lock_email(connection, access, email)
         made = await _make(connection, access, email, given.filled_from(LeadContact(source=DEFAULT_SOURCE)))
         if isinstance(made, UUID):
+            await record_creation_by_key(connection, access, "lead.create", Subject("lead", made))
             return mutation(made, created=True)
         kept = made
     return await _fill(connection, access, kept, given)
@@ -97,7 +100,10 @@ async def _fill(connection: Connection, access: Access, kept: KeptLead, given: L
     filled = kept.contact.filled_from(given)
     if filled.metadata != kept.contact.metadata and metadata_too_large(filled.metadata):
         return faulty(METADATA_TOO_LARGE)
-    async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
+    async with (
+        audited_key(connection, access, "lead.change", Subject("lead", kept.id)),
+        changing(connection, access, EventType.LEAD_UPDATED, kept.id),
+    ):
         await storage.fill_lead(connection, access, kept.id, filled)
     return mutation(kept.id, created=False)
 
@@ -119,7 +125,10 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
     change = LeadChange(
         wanted.first_name, wanted.last_name, wanted.sets_phone, phone, wanted.status, wanted.notes, metadata
     )
-    async with changing(connection, access, EventType.LEAD_UPDATED, kept.id):
+    async with (
+        audited_key(connection, access, "lead.change", Subject("lead", kept.id)),
+        changing(connection, access, EventType.LEAD_UPDATED, kept.id),
+    ):
         await storage.change_lead(connection, access, kept.id, change)
     return mutation(kept.id, created=False)
 

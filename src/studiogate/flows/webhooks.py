@@ -13,11 +13,14 @@ from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.webhooks.retry_schedule import MAXIMUM_ENDPOINTS, MAXIMUM_WAITING
 from studiogate.domain.webhooks.signing import Sealer, new_secret
+from studiogate.flows.audit import audited, record, record_creation
 from studiogate.storage import event_numbering, events, secret_key
+from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.webhooks import deliveries, endpoints
 
+KIND = "webhook_endpoint"
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING})
 
@@ -43,6 +46,7 @@ async def create(connection: Connection, access: Access, sealer: Sealer, details
     sealer.use(await secret_key.share_fingerprint(connection))
     sealed = sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     await endpoints.create(connection, access, endpoint_id, details, sealed)
+    await record_creation(connection, access, "webhook_endpoint.create", Subject(KIND, endpoint_id))
     return await _with_secret(connection, access, endpoint_id, secret)
 
 
@@ -53,10 +57,20 @@ async def _with_secret(connection: Connection, access: Access, endpoint_id: UUID
     return json.dumps({**json.loads(wire), "secret": secret}, separators=(",", ":"), ensure_ascii=False)
 
 
+async def _locked(connection: Connection, access: Access, endpoint_id: str) -> Subject | None:
+    """Lock an endpoint that the caller may manage, and return it as the subject of an audit entry."""
+    await endpoints.lock(connection, access, [UUID(endpoint_id)])
+    is_visible = await endpoints.is_visible(connection, access, endpoint_id)
+    return Subject(KIND, UUID(endpoint_id)) if is_visible else None
+
+
 async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, Any]) -> str | Refusal:
-    if not await endpoints.is_visible(connection, access, endpoint_id):
+    """Change the given fields of an endpoint. Must run inside a transaction."""
+    subject = await _locked(connection, access, endpoint_id)
+    if subject is None:
         return NOT_FOUND
-    await endpoints.change(connection, access, endpoint_id, changes)
+    async with audited(connection, access, "webhook_endpoint.change", subject):
+        await endpoints.change(connection, access, endpoint_id, changes)
     if changes.get("enabled") is True:
         await endpoints.unpark(connection, access, endpoint_id)
         await deliveries.ring(connection, access, event_numbering.CHANNEL)
@@ -67,10 +81,17 @@ async def change(connection: Connection, access: Access, endpoint_id: str, chang
 
 async def delete(connection: Connection, access: Access, endpoint_id: str) -> Refusal | None:
     async with connection.transaction():
-        if not await endpoints.is_visible(connection, access, endpoint_id):
-            return NOT_FOUND
+        return await delete_endpoint(connection, access, endpoint_id)
+
+
+async def delete_endpoint(connection: Connection, access: Access, endpoint_id: str) -> Refusal | None:
+    """Delete an endpoint. Must run inside a transaction."""
+    subject = await _locked(connection, access, endpoint_id)
+    if subject is None:
+        return NOT_FOUND
+    async with audited(connection, access, "webhook_endpoint.delete", subject):
         await endpoints.delete(connection, access, endpoint_id)
-        return None
+    return None
 
 
 async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, endpoint_id: str) -> str | Refusal:
@@ -82,6 +103,7 @@ async def rotate_secret(connection: Connection, access: Access, sealer: Sealer, 
     await endpoints.rotate(
         connection, access, endpoint_id, sealer.seal(secret.encode(), purpose_of(access, endpoint_id))
     )
+    await record(connection, access, "webhook_endpoint.rotate_secret", KIND, UUID(endpoint_id))
     return await _with_secret(connection, access, endpoint_id, secret)
 
 

@@ -81,6 +81,14 @@ class Entry(NamedTuple):
     reason: str | None = None
 
 
+def _who(access: Access) -> tuple[str, UUID | None, str, str | None]:
+    """Return the channel, the account, the name and the address of whoever acts: staff, or a key."""
+    staff = access.staff
+    if staff is None:
+        return access.actor.value, None, access.credential_id, access.address
+    return staff.channel.value, staff.account_id, staff.name, staff.address
+
+
 async def snapshot(connection: Connection, access: Access, subject: Subject) -> dict[str, Any] | None:
     """Return the subject's row as it is now, or None if there is none."""
     text = await connection.fetchval(ROWS[subject.kind], access.studio_id, subject.id)
@@ -89,15 +97,11 @@ async def snapshot(connection: Connection, access: Access, subject: Subject) -> 
 
 async def add(connection: Connection, access: Access, entry: Entry) -> None:
     """Write an entry with the access that made the change. Must run inside the change's transaction."""
-    staff = access.staff
     await connection.execute(
         INSERT,
         access.studio_id,
         new_id(),
-        staff.channel.value if staff else access.actor.value,
-        staff.account_id if staff else None,
-        staff.name if staff else access.credential_id,
-        staff.address if staff else None,
+        *_who(access),
         entry.action,
         entry.subject.kind,
         entry.subject.id,
@@ -108,15 +112,11 @@ async def add(connection: Connection, access: Access, entry: Entry) -> None:
 
 async def add_many(connection: Connection, access: Access, entries: Sequence[Entry]) -> None:
     """Write many entries of one change, as ``add`` does."""
-    staff = access.staff
     await connection.execute(
         INSERT_MANY,
         access.studio_id,
         [new_id() for _ in entries],
-        staff.channel.value if staff else access.actor.value,
-        staff.account_id if staff else None,
-        staff.name if staff else access.credential_id,
-        staff.address if staff else None,
+        *_who(access),
         [entry.action for entry in entries],
         [entry.subject.kind for entry in entries],
         [entry.subject.id for entry in entries],
@@ -127,14 +127,10 @@ async def add_many(connection: Connection, access: Access, entries: Sequence[Ent
 async def add_selected(connection: Connection, access: Access, kind: str, entries: str) -> None:
     """Write the entries of one change that a query selects: number, subject, action and changes, the latter as JSON.
     In the query, $1 is the studio."""
-    staff = access.staff
     await connection.execute(
         INSERT_SELECTED.format(entries),
         access.studio_id,
-        staff.channel.value if staff else access.actor.value,
-        staff.account_id if staff else None,
-        staff.name if staff else access.credential_id,
-        staff.address if staff else None,
+        *_who(access),
         kind,
     )
 

@@ -19,6 +19,8 @@ from studiogate.domain.forms.states import FormStatus, free_slug, slug_of, trans
 from studiogate.domain.json_values import same_json
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.flows.announce import changing, emit_event
+from studiogate.flows.audit import audited_key, record_creation_by_key
+from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection, TransactionConflictError
 from studiogate.storage.forms import read
 from studiogate.storage.forms import save as storage
@@ -49,7 +51,9 @@ async def create(connection: Connection, access: Access, wanted: WantedForm) -> 
         raise TransactionConflictError("another form took the slug at the same moment")
     if wire is None:
         return SLUG_TAKEN
-    await emit_event(connection, access, EventType.FORM_CREATED, UUID(json.loads(wire)["id"]))
+    form_id = UUID(json.loads(wire)["id"])
+    await emit_event(connection, access, EventType.FORM_CREATED, form_id)
+    await record_creation_by_key(connection, access, "form.create", Subject("form", form_id))
     return wire
 
 
@@ -69,9 +73,10 @@ async def update(connection: Connection, access: Access, form_id: str, given: Ma
         return refusal
     if same_json(asdict(after), asdict(before)):
         return await read.read_form(connection, access, form_id) or NOT_FOUND
-    for content in _steps(before, after):
-        async with changing(connection, access, EventType.FORM_UPDATED, UUID(form_id)):
-            wire = await storage.update_form(connection, access, form_id, content, stored.version + 1)
+    async with audited_key(connection, access, "form.change", Subject("form", UUID(form_id))):
+        for content in _steps(before, after):
+            async with changing(connection, access, EventType.FORM_UPDATED, UUID(form_id)):
+                wire = await storage.update_form(connection, access, form_id, content, stored.version + 1)
     await storage.keep_version(connection, access, form_id)
     return wire
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from studiogate.domain.access import Access
+from studiogate.domain.access import Access, Actor
 from studiogate.domain.forms.acceptance import (
     NotAccepting,
     closed_reason,
@@ -21,7 +21,7 @@ from studiogate.domain.ids import parse_id
 from studiogate.domain.leads import FormSubmission
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.flows import leads, retry
+from studiogate.flows import audit, leads, retry
 from studiogate.flows.forms import mail_queue
 from studiogate.storage import people
 from studiogate.storage.db.ids import new_id
@@ -73,6 +73,8 @@ async def submit(
     wire = await storage.record(connection, access, made)
     if made.lead_id is not None:
         await leads.note_submission(connection, access, made.lead_id, FormSubmission(form.id, made.id, form.now))
+    if access.actor is Actor.PARTNER:
+        await audit.record(connection, access, "submission.create", "submission", made.id)
     if mails:
         await mail_queue.queue(connection, access, form.settings, made.id, email)
     return wire

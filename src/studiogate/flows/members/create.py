@@ -8,10 +8,12 @@ from studiogate.domain.access import Access, Scope
 from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.announce import emit_event
+from studiogate.flows.audit import record_creation_by_key
 from studiogate.flows.leads import BAD_PHONE, faulty, phone_in_studio
 from studiogate.flows.people import members_appeared
 from studiogate.storage import members as storage
 from studiogate.storage import people
+from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.members import NewMember
 
@@ -37,7 +39,9 @@ async def create(connection: Connection, access: Access, wanted: WantedMember) -
     wire = await storage.insert_member(connection, access, new)
     if wire is None:
         return await member_exists(connection, access, wanted.email)
-    await emit_event(connection, access, EventType.MEMBER_CREATED, UUID(json.loads(wire)["id"]))
+    member_id = UUID(json.loads(wire)["id"])
+    await emit_event(connection, access, EventType.MEMBER_CREATED, member_id)
+    await record_creation_by_key(connection, access, "member.create", Subject("member", member_id))
     if wanted.email is not None:
         await members_appeared(connection, access, [wanted.email])
     return wire
