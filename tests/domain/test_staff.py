@@ -30,4 +30,4 @@ def test_instructors_mark_attendance_only() -> None:
 
 
 def test_developers_see_no_people() -> None:
-    assert PERMISSIONS[Role.DEVELOPER] == {"keys", "webhooks", "events:read"}
+    assert PERMISSIONS[Role.DEVELOPER] == {"keys", "webhooks", "events:read", "requests:read"}

@@ -54,7 +54,10 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "forms.staff.create": ({"form.create"}, {"form.created"}),
     "forms.staff.files": ({"submission.files"}, set()),
     "forms.staff.link": ({"form.link"}, set()),
+    "keys.change_key": ({"key.change"}, set()),
     "keys.issue": ({"key.create"}, set()),
+    "keys.revoke_key": ({"key.revoke"}, set()),
+    "keys.rotate_key": ({"key.rotate"}, set()),
     "lead_staff.add_note": ({"lead.note"}, set()),
     "lead_staff.convert": ({"lead.convert", "member.create"}, {"lead.updated", "member.created"}),
     "lead_staff.move": ({"lead.move"}, {"lead.updated"}),
@@ -115,6 +118,10 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "staff.roles.enable": ({"staff.enable"}, set()),
     "staff.roles.invite": ({"staff.invite"}, set()),
     "studio.change": ({"studio.change"}, {"class.updated"}),
+    "webhook_staff.delete": ({"webhook_endpoint.delete"}, set()),
+    "webhook_staff.rotate_secret": ({"webhook_endpoint.rotate_secret"}, set()),
+    "webhook_staff.send_test": ({"webhook_endpoint.test"}, set()),
+    "webhook_staff.switch": ({"webhook_endpoint.change"}, set()),
 }
 # A form that is changed and withdrawn is announced twice, so that readers of published forms never see the change. A
 # lead that follows its member to another email is converted by it.

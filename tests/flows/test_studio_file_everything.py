@@ -35,6 +35,7 @@ NOT_IN_THE_FILE = {
     "mail_cursors": "how far the event log was read",
     "mails": "queued or sent by this installation",
     "removed_files": "files that must leave the disk of this installation",
+    "request_log": "requests that were sent to this installation",
     "staff_form_tokens": "forms that were sent to this installation",
     "staff_roles": "accounts belong to people, and to the installation",
     "studio_secrets": "a secret",

@@ -21,7 +21,7 @@ WITHOUT_STUDIO = {"schema_migrations", "deployment", *ACCOUNTS}
 GLOBALLY_UNIQUE = {"studios_slug_key", "credentials_id_key"}
 # Ids that no foreign key checks: arrays (checked when a key is created or a role given, and compared within the studio
 # by reads). An external id is another system's, of a row in one of several tables.
-# The audit log outlives what it is about.
+# The audit log outlives what it is about. The request log has the ids of authenticated keys, and callers' own ids.
 UNCHECKED_REFERENCES = {
     ("credentials", "location_ids"),
     ("staff_roles", "location_ids"),
@@ -29,6 +29,8 @@ UNCHECKED_REFERENCES = {
     ("audit_log", "subject_id"),
     ("external_ids", "external_id"),
     ("external_ids", "row_id"),
+    ("request_log", "credential_id"),
+    ("request_log", "request_id"),
 }
 MUTANTS = 30  # at least this many foreign keys are tried
 

@@ -31,6 +31,7 @@ from studiogate.domain.addresses import owner_of
 from studiogate.domain.instants import instant_text
 from studiogate.domain.keys import Credential
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.flows.request_log import RequestLog
 from studiogate.runtime import Runtime
 from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError, TransactionConflictError
 from studiogate.telemetry import metrics
@@ -95,6 +96,7 @@ class PartnerApp:
         self.health = Health(runtime.database)
         self._pages = PublicPages(runtime, ROUTES, self.health)
         self.authenticator = Authenticator(runtime.database)
+        self.request_log = RequestLog(runtime.database)
         self._buckets = buckets or Buckets()
         self._admission = Admission()
         self._default_limit = runtime.settings.rate_limit
@@ -121,7 +123,9 @@ class PartnerApp:
         answer = with_absolute_doc_url(answer, self._public_url)
         own = (*exchange.headers, (b"x-request-id", exchange.request_id.encode()))
         await send_answer(request, answer, own, send)
-        _record(exchange, answer)
+        record = _record(exchange, answer)
+        if exchange.access is not None:
+            self.request_log.add(exchange.access, record, answer.body)
 
     async def _answer(self, exchange: _Exchange) -> Answer:
         request = exchange.request
@@ -203,7 +207,7 @@ def _with_limit_headers(exchange: _Exchange, limit: Limit, verdict: Verdict) -> 
     exchange.headers += ((b"ratelimit-policy", limit.policy), (b"ratelimit", limit.header(verdict)))
 
 
-def _record(exchange: _Exchange, answer: Answer) -> None:
+def _record(exchange: _Exchange, answer: Answer) -> telemetry.RequestRecord:
     """Record one log line and one observation per request: the key's id, but no key, path, query or personal data."""
     seconds, access = clock.monotonic() - exchange.started, exchange.access
     method = exchange.request.method if exchange.request.method in _METHODS else "other"
@@ -218,6 +222,7 @@ def _record(exchange: _Exchange, answer: Answer) -> None:
         access.studio_id if access else "",
     )
     telemetry.request_records.add(record)
+    return record
 
 
 _METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}

@@ -1,4 +1,4 @@
-"""studiogate key create | list | rotate | revoke."""
+"""studiogate key create | list | change | rotate | revoke | requests."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from studiogate import clock
-from studiogate.cli.actions import act_in_studio
+from studiogate.cli.actions import Clear, act_in_studio, carried_out, changes
 from studiogate.cli.context import (
     DURATION_UNITS,
     AsJson,
@@ -21,14 +21,16 @@ from studiogate.cli.context import (
     print_json,
     screen,
 )
+from studiogate.cli.lists import Limit, print_rows
 from studiogate.domain.access import SCOPE_GRANTS, Scope, unknown_scopes
 from studiogate.domain.names import name_fault
 from studiogate.flows import keys as flow
 from studiogate.storage import keys as storage
+from studiogate.storage import request_log
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection, Record
 
-app = typer.Typer(help="Make, list, rotate and revoke partner keys.", no_args_is_help=True)
+app = typer.Typer(help="Make, list, change, rotate and revoke partner keys; see their requests.", no_args_is_help=True)
 SCOPES_HELP = "Scopes: " + "; ".join(f"{scope} ({grants})" for scope, grants in SCOPE_GRANTS.items()) + "."
 CredentialId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `key list` shows it.")]
 
@@ -146,6 +148,60 @@ def rotate(
     until = f"until {issued.old_key_expires_at:%Y-%m-%d %H:%M} UTC" if lasting else "no longer"
     screen.print(f"The new key {issued.id}; the old one works {until}. It is shown only now:\n", soft_wrap=True)
     typer.echo(issued.key)
+
+
+@app.command()
+def change(
+    credential_id: CredentialId,
+    name: Annotated[str | None, typer.Option(help="Whose key this is.")] = None,
+    all_scopes: Annotated[bool, typer.Option("--all-scopes", help="Every scope.")] = False,
+    scope: Annotated[list[str] | None, typer.Option(help="All scopes that it keeps or gets; repeat.")] = None,
+    location: Annotated[
+        list[UUID] | None, typer.Option(parser=parse_row_id, help="Limit to this location; repeat for more.")
+    ] = None,
+    expires: Annotated[str | None, typer.Option(help="When the key ends: ISO 8601, or a duration such as 90d.")] = None,
+    rate_limit: Annotated[int | None, typer.Option(min=1, help="Requests per second.")] = None,
+    clear: Clear = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """Change what a key may do and how often. It takes effect within 5 seconds everywhere. --clear location_ids,
+    expires_at or rate_limit lifts that limit."""
+    scopes = _scopes(all_scopes, scope) if all_scopes or scope else None
+    limits = {"location_ids": location or None, "expires_at": _instant(expires), "rate_limit": rate_limit}
+    wanted = changes(clear, name=name, scopes=scopes, **limits)
+
+    async def work(connection: Connection) -> dict[str, Any]:
+        access = await flow.access_to_key(connection, credential_id, operator_name())
+        return await carried_out(connection, access, "key", lambda c, a: flow.change_key(c, a, credential_id, wanted))
+
+    changed = on_database(data, work)
+    if as_json:
+        print_json({"id": credential_id, "changed": {field: new for field, (_, new) in changed.items()}})
+        return
+    screen.print(f"Key {credential_id}: {', '.join(changed)} changed." if changed else "The key is like this already.")
+
+
+@app.command()
+def requests(
+    credential_id: CredentialId,
+    errors: Annotated[bool, typer.Option("--errors", help="Only requests that failed: status 400 and above.")] = False,
+    before: Annotated[
+        UUID | None,
+        typer.Option(metavar="ID", parser=parse_row_id, help="Only those older than this one: the next page."),
+    ] = None,
+    limit: Limit = 100,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+) -> None:
+    """List the last requests of a key, newest first: when, what, the answer. Kept for 7 days, 10,000 per studio."""
+
+    async def work(connection: Connection) -> list[Record]:
+        access = await flow.access_to_key(connection, credential_id, operator_name())
+        wanted = request_log.Wanted(credential_id, errors, before, limit)
+        return await request_log.list_requests(connection, access, wanted)
+
+    print_rows(on_database(data, work), as_json, limit)
 
 
 @app.command()

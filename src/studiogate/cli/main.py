@@ -43,6 +43,7 @@ COMMANDS = {
     "purchase": "purchases:purchases",
     "fee": "purchases:fees",
     "events": "events:app",
+    "webhook": "webhooks:app",
     "studio": "studios:app",
     "location": "locations:app",
     "room": "rooms:app",

@@ -12,7 +12,7 @@ from studiogate.flows.bookings import staff as staff_flow
 from studiogate.flows.deliveries import disable_failing
 from studiogate.flows.members import erase
 from studiogate.flows.schedule import series_classes
-from studiogate.storage import audit, erasure, events, form_tokens, housekeeping, idempotency, mails
+from studiogate.storage import audit, erasure, events, form_tokens, housekeeping, idempotency, mails, request_log
 from studiogate.storage import class_clock as due_classes
 from studiogate.storage.accounts import attempts, links, sessions
 from studiogate.storage.bookings import lock, staff
@@ -151,6 +151,13 @@ async def forget_old_audit_entries(database: Database) -> int:
     return sum([await _in_batches(database, studio_id, audit.sweep) for studio_id in due])
 
 
+async def forget_old_requests(database: Database) -> int:
+    """Delete entries of the request log after 7 days, and those beyond the number that is kept per studio."""
+    async with database.connection() as connection:
+        due = await request_log.studios_with_old_requests(connection)
+    return sum([await _in_batches(database, studio_id, request_log.sweep) for studio_id in due])
+
+
 async def forget_old_deliveries(database: Database) -> int:
     """Delete old deliveries, then deleted endpoints without deliveries. Tests and redeliveries have their own age."""
     async with database.connection() as connection:
@@ -246,6 +253,7 @@ STEPS = {
     "events forgotten": forget_old_events,
     "deliveries forgotten": forget_old_deliveries,
     "audit entries forgotten": forget_old_audit_entries,
+    "logged requests forgotten": forget_old_requests,
     "failing endpoints disabled": disable_failing,
     "old mails forgotten": forget_mails,
     "staff sessions and links forgotten": forget_staff_secrets,

@@ -1,12 +1,15 @@
 """Create, rotate and revoke keys. The key itself is returned once and never stored."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 from uuid import UUID
 
 from studiogate.domain import keys
 from studiogate.domain.access import Access, operator_access
+from studiogate.domain.instants import instant_text
+from studiogate.domain.key_limits import read_key_limits
 from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
@@ -19,6 +22,8 @@ from studiogate.storage.db.pool import Connection, Record
 
 MAXIMUM_OVERLAP = timedelta(days=7)
 OPERATOR = "operator"
+REVOKED = Refusal(Code.INVALID_TRANSITION, {"from": "revoked"})
+Result = TypeVar("Result")
 
 
 class KeyProblemError(Exception):
@@ -101,33 +106,98 @@ async def _check_locations(connection: Connection, studio_id: UUID, wanted: Sequ
             raise KeyProblemError(f"The studio has no location {location_id}: GET /partner/v1/locations lists them.")
 
 
-async def rotate(connection: Connection, credential_id: str, overlap: timedelta, operator: str = OPERATOR) -> IssuedKey:
+@staff_flow(Permission.KEYS)
+async def rotate_key(
+    connection: Connection, access: Access, credential_id: str, overlap: timedelta
+) -> IssuedKey | Refusal:
     """Issue a second secret for the same credential; the old one keeps working for the overlap."""
     if not timedelta(0) <= overlap <= MAXIMUM_OVERLAP:
-        raise KeyProblemError("The overlap must be between 0 and 7d.")
-    async with connection.transaction():
-        owner = await storage.studio_of_credential(connection, credential_id)
-        if owner is None:
-            raise KeyProblemError(_unknown(credential_id))
-        if owner["revoked_at"] is not None:
-            raise KeyProblemError(f"Key {credential_id} is revoked: make a new one with `studiogate key create`.")
-        key = keys.new_key(credential_id, test=owner["test"])
-        access = operator_access(owner["studio_id"], operator)
-        old_key_ends = await storage.rotate_secret(connection, access, credential_id, _hash(key), overlap)
-        await _record(connection, access, "key.rotate", (credential_id, credential_id))
+        return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("overlap",), "value_error", "must be between 0 and 7d")])
+    stored = await storage.lock_credential(connection, access, credential_id)
+    if stored is None:
+        return Refusal(Code.NOT_FOUND)
+    if stored["revoked_at"] is not None:
+        return REVOKED
+    key = keys.new_key(credential_id, test=stored["test"])
+    old_key_ends = await storage.rotate_secret(connection, access, credential_id, _hash(key), overlap)
+    await _record(connection, access, "key.rotate", (credential_id, credential_id))
     return IssuedKey(credential_id, key, old_key_ends)
 
 
+@staff_flow(Permission.KEYS)
+async def revoke_key(connection: Connection, access: Access, credential_id: str) -> bool | Refusal:
+    """End a key; return whether it was in use. One that is revoked already stays so."""
+    stored = await storage.lock_credential(connection, access, credential_id)
+    if stored is None:
+        return Refusal(Code.NOT_FOUND)
+    if stored["revoked_at"] is not None:
+        return False
+    await storage.revoke(connection, access, credential_id)
+    await _record(connection, access, "key.revoke", (credential_id, None))
+    return True
+
+
+@staff_flow(Permission.KEYS)
+async def change_key(
+    connection: Connection, access: Access, credential_id: str, given: Mapping[str, Any]
+) -> dict[str, Any] | Refusal:
+    """Change the given limits of a key; null lifts one. Return what differs, old and new.
+
+    Processes cache keys for a few seconds, so that narrowing takes effect within 5 seconds.
+    """
+    values, faults = read_key_limits(given)
+    known = await studios.location_ids(connection, access)
+    unknown = set(values.get("location_ids") or ()) - set(known)
+    faults += [Fault(("location_ids",), "value_error", f"has {each}, which is no location here") for each in unknown]
+    stored = await storage.lock_credential(connection, access, credential_id)
+    if stored is None:
+        return Refusal(Code.NOT_FOUND)
+    if faults or stored["revoked_at"] is not None:
+        return Refusal(Code.VALIDATION_ERROR, faults=faults) if faults else REVOKED
+    differing = {name: [stored[name], value] for name, value in values.items() if stored[name] != value}
+    if differing:
+        await storage.change_credential(connection, access, credential_id, values)
+        shown = {name: [_as_json(old), _as_json(new)] for name, (old, new) in differing.items()}
+        entry = {"key": [credential_id, credential_id], **shown}
+        await audit.add(connection, access, Entry("key.change", Subject("studio", access.studio_id), entry))
+    return differing
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return instant_text(value)
+    return [str(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+async def rotate(connection: Connection, credential_id: str, overlap: timedelta, operator: str = OPERATOR) -> IssuedKey:
+    """Rotate a key as an operator, who knows its id only."""
+    access = await access_to_key(connection, credential_id, operator)
+    return _done(credential_id, await rotate_key(connection, access, credential_id, overlap))
+
+
 async def revoke(connection: Connection, credential_id: str, operator: str = OPERATOR) -> None:
-    """End a key. One that is revoked already stays so."""
-    async with connection.transaction():
-        owner = await storage.studio_of_credential(connection, credential_id)
-        if owner is None:
-            raise KeyProblemError(_unknown(credential_id))
-        if owner["revoked_at"] is None:
-            access = operator_access(owner["studio_id"], operator)
-            await storage.revoke(connection, access, credential_id)
-            await _record(connection, access, "key.revoke", (credential_id, None))
+    """End a key as an operator, who knows its id only."""
+    access = await access_to_key(connection, credential_id, operator)
+    _done(credential_id, await revoke_key(connection, access, credential_id))
+
+
+async def access_to_key(connection: Connection, credential_id: str, operator: str = OPERATOR) -> Access:
+    """Return an operator's access to the studio that has the key."""
+    studio_id = await storage.studio_of_credential(connection, credential_id)
+    if studio_id is None:
+        raise KeyProblemError(_unknown(credential_id))
+    return operator_access(studio_id, operator)
+
+
+def _done(credential_id: str, outcome: Result | Refusal) -> Result:
+    """Return what a flow did; a refusal becomes an error in words."""
+    if not isinstance(outcome, Refusal):
+        return outcome
+    if outcome.faults:
+        raise KeyProblemError(" ".join(f"The {each.loc[0]} {each.msg}." for each in outcome.faults))
+    if outcome.code is Code.NOT_FOUND:
+        raise KeyProblemError(_unknown(credential_id))
+    raise KeyProblemError(f"Key {credential_id} is revoked: make a new one with `studiogate key create`.")
 
 
 def _hash(key: str) -> bytes:

@@ -24,6 +24,7 @@ from studiogate.telemetry import metrics
 from studiogate.web.limits import Buckets
 
 LAST_USE_SECONDS = 15.0
+REQUEST_LOG_SECONDS = 2.0
 LOOK_SECONDS = 0.05
 log = structlog.get_logger()
 
@@ -80,6 +81,7 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
         asyncio.create_task(each)
         for each in (
             _keep_last_use(app.partners),
+            _keep_request_log(app.partners),
             _drain(server, runtime, app.partners, ending),
             _sample_forever(app.partners),
             _report_ready(server, app.partners, options.ready),
@@ -91,6 +93,7 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
         for task in background:
             task.cancel()
         await _flush_last_use(app.partners)
+        await _flush_request_log(app.partners)
         if admin is not None and serving_admin is not None:
             admin.should_exit = True
             await serving_admin
@@ -152,6 +155,19 @@ async def _flush_last_use(app: PartnerApp) -> None:
         await app.authenticator.flush_last_use()
     except Exception as error:
         log.warning("last use of keys not noted", problem=telemetry.problem_of(error))
+
+
+async def _keep_request_log(app: PartnerApp) -> None:
+    while True:
+        await asyncio.sleep(REQUEST_LOG_SECONDS)
+        await _flush_request_log(app)
+
+
+async def _flush_request_log(app: PartnerApp) -> None:
+    try:
+        await app.request_log.flush()
+    except Exception as error:
+        log.warning("requests of keys not logged", problem=telemetry.problem_of(error))
 
 
 async def _sample_forever(app: PartnerApp) -> None:

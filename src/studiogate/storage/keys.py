@@ -87,12 +87,44 @@ async def list_credentials(connection: Connection, studio_id: UUID | None) -> Se
     )
 
 
-async def studio_of_credential(connection: Connection, credential_id: str) -> Record | None:
+async def studio_of_credential(connection: Connection, credential_id: str) -> UUID | None:
+    """Return the studio that has a key. Operators only."""
+    found: UUID | None = await connection.fetchval("select studio_id from credentials where id = $1", credential_id)
+    return found
+
+
+async def lock_credential(connection: Connection, access: Access, credential_id: str) -> Record | None:
+    """Lock a credential and return what may be changed in it."""
     return await connection.fetchrow(
         """
-        select s.studio_id, s.test, c.revoked_at from credentials c join studios s on s.studio_id = c.studio_id
-        where c.id = $1""",
+        select c.name, c.scopes, c.location_ids, c.expires_at, c.rate_limit, c.revoked_at, s.test
+        from credentials c join studios s on s.studio_id = c.studio_id
+        where c.studio_id = $1 and c.id = $2 for no key update of c""",
+        access.studio_id,
         credential_id,
+    )
+
+
+async def change_credential(
+    connection: Connection, access: Access, credential_id: str, values: Mapping[str, Any]
+) -> None:
+    """Change the given columns of a credential; the others stay."""
+    await connection.execute(
+        """
+        update credentials set
+            name = coalesce($3, name), scopes = coalesce($4, scopes),
+            location_ids = case when 'location_ids' = any($8::text[]) then $5 else location_ids end,
+            expires_at = case when 'expires_at' = any($8) then $6 else expires_at end,
+            rate_limit = case when 'rate_limit' = any($8) then $7 else rate_limit end
+        where studio_id = $1 and id = $2""",
+        access.studio_id,
+        credential_id,
+        values.get("name"),
+        values.get("scopes"),
+        values.get("location_ids"),
+        values.get("expires_at"),
+        values.get("rate_limit"),
+        list(values),
     )
 
 

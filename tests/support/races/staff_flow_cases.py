@@ -3,7 +3,9 @@
 Each function makes its situation in a studio and returns the flow's packed arguments.
 """
 
+import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,7 +20,8 @@ from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
-from studiogate.flows import catalog, membership_changes, sales
+from studiogate.domain.webhooks.signing import Sealer
+from studiogate.flows import catalog, keys, membership_changes, sales, webhook_staff, webhooks
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.bookings.move import Move
 from studiogate.flows.keys import KeyRequest
@@ -455,6 +458,63 @@ async def decide(studio: BookingStudio) -> str:
 @case("keys.issue")
 async def issue_key(_studio: BookingStudio) -> str:
     return pack(KeyRequest("Partner", ["schedule:read"]))
+
+
+async def _issued(studio: BookingStudio) -> str:
+    issued = await studio.staff(keys.issue, KeyRequest("Partner", ["schedule:read"]))
+    credential_id: str = issued.id
+    return credential_id
+
+
+@case("keys.rotate_key")
+async def rotate_key(studio: BookingStudio) -> str:
+    return pack(await _issued(studio), timedelta(hours=1))
+
+
+@case("keys.revoke_key")
+async def revoke_key(studio: BookingStudio) -> str:
+    return pack(await _issued(studio))
+
+
+@case("keys.change_key")
+async def change_key(studio: BookingStudio) -> str:
+    return pack(await _issued(studio), {"rate_limit": 5, "scopes": ["studio:read"]})
+
+
+def sealing_keys() -> list[bytes]:
+    return [b"k" * 32]
+
+
+async def _endpoint(studio: BookingStudio) -> UUID:
+    """An endpoint of the studio's key, with a message that waits for it."""
+    access = replace(studio.access, credential_id=studio.key.split("_")[2])
+    details = {"url": "https://example.com/", "event_types": ["*"], "description": None, "enabled": True}
+    async with studio.database.transaction() as connection:
+        made = await webhooks.create(connection, access, Sealer(sealing_keys), details)
+    assert isinstance(made, str)
+    endpoint_id = UUID(json.loads(made)["id"])
+    await studio.staff(webhook_staff.send_test, endpoint_id)
+    return endpoint_id
+
+
+@case("webhook_staff.switch")
+async def switch_endpoint(studio: BookingStudio) -> str:
+    return pack(await _endpoint(studio), enabled=False)
+
+
+@case("webhook_staff.delete")
+async def delete_endpoint(studio: BookingStudio) -> str:
+    return pack(await _endpoint(studio))
+
+
+@case("webhook_staff.rotate_secret")
+async def rotate_endpoint(studio: BookingStudio) -> str:
+    return pack(await _endpoint(studio), Sealer(sealing_keys))
+
+
+@case("webhook_staff.send_test")
+async def message_endpoint(studio: BookingStudio) -> str:
+    return pack(await _endpoint(studio))
 
 
 async def _invited(studio: BookingStudio) -> UUID:

@@ -40,6 +40,7 @@ class Permission(StrEnum):
     KEYS = "keys"
     WEBHOOKS = "webhooks"
     EVENTS_READ = "events:read"
+    REQUESTS_READ = "requests:read"
     AUDIT_READ = "audit:read"
 
 
@@ -55,16 +56,15 @@ _FRONT_DESK = frozenset(
         Permission.SUBMISSIONS,
     }
 )
-_OWNERS_ONLY = frozenset(
-    {Permission.STAFF, Permission.KEYS, Permission.WEBHOOKS, Permission.EVENTS_READ, Permission.AUDIT_READ}
-)
+_DEVELOPER = frozenset({Permission.KEYS, Permission.WEBHOOKS, Permission.EVENTS_READ, Permission.REQUESTS_READ})
+_OWNERS_ONLY = frozenset({Permission.STAFF, Permission.AUDIT_READ, *_DEVELOPER})
 PERMISSIONS: Mapping[Role, frozenset[Permission]] = MappingProxyType(
     {
         Role.OWNER: frozenset(Permission),
         Role.MANAGER: frozenset(Permission) - _OWNERS_ONLY,
         Role.FRONT_DESK: _FRONT_DESK,
         Role.INSTRUCTOR: frozenset({Permission.SCHEDULE_READ, Permission.ATTENDANCE}),
-        Role.DEVELOPER: frozenset({Permission.KEYS, Permission.WEBHOOKS, Permission.EVENTS_READ}),
+        Role.DEVELOPER: _DEVELOPER,
     }
 )
 

@@ -780,6 +780,21 @@ CREATE TABLE public.renewals (
     CONSTRAINT renewals_period CHECK ((period_end > period_start))
 );
 
+CREATE TABLE public.request_log (
+    studio_id uuid NOT NULL,
+    id uuid NOT NULL,
+    credential_id text NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    method text NOT NULL,
+    route text NOT NULL,
+    status integer NOT NULL,
+    code text,
+    milliseconds real NOT NULL,
+    bytes bigint NOT NULL,
+    request_id text NOT NULL,
+    unlisted integer DEFAULT 0 NOT NULL
+);
+
 CREATE TABLE public.room_spots (
     studio_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -1143,6 +1158,9 @@ ALTER TABLE ONLY public.renewals
 ALTER TABLE ONLY public.renewals
     ADD CONSTRAINT renewals_purchase_key UNIQUE (studio_id, purchase_id);
 
+ALTER TABLE ONLY public.request_log
+    ADD CONSTRAINT request_log_pkey PRIMARY KEY (studio_id, id);
+
 ALTER TABLE ONLY public.room_spots
     ADD CONSTRAINT room_spots_label_key UNIQUE (studio_id, room_id, label);
 
@@ -1386,6 +1404,10 @@ CREATE UNIQUE INDEX purchases_one_fee_a_booking ON public.purchases USING btree 
 CREATE INDEX purchases_open_fees ON public.purchases USING btree (studio_id, created_at DESC, id DESC) WHERE ((product_type = 'fee'::text) AND (COALESCE(status, 'pending'::text) = ANY (ARRAY['pending'::text, 'failed'::text])));
 
 CREATE INDEX purchases_open_fees_of_member ON public.purchases USING btree (studio_id, member_id, created_at DESC, id DESC) WHERE ((product_type = 'fee'::text) AND (COALESCE(status, 'pending'::text) = ANY (ARRAY['pending'::text, 'failed'::text])));
+
+CREATE INDEX request_log_by_key ON public.request_log USING btree (studio_id, credential_id, occurred_at, id);
+
+CREATE INDEX request_log_by_time ON public.request_log USING btree (studio_id, occurred_at, id);
 
 CREATE INDEX room_spots_list ON public.room_spots USING btree (studio_id, room_id, created_at DESC, id DESC);
 
@@ -1742,6 +1764,9 @@ ALTER TABLE ONLY public.renewals
 
 ALTER TABLE ONLY public.renewals
     ADD CONSTRAINT renewals_purchase_fkey FOREIGN KEY (studio_id, purchase_id) REFERENCES public.purchases(studio_id, id);
+
+ALTER TABLE ONLY public.request_log
+    ADD CONSTRAINT request_log_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
 
 ALTER TABLE ONLY public.room_spots
     ADD CONSTRAINT room_spots_room_fkey FOREIGN KEY (studio_id, room_id) REFERENCES public.rooms(studio_id, id);

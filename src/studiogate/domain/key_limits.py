@@ -1,0 +1,66 @@
+"""What may be changed in a key: its name, scopes, locations, end and rate. Null lifts a limit."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from studiogate.domain.access import Scope, unknown_scopes
+from studiogate.domain.names import name_fault
+from studiogate.domain.refusals import Fault
+from studiogate.domain.staff_input import Field, read_values
+from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.values import Setting, WrongValueError
+
+# The largest number of the column.
+MAXIMUM_RATE = 2**31 - 1
+
+
+def _name(value: Any, _setting: Setting) -> str:
+    name = value.strip() if isinstance(value, str) else ""
+    fault = name_fault(name) if name else "not be empty"
+    if fault is not None:
+        raise WrongValueError(((), f"must {fault}"))
+    return name
+
+
+def _scopes(value: Any, _setting: Setting) -> list[str]:
+    if not isinstance(value, list | tuple) or not value:
+        raise WrongValueError(((), "must have at least one scope"))
+    unknown = unknown_scopes(value)
+    if unknown:
+        raise WrongValueError(((), f"has {unknown[0]!r}, which is none of {', '.join(Scope)}"))
+    return sorted(set(value))
+
+
+def _location_ids(value: Any, setting: Setting) -> list[UUID]:
+    if not isinstance(value, list | tuple) or not value:
+        raise WrongValueError(((), "must have at least one location, or be null for all"))
+    return [UUID(str(v.identifier(str(each), setting))) for each in value]
+
+
+def _expiry(value: Any, setting: Setting) -> datetime:
+    return value if isinstance(value, datetime) else v.instant(value, setting)
+
+
+def _rate(value: Any, _setting: Setting) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAXIMUM_RATE:
+        raise WrongValueError(((), f"must be a number from 1 to {MAXIMUM_RATE}, or null for the default"))
+    return value
+
+
+KEY_LIMITS: Mapping[str, Field] = MappingProxyType(
+    {
+        "name": Field(_name),
+        "scopes": Field(_scopes),
+        "location_ids": Field(_location_ids, nullable=True),
+        "expires_at": Field(_expiry, nullable=True),
+        "rate_limit": Field(_rate, nullable=True),
+    }
+)
+
+
+def read_key_limits(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the given limits of a key in the form in which they are stored, and all faults."""
+    return read_values(KEY_LIMITS, given)

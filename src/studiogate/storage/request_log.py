@@ -1,0 +1,95 @@
+"""The request log of partners' keys: write it in batches, list it, delete what is old."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.domain.access import Access
+from studiogate.domain.request_log import FIRST_FAILURE, KEPT, KEPT_PER_STUDIO, KeyRequests
+from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.pool import Connection, Record
+
+INSERT = """
+    insert into request_log (studio_id, id, credential_id, occurred_at, method, route, status, code, milliseconds,
+                             bytes, request_id, unlisted)
+    select $1, r.* from unnest($2::uuid[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::integer[],
+                               $8::text[], $9::real[], $10::bigint[], $11::text[], $12::integer[]) r"""
+OLD = f"occurred_at <= now() - interval '{KEPT.days} days'"
+# The newest entry of those that are too many.
+BEYOND = f"""
+    select b.occurred_at from request_log b where b.studio_id = {{}}
+    order by b.occurred_at desc, b.id desc offset {KEPT_PER_STUDIO} limit 1"""
+
+
+class Wanted(NamedTuple):
+    """Which entries to list: of one key, failures only, older than an entry."""
+
+    credential_id: str
+    failures_only: bool = False
+    before: UUID | None = None
+    limit: int = 100
+
+
+async def add(connection: Connection, access: Access, keys: Sequence[KeyRequests]) -> None:
+    """Write the requests of some keys of one studio, in one statement."""
+    listed = [each for key in keys for each in key.listed]
+    last = {id(key.listed[-1]): key.unlisted for key in keys if key.listed}
+    await connection.execute(
+        INSERT,
+        access.studio_id,
+        [new_id() for _ in listed],
+        [each.credential_id for each in listed],
+        [each.occurred_at for each in listed],
+        [each.method for each in listed],
+        [each.route for each in listed],
+        [each.status for each in listed],
+        [each.code for each in listed],
+        [each.seconds * 1000 for each in listed],
+        [each.bytes for each in listed],
+        [each.request_id for each in listed],
+        [last.get(id(each), 0) for each in listed],
+    )
+
+
+async def list_requests(connection: Connection, access: Access, wanted: Wanted) -> list[Record]:
+    """Return the newest requests of a key; ``before`` is the last entry of the previous page."""
+    rows: list[Record] = await connection.fetch(
+        """
+        select id, occurred_at, method, route, status, code, milliseconds, bytes, request_id, unlisted
+        from request_log
+        where studio_id = $1 and credential_id = $2 and ($3 = 0 or status >= $3)
+          and ($4::uuid is null or (occurred_at, id) < (
+               select b.occurred_at, b.id from request_log b where b.studio_id = $1 and b.id = $4))
+        order by occurred_at desc, id desc limit $5""",
+        access.studio_id,
+        wanted.credential_id,
+        FIRST_FAILURE if wanted.failures_only else 0,
+        wanted.before,
+        wanted.limit,
+    )
+    return rows
+
+
+async def studios_with_old_requests(connection: Connection) -> list[UUID]:
+    """Return the studios with entries to delete. Housekeeping only, all studios."""
+    rows = await connection.fetch(
+        f"""
+        select s.studio_id from studios s
+        where exists (select from request_log r where r.studio_id = s.studio_id and r.{OLD})
+           or exists ({BEYOND.format("s.studio_id")})"""
+    )
+    return [row["studio_id"] for row in rows]
+
+
+async def sweep(connection: Connection, access: Access, at_most: int) -> int:
+    """Delete one batch of entries that are old or too many; return how many."""
+    status: str = await connection.execute(
+        f"""
+        delete from request_log where studio_id = $1 and id in (
+            select id from request_log
+            where studio_id = $1 and ({OLD} or occurred_at <= ({BEYOND.format("$1")}))
+            order by occurred_at limit $2)""",
+        access.studio_id,
+        at_most,
+    )
+    return int(status.rpartition(" ")[2])
