@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 from studiogate.domain.refusals import Refusal
-from studiogate.flows import logos
 from studiogate.storage import event_changes
 from tests.flows.test_staff_permissions import FLOWS
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio
-from tests.support.pictures import png
 from tests.support.races.announcements import TABLES, Resources, Step, check_events, compared
 from tests.support.races.killed_flow import pack
 from tests.support.races.staff_flow_cases import CASES
@@ -148,21 +146,10 @@ async def a_member(studio: BookingStudio) -> str:
     return pack(await studio.new_member())
 
 
-async def a_logo(_studio: BookingStudio) -> str:
-    return pack(png(64, 64))
-
-
-async def no_logo(studio: BookingStudio) -> str:
-    await studio.staff(logos.store, png(64, 64))
-    return pack()
-
-
 SITUATIONS = {
-    **CASES,
+    **{flow: situation for flow, situation in CASES.items() if flow not in ELSEWHERE},
     "forms.staff.files": a_file,
     "forms.staff.link": a_link,
-    "logos.remove": no_logo,
-    "logos.store": a_logo,
     "members.export.export": a_member,
 }
 

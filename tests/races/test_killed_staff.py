@@ -25,8 +25,8 @@ TABLES = """
     select table_name as name from information_schema.columns
     where table_schema = 'public' and column_name = 'studio_id' and table_name <> 'event_heads' order by 1"""
 SESSION = "select count(*) from pg_stat_activity where pid = $1"
-# Sessions end with their role, and there are none here; a logo and a new studio are one statement each.
-ONE_STATEMENT = frozenset({"staff.roles.end_sessions", "logos.store", "logos.remove", "studio.create"})
+# Sessions end with their role, and there are none here; a new studio is one statement and its entry.
+ONE_STATEMENT = frozenset({"staff.roles.end_sessions", "studio.create"})
 
 
 class Killer:

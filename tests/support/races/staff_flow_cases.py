@@ -3,6 +3,7 @@
 Each function makes its situation in a studio and returns the flow's packed arguments.
 """
 
+import io
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
+from studiogate.domain.csv_import.kinds import KINDS
 from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.mails import MailKind
@@ -21,9 +23,11 @@ from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.webhooks.signing import Sealer
-from studiogate.flows import catalog, keys, membership_changes, sales, webhook_staff, webhooks
+from studiogate.flows import catalog, keys, logos, membership_changes, sales, webhook_staff, webhooks
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.bookings.move import Move
+from studiogate.flows.csv_import import CsvFile
+from studiogate.flows.csv_mappings import load_mapping
 from studiogate.flows.keys import KeyRequest
 from studiogate.flows.members import staff as members
 from studiogate.flows.schedule import closures, series
@@ -32,22 +36,18 @@ from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
 from studiogate.flows.staff import roles
 from studiogate.flows.staff.roles import Invitation
+from studiogate.flows.studio_file import Options
 from tests.support.booking_studio import BookingStudio
+from tests.support.pictures import png
 from tests.support.races.killed_flow import pack
 
 Case = Callable[[BookingStudio], Awaitable[str]]
 CASES: dict[str, Case] = {}
-# They only read, and record that they did; an import has tests of its own (tests/flows/test_studio_file_races.py).
+# They only read, and record that they did. The rows of a studio file are imported as a part of the import of the file.
 WITHOUT_CASE = frozenset(
-    {
-        "csv_import.import_csv",
-        "forms.staff.files",
-        "forms.staff.link",
-        "members.export.export",
-        "studio_file.by_staff.import_own_file",
-        "studio_file.load.import_rows",
-    }
+    {"forms.staff.files", "forms.staff.link", "members.export.export", "studio_file.load.import_rows"}
 )
+CLIENTS = "external_id,first_name,last_name,email\nA-1,Ada,Okafor,{0}-1@example.com\nA-2,Jo,Brandt,{0}-2@example.com\n"
 
 
 def case(flow: str) -> Callable[[Case], Case]:
@@ -479,6 +479,44 @@ async def revoke_key(studio: BookingStudio) -> str:
 @case("keys.change_key")
 async def change_key(studio: BookingStudio) -> str:
     return pack(await _issued(studio), {"rate_limit": 5, "scopes": ["studio:read"]})
+
+
+@case("logos.store")
+async def store_logo(_studio: BookingStudio) -> str:
+    return pack(png(64, 64))
+
+
+@case("logos.remove")
+async def remove_logo(studio: BookingStudio) -> str:
+    await studio.staff(logos.store, png(64, 64))
+    return pack()
+
+
+class PackedCsv:
+    """A CSV file that becomes a ``CsvFile`` where it is unpacked: mappings cannot be pickled."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __reduce__(self) -> Any:
+        return clients, (self.text,)
+
+
+def clients(text: str) -> CsvFile:
+    mapping = load_mapping("generic", KINDS["members"], ())
+    return CsvFile(io.BytesIO(text.encode()), "clients.csv", mapping, str, apply=True)
+
+
+@case("csv_import.import_csv")
+async def import_clients(_studio: BookingStudio) -> str:
+    return pack(PackedCsv(CLIENTS.format(uuid4().hex)))
+
+
+@case("studio_file.by_staff.import_own_file")
+async def import_file(studio: BookingStudio) -> str:
+    people = [{"id": str(uuid4()), "first_name": "Ada", "last_name": "Okafor", "email": None} for _ in range(3)]
+    given = {"studio": {"id": str(studio.id), "primary_color": "#123456"}, "members": people}
+    return pack(io.BytesIO(json.dumps(given).encode()), Options())
 
 
 def sealing_keys() -> list[bytes]:
