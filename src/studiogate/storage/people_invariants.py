@@ -24,15 +24,17 @@ PEOPLE_PROMISES = (
               and b.start_time > clock_timestamp()) h
         where m.erased_at is not null""",
     ),
+    # An import brings erased members along, and the audit log stays where it was written.
     Promise(
         "erasures",
-        "every erasure is in the audit log",
+        "every erasure is in the audit log, or came with an import",
         f"""
         select format('member %s of studio %s was erased at %s without an audit entry', m.id, m.studio_id, m.erased_at)
         from members m
         where m.erased_at > clock_timestamp() - interval '{DAYS_KEPT - 1} days' and not exists (
             select from audit_log a
-            where a.studio_id = m.studio_id and a.subject_id = m.id and a.action = 'member.erase')""",
+            where a.studio_id = m.studio_id and (a.subject_id = m.id and a.action = 'member.erase'
+                or a.subject_id = m.studio_id and a.action = 'studio.import' and a.occurred_at > m.erased_at))""",
     ),
     Promise(
         "merged people",
