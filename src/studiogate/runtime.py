@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from studiogate import settings as configuration
-from studiogate.domain.webhooks.signing import Sealer
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.webhooks.targets import TargetRules
 from studiogate.flows.events import Sequencer
 from studiogate.flows.resolver import Resolver

@@ -8,8 +8,8 @@ import pytest
 from studiogate import demo
 from studiogate.cli.console_link import console_path
 from studiogate.demo.staff import OWNER
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.staff.sessions import Origin
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows.staff import sessions, sign_in
 from studiogate.flows.staff.visits import Visit
 from studiogate.storage.db.pool import Database

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.staff.sessions import Origin
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows.staff import passwords, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.visits import Started, Visit

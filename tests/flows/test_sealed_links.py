@@ -15,7 +15,8 @@ from studiogate import settings as configuration
 from studiogate.cli import secrets as command
 from studiogate.cli.main import commands
 from studiogate.cli.secret_key import check_key
-from studiogate.domain.webhooks.signing import Sealer, SealError, open_link_secret
+from studiogate.domain.encryption import Sealer, SealError
+from studiogate.domain.forms.signed_links import open_link_secret
 from studiogate.hosted.app import HostedApp
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings

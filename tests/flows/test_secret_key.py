@@ -19,8 +19,8 @@ from studiogate.cli.context import CommandError
 from studiogate.cli.secret_key import check_key
 from studiogate.cli.serve import check_database
 from studiogate.domain.access import operator_access
+from studiogate.domain.encryption import FINGERPRINT_BYTES, Sealer, SealError, fingerprint
 from studiogate.domain.staff.second_factor import totp_purpose
-from studiogate.domain.webhooks.signing import FINGERPRINT_BYTES, Sealer, SealError, fingerprint
 from studiogate.flows.webhooks import purpose_of
 from studiogate.runtime import Runtime
 from studiogate.settings import Settings

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import PERMISSIONS, Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.second_factor import step_at, totp_code, totp_purpose
 from studiogate.domain.staff.sessions import MAXIMUM_SESSIONS
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows import housekeeping
 from studiogate.flows.staff import operators, roles, second_factor, sessions
 from studiogate.flows.staff.roles import Invitation

@@ -10,11 +10,11 @@ from uuid import UUID
 import pytest
 
 from studiogate.domain.access import Access
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.sessions import Origin
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows.staff import passwords, roles, sessions, sign_in
 from studiogate.flows.staff.passwords import Acceptance
 from studiogate.flows.staff.roles import Invitation, Invited

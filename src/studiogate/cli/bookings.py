@@ -7,7 +7,17 @@ import typer
 
 from studiogate.cli import lists
 from studiogate.cli.actions import RowId, StudioOption, Undo, act
-from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, no_such, parse_row_id, print_json, screen
+from studiogate.cli.context import (
+    AsJson,
+    CommandError,
+    DataFolder,
+    counted,
+    no_such,
+    parse_row_id,
+    print_json,
+    print_result,
+    screen,
+)
 from studiogate.cli.explanations import explain
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
@@ -196,10 +206,7 @@ def _mark(
         return await attendance.mark(connection, access, booking_id, status, undoes=undoes)
 
     done = act(data, studio, "booking", booking_id, action)
-    if as_json:
-        print_json({"id": str(booking_id), "status": done})
-        return
-    screen.print(f"The booking is {done} now.")
+    print_result({"id": str(booking_id), "status": done}, f"The booking is {done} now.", as_json)
 
 
 bookings.command("list")(lists.list_bookings)

@@ -8,7 +8,7 @@ import typer
 
 from studiogate.cli import lists
 from studiogate.cli.actions import RowId, StudioOption, Undo, act, act_in_studio, some_of
-from studiogate.cli.context import AsJson, DataFolder, counted, parse_row_id, print_json, screen
+from studiogate.cli.context import AsJson, DataFolder, counted, parse_row_id, print_json, print_result, screen
 from studiogate.domain.catalog import ProductType
 from studiogate.domain.memberships import Interval
 from studiogate.flows import catalog as flow
@@ -105,10 +105,7 @@ def change_product(
     given |= {CLEARED[each]: None for each in clear or ()}
     some_of(given, CHANGEABLE)
     act(data, studio, "product", product_id, lambda c, access: flow.change_product(c, access, product_id, given))
-    if as_json:
-        print_json({"id": str(product_id), "changed": sorted(given)})
-        return
-    screen.print("The product is changed.", soft_wrap=True)
+    print_result({"id": str(product_id), "changed": sorted(given)}, "The product is changed.", as_json)
 
 
 @products.command("retire")
@@ -119,10 +116,11 @@ def retire_product(
     done = act(
         data, studio, "product", product_id, lambda c, access: flow.retire_product(c, access, product_id, undo=undo)
     )
-    if as_json:
-        print_json({"id": str(product_id), "active": done.active})
-        return
-    screen.print("The product is on sale again." if done.active else "The product is retired.", soft_wrap=True)
+    print_result(
+        {"id": str(product_id), "active": done.active},
+        "The product is on sale again." if done.active else "The product is retired.",
+        as_json,
+    )
 
 
 @prices.command("create")
@@ -144,10 +142,7 @@ def create_price(
     price_id = act(
         data, studio, "product", product_id, lambda c, access: flow.create_price(c, access, product_id, given)
     )
-    if as_json:
-        print_json({"id": str(price_id)})
-        return
-    screen.print(f"Price {price_id} is on sale.", soft_wrap=True)
+    print_result({"id": str(price_id)}, f"Price {price_id} is on sale.", as_json)
 
 
 @prices.command("replace")
@@ -191,10 +186,7 @@ def make_default(
 ) -> None:
     """Make a price the one of a sale that names none."""
     act(data, studio, "price", price_id, lambda c, access: flow.make_default(c, access, price_id))
-    if as_json:
-        print_json({"id": str(price_id), "default": True})
-        return
-    screen.print("The price is the default of its product now.", soft_wrap=True)
+    print_result({"id": str(price_id), "default": True}, "The price is the default of its product now.", as_json)
 
 
 @prices.command("list")

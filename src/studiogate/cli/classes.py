@@ -22,7 +22,7 @@ from studiogate.cli.actions import (
     option_id,
     print_saved,
 )
-from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, print_json, screen
+from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, print_json, print_result, screen
 from studiogate.cli.copy_week import copy_week
 from studiogate.cli.lists import Slug
 from studiogate.domain.access import Access
@@ -212,7 +212,8 @@ def change_capacity(
 ) -> None:
     """Set a class's capacity. New seats go to the waitlist; below the booked count it is refused."""
     done = act(data, studio, "class", class_id, lambda c, access: flow.change_capacity(c, access, class_id, capacity))
-    if as_json:
-        print_json({"id": str(class_id), "capacity": done.capacity, "promoted": done.promoted})
-        return
-    screen.print(f"The capacity is {done.capacity} now; {counted(done.promoted, 'member')} promoted from the waitlist.")
+    print_result(
+        {"id": str(class_id), "capacity": done.capacity, "promoted": done.promoted},
+        f"The capacity is {done.capacity} now; {counted(done.promoted, 'member')} promoted from the waitlist.",
+        as_json,
+    )

@@ -8,7 +8,7 @@ import typer
 
 from studiogate.cli import lists
 from studiogate.cli.actions import RowId, Strict, act, act_in_studio, given, option_id, print_warnings
-from studiogate.cli.context import AsJson, DataFolder, counted, print_json, screen
+from studiogate.cli.context import AsJson, DataFolder, counted, print_json, print_result, screen
 from studiogate.cli.lists import Slug
 from studiogate.domain.studio_file.series import ClosureMode
 from studiogate.flows.schedule import closures as flow
@@ -56,7 +56,8 @@ def create(
 def remove(closure_id: RowId, studio: Slug, as_json: AsJson = False, data: DataFolder = None) -> None:
     """Remove a closure. Series create their classes again; classes that were cancelled stay cancelled."""
     saved = act(data, studio, "closure", closure_id, lambda c, access: flow.remove(c, access, closure_id))
-    if as_json:
-        print_json({"id": str(saved.id), "created": saved.created})
-        return
-    screen.print(f"The closure is removed; {counted(saved.created, 'class')} created.")
+    print_result(
+        {"id": str(saved.id), "created": saved.created},
+        f"The closure is removed; {counted(saved.created, 'class')} created.",
+        as_json,
+    )

@@ -5,11 +5,11 @@ from uuid import UUID
 from studiogate import clock, demo
 from studiogate.cli.context import operator_of
 from studiogate.demo.staff import OWNER
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
 from studiogate.domain.staff.tokens import link_path
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows.staff import operators, roles, set_up
 from studiogate.flows.staff.roles import Invitation
 from studiogate.storage import secret_key

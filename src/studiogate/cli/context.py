@@ -143,6 +143,14 @@ def print_json(value: object) -> None:
     typer.echo(json.dumps(value, indent=2, default=as_text, ensure_ascii=False))
 
 
+def print_result(value: object, text: str, as_json: bool) -> None:
+    """Print what a command did: as JSON, or in a sentence."""
+    if as_json:
+        print_json(value)
+    else:
+        screen.print(text, markup=False, soft_wrap=True)
+
+
 def print_error(error: Exception, as_json: bool) -> None:
     """Print an error for people, and with ``as_json`` also as JSON, on standard output."""
     lines = (escape(visible_text(line)) for line in str(error).split("\n"))

@@ -13,7 +13,7 @@ import structlog
 
 from studiogate import clock, demo
 from studiogate import settings as configuration
-from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_json, screen
+from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_result
 from studiogate.demo.activity import act
 from studiogate.domain import keys
 from studiogate.domain.access import Scope, operator_access
@@ -35,10 +35,7 @@ def load(as_json: AsJson = False, data: DataFolder = None) -> None:
     """Load the demo studio: two locations, ten weeks of classes, members, staff, waitlists, leads and forms."""
     folder = configuration.load(data_dir=data).data_dir
     key = on_database(data, lambda connection: _load(connection, folder))
-    if as_json:
-        print_json({"studio": demo.SLUG, "key": key})
-        return
-    screen.print(f"The demo studio is loaded. A key for it:\n\n{key}", soft_wrap=True)
+    print_result({"studio": demo.SLUG, "key": key}, f"The demo studio is loaded. A key for it:\n\n{key}", as_json)
 
 
 async def _load(connection: Connection, folder: Path) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 from studiogate import settings as configuration
 from studiogate.cli.context import AsJson, DataFolder, counted, database_of, print_json, run, screen
 from studiogate.cli.secret_key import OTHER_KEY
-from studiogate.domain.webhooks.signing import fingerprint
+from studiogate.domain.encryption import fingerprint
 from studiogate.flows import doctor as doctor_flow
 from studiogate.flows.doctor import Finding
 from studiogate.server.postgres.embedded import EmbeddedPostgresError

@@ -24,9 +24,9 @@ from studiogate.cli.context import (
     screen,
 )
 from studiogate.cli.secret_key import OTHER_KEY
-from studiogate.domain.forms.signed_links import Link, make_link
+from studiogate.domain.encryption import Sealer, SealError
+from studiogate.domain.forms.signed_links import Link, make_link, open_link_secret
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.webhooks.signing import Sealer, SealError, open_link_secret
 from studiogate.flows.forms import staff as flow
 from studiogate.server.address_file import known_address
 from studiogate.storage import studio as studios

@@ -8,7 +8,7 @@ import typer
 
 from studiogate.cli import lists
 from studiogate.cli.actions import RowId, StudioOption, act, act_in_studio, some_of
-from studiogate.cli.context import AsJson, CommandError, DataFolder, print_json, screen
+from studiogate.cli.context import AsJson, CommandError, DataFolder, print_result
 from studiogate.cli.form_links import app
 from studiogate.domain.form_body import FIELDS
 from studiogate.domain.forms.canonical import MAX_DEFINITION
@@ -29,10 +29,7 @@ def create(file: FormFile, studio: lists.Slug, as_json: AsJson = False, data: Da
     """Create a form from a JSON file, as a draft unless the file says otherwise."""
     given = _read(file)
     form = act_in_studio(data, studio, "form", lambda c, access: flow.create(c, access, given))
-    if as_json:
-        print_json(form)
-        return
-    screen.print(f"Created form {form['id']} ({form['status']}) with the slug {form['slug']}.")
+    print_result(form, f"Created form {form['id']} ({form['status']}) with the slug {form['slug']}.", as_json)
 
 
 @app.command("change")
@@ -57,10 +54,7 @@ def archive(form_id: RowId, studio: StudioOption = None, as_json: AsJson = False
 
 def _change(data: Path | None, studio: str | None, form_id: UUID, given: dict[str, Any], as_json: bool) -> None:
     form = act(data, studio, "form", form_id, lambda c, access: flow.change(c, access, form_id, given))
-    if as_json:
-        print_json(form)
-        return
-    screen.print(f"The form is {form['status']} now, version {form['version']}.")
+    print_result(form, f"The form is {form['status']} now, version {form['version']}.", as_json)
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from studiogate.cli.context import (
     operator_name,
     parse_row_id,
     print_json,
+    print_result,
     screen,
 )
 from studiogate.cli.lists import Limit, print_rows
@@ -208,7 +209,4 @@ def requests(
 def revoke(credential_id: CredentialId, as_json: AsJson = False, data: DataFolder = None) -> None:
     """End a key. It takes effect within 5 seconds everywhere."""
     on_database(data, lambda connection: flow.revoke(connection, credential_id, operator_name()))
-    if as_json:
-        print_json({"id": credential_id, "revoked": True})
-        return
-    screen.print(f"Key {credential_id} is revoked.")
+    print_result({"id": credential_id, "revoked": True}, f"Key {credential_id} is revoked.", as_json)

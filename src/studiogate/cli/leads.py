@@ -6,7 +6,7 @@ import typer
 
 from studiogate.cli import lists
 from studiogate.cli.actions import RowId, StudioOption, act
-from studiogate.cli.context import AsJson, DataFolder, print_json, screen
+from studiogate.cli.context import AsJson, DataFolder, print_result
 from studiogate.cli.members import FirstName, LastName, Phone
 from studiogate.domain.leads import LeadStatus
 from studiogate.flows import lead_staff as flow
@@ -21,10 +21,7 @@ def move(
 ) -> None:
     """Move a lead along the pipeline. It becomes converted by `lead convert`, and stays converted."""
     done = act(data, studio, "lead", lead_id, lambda c, access: flow.move(c, access, lead_id, status))
-    if as_json:
-        print_json({"id": str(lead_id), "status": done.value})
-        return
-    screen.print(f"The lead is {done.value} now.")
+    print_result({"id": str(lead_id), "status": done.value}, f"The lead is {done.value} now.", as_json)
 
 
 @app.command("note")
@@ -37,10 +34,7 @@ def note(
 ) -> None:
     """Add a note to a lead's staff notes, on a line of its own."""
     act(data, studio, "lead", lead_id, lambda c, access: flow.add_note(c, access, lead_id, text))
-    if as_json:
-        print_json({"id": str(lead_id), "added": True})
-        return
-    screen.print("Added the note.")
+    print_result({"id": str(lead_id), "added": True}, "Added the note.", as_json)
 
 
 @app.command("convert")
@@ -57,7 +51,4 @@ def convert(
     fields = {"first_name": first_name, "last_name": last_name, "phone": phone}
     given = {name: value for name, value in fields.items() if value is not None}
     member = act(data, studio, "lead", lead_id, lambda c, access: flow.convert(c, access, lead_id, given))
-    if as_json:
-        print_json(member)
-        return
-    screen.print(f"The lead is member {member['id']} now.")
+    print_result(member, f"The lead is member {member['id']} now.", as_json)

@@ -25,6 +25,7 @@ from studiogate.cli.context import (
     on_database,
     parse_row_id,
     print_json,
+    print_result,
     screen,
 )
 from studiogate.domain.members import MemberRole
@@ -56,10 +57,7 @@ def create(
     """Create a member. The lead with the same email is converted, earlier verified submissions become theirs."""
     values = given(None, first_name=first_name, last_name=last_name, email=email, phone=phone)
     made = act_in_studio(data, studio, "member", lambda c, access: flow.create(c, access, values))
-    if as_json:
-        print_json(made)
-        return
-    screen.print(f"Created member {made['id']}.")
+    print_result(made, f"Created member {made['id']}.", as_json)
 
 
 @app.command("change")
@@ -91,10 +89,7 @@ def change(
         membership_end_date=membership_end_date,
     )
     member = act(data, studio, "member", member_id, lambda c, access: flow.change(c, access, member_id, values))
-    if as_json:
-        print_json(member)
-        return
-    screen.print(f"Changed {', '.join(values)} of member {member_id}.")
+    print_result(member, f"Changed {', '.join(values)} of member {member_id}.", as_json)
 
 
 @app.command("suspend")
@@ -124,10 +119,11 @@ def unsuspend(
 
 
 def _print_suspended(member_id: object, suspended: bool, as_json: bool) -> None:
-    if as_json:
-        print_json({"id": str(member_id), "suspended": suspended})
-        return
-    screen.print(f"The member is {'suspended' if suspended else 'no longer suspended'} now.")
+    print_result(
+        {"id": str(member_id), "suspended": suspended},
+        f"The member is {'suspended' if suspended else 'no longer suspended'} now.",
+        as_json,
+    )
 
 
 @app.command("note")
@@ -140,10 +136,7 @@ def note(
 ) -> None:
     """Add a note to a member's staff notes, on a line of its own."""
     act(data, studio, "member", member_id, lambda c, access: flow.add_note(c, access, member_id, text))
-    if as_json:
-        print_json({"id": str(member_id), "added": True})
-        return
-    screen.print("Added the note.")
+    print_result({"id": str(member_id), "added": True}, "Added the note.", as_json)
 
 
 @app.command("merge")

@@ -8,7 +8,7 @@ import typer
 
 from studiogate.cli import lists
 from studiogate.cli.actions import RowId, StudioOption, act, act_in_studio, option_id
-from studiogate.cli.context import AsJson, CommandError, DataFolder, print_json, screen
+from studiogate.cli.context import AsJson, CommandError, DataFolder, print_result
 from studiogate.domain.access import Access
 from studiogate.domain.catalog import ProductType
 from studiogate.domain.purchases import PurchaseStatus
@@ -59,10 +59,11 @@ def record(
         return await flow.record_line(connection, access, member, location, given)
 
     purchase_id = act_in_studio(data, studio, "purchase", action)
-    if as_json:
-        print_json({"id": str(purchase_id), "status": status.value})
-        return
-    screen.print(f"Purchase {purchase_id} is recorded as {status.value}.", soft_wrap=True)
+    print_result(
+        {"id": str(purchase_id), "status": status.value},
+        f"Purchase {purchase_id} is recorded as {status.value}.",
+        as_json,
+    )
 
 
 @purchases.command("mark")
@@ -76,10 +77,7 @@ def mark_purchase(
     """Record what became of a payment. A membership is past_due while a purchase that pays for it is failed."""
     marked = PurchaseStatus(status.value)
     done = act(data, studio, "purchase", purchase_id, lambda c, access: flow.mark(c, access, purchase_id, marked))
-    if as_json:
-        print_json({"id": str(purchase_id), "status": done.value})
-        return
-    screen.print(f"The purchase is {done.value} now.", soft_wrap=True)
+    print_result({"id": str(purchase_id), "status": done.value}, f"The purchase is {done.value} now.", as_json)
 
 
 @purchases.command("refund")
@@ -95,10 +93,11 @@ def refund(
     done = act(
         data, studio, "purchase", purchase_id, lambda c, access: flow.refund(c, access, purchase_id, amount, reason)
     )
-    if as_json:
-        print_json({"id": str(purchase_id), "status": done.status, "refunded_amount": str(done.refunded_amount)})
-        return
-    screen.print(f"{done.refunded_amount} are refunded in all; the purchase is {done.status} now.", soft_wrap=True)
+    print_result(
+        {"id": str(purchase_id), "status": done.status, "refunded_amount": str(done.refunded_amount)},
+        f"{done.refunded_amount} are refunded in all; the purchase is {done.status} now.",
+        as_json,
+    )
 
 
 @fees.command("waive")
@@ -107,10 +106,7 @@ def waive(
 ) -> None:
     """Waive a fee that was not paid. Its purchase is cancelled."""
     done = act(data, studio, "purchase", purchase_id, lambda c, access: flow.waive_fee(c, access, purchase_id, reason))
-    if as_json:
-        print_json({"id": str(purchase_id), "status": done.value})
-        return
-    screen.print("The fee is waived.", soft_wrap=True)
+    print_result({"id": str(purchase_id), "status": done.value}, "The fee is waived.", as_json)
 
 
 @fees.command("list")

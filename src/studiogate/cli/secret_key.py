@@ -2,7 +2,7 @@
 
 from studiogate import settings as configuration
 from studiogate.cli.context import CommandError
-from studiogate.domain.webhooks.signing import fingerprint
+from studiogate.domain.encryption import fingerprint
 from studiogate.flows import secret_key as flow
 from studiogate.settings import Settings
 from studiogate.storage import secret_key

@@ -8,7 +8,7 @@ import typer
 from studiogate import settings as configuration
 from studiogate.cli.context import AsJson, CommandError, DataFolder, on_database, print_json, screen
 from studiogate.cli.secret_key import OTHER_KEY
-from studiogate.domain.webhooks.signing import fingerprint
+from studiogate.domain.encryption import fingerprint
 from studiogate.flows import secret_key as flow
 from studiogate.flows.secret_key import Rotated
 from studiogate.settings import KEY_BYTES, Settings

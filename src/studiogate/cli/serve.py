@@ -14,7 +14,7 @@ from studiogate import clock, telemetry
 from studiogate import settings as configuration
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
 from studiogate.cli.secret_key import check_key
-from studiogate.domain.webhooks.signing import Sealer
+from studiogate.domain.encryption import Sealer
 from studiogate.server.address_file import address_of, noted
 from studiogate.server.postgres.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from studiogate.server.stop_signals import StopRequestedError, StopSignals, of_this_process

@@ -17,6 +17,7 @@ from studiogate.cli.context import (
     operator_of,
     parse_row_id,
     print_json,
+    print_result,
     screen,
 )
 from studiogate.cli.lists import Slug, cell
@@ -125,7 +126,7 @@ def change_role(
 
     on_database(data, work)
     shown = {"email": email, "studio": studio, "role": role.value}
-    _report(shown, f"{email} is {role.value} of {studio} now.", as_json)
+    print_result(shown, f"{email} is {role.value} of {studio} now.", as_json)
 
 
 @app.command("disable")
@@ -140,7 +141,7 @@ def disable(email: Email, studio: OneStudio = None, as_json: AsJson = False, dat
 
     ended = on_database(data, work)
     shown = {"email": email, "studio": studio, "state": "disabled", "sessions_ended": ended}
-    _report(shown, f"{email} is disabled; {counted(ended, 'session')} ended.", as_json)
+    print_result(shown, f"{email} is disabled; {counted(ended, 'session')} ended.", as_json)
 
 
 @app.command("enable")
@@ -155,7 +156,7 @@ def enable(email: Email, studio: OneStudio = None, as_json: AsJson = False, data
             _done(await roles.enable(connection, await _access(connection, studio), account.id), email)
 
     on_database(data, work)
-    _report({"email": email, "studio": studio, "state": "enabled"}, f"{email} is enabled.", as_json)
+    print_result({"email": email, "studio": studio, "state": "enabled"}, f"{email} is enabled.", as_json)
 
 
 @app.command("sessions")
@@ -175,7 +176,7 @@ def list_sessions(
 
     rows, ended = on_database(data, work)
     if end:
-        _report({"email": email, "sessions_ended": ended}, f"{counted(ended, 'session')} ended.", as_json)
+        print_result({"email": email, "sessions_ended": ended}, f"{counted(ended, 'session')} ended.", as_json)
     elif as_json:
         print_json([dict(row) for row in rows])
     else:
@@ -208,7 +209,7 @@ def second_factor(
 
     has_one = on_database(data, work)
     shown = {"email": email, "second_factor": has_one}
-    _report(shown, f"{email} has {'a' if has_one else 'no'} second factor.", as_json)
+    print_result(shown, f"{email} has {'a' if has_one else 'no'} second factor.", as_json)
 
 
 @console.callback()
@@ -281,10 +282,3 @@ def _print_link(shown: dict[str, Any]) -> None:
     typer.echo(shown["url"])
     mailed = " A mail with a link of its own is on its way." if shown["mailed"] else ""
     screen.print(f"It works once, until {shown['expires_at']:%Y-%m-%d %H:%M} UTC.{mailed}", style="dim", soft_wrap=True)
-
-
-def _report(values: dict[str, Any], sentence: str, as_json: bool) -> None:
-    if as_json:
-        print_json(values)
-    else:
-        screen.print(sentence, markup=False, soft_wrap=True)

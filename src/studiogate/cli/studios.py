@@ -15,8 +15,7 @@ from studiogate.cli.context import (
     no_studio,
     on_database,
     operator_of,
-    print_json,
-    screen,
+    print_result,
 )
 from studiogate.cli.lists import Slug
 from studiogate.domain.logos import MAX_BYTES, MAX_SIDE, LogoFault, read_logo
@@ -137,10 +136,11 @@ def logo(
     content = None if file is None else _content(file)
     path = on_database(data, lambda connection: _change(connection, studio, file, content))
     url = None if path is None else known_address(configuration.load(data_dir=data)) + path
-    if as_json:
-        print_json({"studio": studio, "logo_url": url})
-        return
-    screen.print("The logo is removed." if url is None else f"The logo is stored: {url}", soft_wrap=True)
+    print_result(
+        {"studio": studio, "logo_url": url},
+        "The logo is removed." if url is None else f"The logo is stored: {url}",
+        as_json,
+    )
 
 
 def _content(file: Path) -> bytes:

@@ -10,9 +10,9 @@ from studiogate import settings as configuration
 from studiogate.cli.actions import RowId, act, studio_access
 from studiogate.cli.context import AsJson, DataFolder, no_such, on_database, print_json, screen
 from studiogate.cli.lists import Limit, Slug, cell
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows import webhook_staff as flow
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.webhooks import deliveries as delivery_storage

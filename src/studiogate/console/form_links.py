@@ -5,8 +5,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.domain.forms.signed_links import Link, make_link
-from studiogate.domain.webhooks.signing import open_link_secret
+from studiogate.domain.forms.signed_links import Link, make_link, open_link_secret
 from studiogate.storage.forms.hosted import LinkGround
 from studiogate.web.public_address import known_address
 

@@ -125,30 +125,22 @@ async def _extend_series(database: Database, studio_id: UUID, series_id: UUID) -
 
 async def forget_expired_keys(database: Database) -> int:
     """Delete remembered results after 24 hours, in small batches."""
-    async with database.connection() as connection:
-        due = await housekeeping.studios_with_expired_keys(connection)
-    return sum([await _in_batches(database, studio_id, idempotency.sweep) for studio_id in due])
+    return await _sweep_studios(database, housekeeping.studios_with_expired_keys, idempotency.sweep)
 
 
 async def forget_form_tokens(database: Database) -> int:
     """Delete the tokens of forms that were sent days ago."""
-    async with database.connection() as connection:
-        due = await form_tokens.studios_with_old_tokens(connection)
-    return sum([await _in_batches(database, studio_id, form_tokens.sweep) for studio_id in due])
+    return await _sweep_studios(database, form_tokens.studios_with_old_tokens, form_tokens.sweep)
 
 
 async def forget_old_events(database: Database) -> int:
     """Delete events from the log after 30 days, together with their deliveries."""
-    async with database.connection() as connection:
-        due = await events.studios_with_old_events(connection)
-    return sum([await _in_batches(database, studio_id, events.sweep) for studio_id in due])
+    return await _sweep_studios(database, events.studios_with_old_events, events.sweep)
 
 
 async def forget_old_audit_entries(database: Database) -> int:
     """Delete entries of the audit log after 400 days."""
-    async with database.connection() as connection:
-        due = await audit.studios_with_old_entries(connection)
-    return sum([await _in_batches(database, studio_id, audit.sweep) for studio_id in due])
+    return await _sweep_studios(database, audit.studios_with_old_entries, audit.sweep)
 
 
 async def forget_old_requests(database: Database) -> int:
@@ -160,14 +152,21 @@ async def forget_old_requests(database: Database) -> int:
 
 async def forget_old_deliveries(database: Database) -> int:
     """Delete old deliveries, then deleted endpoints without deliveries. Tests and redeliveries have their own age."""
-    async with database.connection() as connection:
-        due = await deliveries.studios_with_old_deliveries(connection)
-    forgotten = sum([await _in_batches(database, studio_id, deliveries.sweep) for studio_id in due])
+    forgotten = await _sweep_studios(database, deliveries.studios_with_old_deliveries, deliveries.sweep)
     async with database.transaction() as connection:
         return forgotten + await endpoints.sweep_deleted(connection, BATCH)
 
 
 Sweep = Callable[[Connection, Access, int], Awaitable[int]]
+
+
+async def _sweep_studios(
+    database: Database, studios: Callable[[Connection], Awaitable[list[UUID]]], sweep: Sweep
+) -> int:
+    """Run a sweep in every studio that needs it; return the sum of their counts."""
+    async with database.connection() as connection:
+        due = await studios(connection)
+    return sum([await _in_batches(database, studio_id, sweep) for studio_id in due])
 
 
 async def _in_batches(database: Database, studio_id: UUID, sweep: Sweep) -> int:

@@ -5,16 +5,9 @@ from secrets import token_bytes
 from typing import NamedTuple
 
 from studiogate.domain.access import operator_access
+from studiogate.domain.encryption import Sealer, SealError, fingerprint
+from studiogate.domain.forms.signed_links import SECRET_BYTES, is_sealed_link, link_purpose, open_link_secret
 from studiogate.domain.staff.second_factor import totp_purpose
-from studiogate.domain.webhooks.signing import (
-    SECRET_BYTES,
-    Sealer,
-    SealError,
-    fingerprint,
-    is_sealed_link,
-    link_purpose,
-    open_link_secret,
-)
 from studiogate.flows.idempotency import answer_purpose
 from studiogate.flows.webhooks import purpose_of
 from studiogate.storage import secret_key

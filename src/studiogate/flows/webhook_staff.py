@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows import webhooks
 from studiogate.flows.audit import record
 from studiogate.flows.staff_flow import staff_flow

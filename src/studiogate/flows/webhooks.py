@@ -9,10 +9,11 @@ from uuid import UUID
 
 from studiogate import API_VERSION, clock
 from studiogate.domain.access import Access
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.webhooks.retry_schedule import MAXIMUM_ENDPOINTS, MAXIMUM_WAITING
-from studiogate.domain.webhooks.signing import Sealer, new_secret
+from studiogate.domain.webhooks.signing import new_secret
 from studiogate.flows.audit import audited, record, record_creation
 from studiogate.storage import event_numbering, events, secret_key
 from studiogate.storage.audit import Subject

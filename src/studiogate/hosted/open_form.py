@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.domain.access import Access, visitor_access
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.forms.acceptance import closed_reason
-from studiogate.domain.forms.signed_links import LinkProblem, read_link
-from studiogate.domain.webhooks.signing import Sealer, open_link_secret
+from studiogate.domain.forms.signed_links import LinkProblem, open_link_secret, read_link
 from studiogate.flows.forms.submit import reason_against
 from studiogate.hosted.notices import Notice, Reason, notice, reason_of
 from studiogate.hosted.request import VisitorRequest

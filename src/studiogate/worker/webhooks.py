@@ -13,8 +13,8 @@ import structlog
 
 from studiogate import clock, telemetry
 from studiogate.domain.access import system_access
+from studiogate.domain.encryption import SealError
 from studiogate.domain.webhooks.retry_schedule import Attempted, judge
-from studiogate.domain.webhooks.signing import SealError
 from studiogate.flows import deliveries
 from studiogate.flows.deliveries import Claimed, Settled
 from studiogate.flows.webhooks import purpose_of

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.csv_import.kinds import KINDS
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.forms.submissions import SubmissionStatus
 from studiogate.domain.leads import LeadStatus
 from studiogate.domain.mails import MailKind
@@ -22,7 +23,6 @@ from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.sales import Order
 from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows import catalog, keys, logos, membership_changes, sales, webhook_staff, webhooks
 from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.bookings.move import Move

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from studiogate.api.framework.errors import STATUS
 from studiogate.api.framework.params import Text
 from studiogate.api.framework.route import Caller, Judged, JudgedByStudio
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Code, Fault, Refusal, RefusalType
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows import idempotency, leads
 from studiogate.flows.idempotency import Answers, Outcome, Replay, Stored, WriteContext
 from studiogate.storage.db.pool import Connection

@@ -19,6 +19,9 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from studiogate.domain.encryption import Sealer
+
+SECRET_BYTES = 32
 _SECONDS = re.compile(r"[0-9]{1,11}", re.ASCII)
 MAX_SIGNED = 200  # characters; the values created here have fewer than 80
 _NONCE_BYTES = 12
@@ -109,3 +112,18 @@ def _encoded(content: bytes) -> str:
 
 def _decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def link_purpose(studio_id: UUID) -> str:
+    """Return the purpose with which the secret of a studio's form links is sealed."""
+    return f"form-links:{studio_id}"
+
+
+def is_sealed_link(stored: bytes) -> bool:
+    """Return whether a link secret is stored sealed. It is stored in plain text until it is first sealed."""
+    return len(stored) != SECRET_BYTES
+
+
+def open_link_secret(sealer: Sealer, studio_id: UUID, stored: bytes) -> bytes:
+    """Return the secret that signs a studio's form links, whether it is stored sealed or in plain text."""
+    return sealer.open(stored, link_purpose(studio_id)) if is_sealed_link(stored) else stored

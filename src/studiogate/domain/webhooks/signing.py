@@ -1,97 +1,13 @@
-"""Signing secrets: generated here, stored encrypted ("sealed"), and used for Standard Webhooks signatures."""
+"""Signing secrets of webhook endpoints, and the signatures of Standard Webhooks that are made with them."""
 
 import base64
-import hmac
 import secrets
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from datetime import datetime
-from uuid import UUID
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from standardwebhooks import Webhook
 
 SECRET_BYTES = 32
-NONCE_BYTES = 12
-FINGERPRINT_BYTES = 16
-
-
-class SealError(Exception):
-    """A secret cannot be sealed or opened, because this process does not have the key in use."""
-
-
-def fingerprint(key: bytes) -> bytes:
-    """Return a value that identifies a key without revealing anything about it."""
-    return hmac.digest(key, b"studiogate secret key", "sha256")[:FINGERPRINT_BYTES]
-
-
-class Sealer:
-    """AES-256-GCM with the deployment's key. The purpose is authenticated: one endpoint's secret cannot stand in for
-    another's.
-
-    During a key rotation there are two keys: both open, and the database determines which one seals (``use``). Keys
-    are reloaded when something cannot be opened, so a rotation needs no restart.
-    """
-
-    def __init__(self, load_keys: Callable[[], Sequence[bytes]]) -> None:
-        self._load_keys = load_keys
-        self._ciphers: dict[bytes, AESGCM] = {}
-        self._current: bytes | None = None
-
-    def use(self, wanted: bytes | None) -> None:
-        """Seal with the key of this fingerprint from now on. None: no key is recorded in the database yet."""
-        if wanted is None:
-            return
-        if wanted not in self._ciphers:
-            self._load()
-        if wanted not in self._ciphers:
-            raise SealError("this process has another secret key than the database: restart it with the right one")
-        self._current = wanted
-
-    def seal(self, text: bytes, purpose: str) -> bytes:
-        if self._current is None:
-            self._load()
-            self._current = next(iter(self._ciphers))
-        nonce = secrets.token_bytes(NONCE_BYTES)
-        return nonce + self._ciphers[self._current].encrypt(nonce, text, purpose.encode())
-
-    def open(self, sealed: bytes, purpose: str) -> bytes:
-        text = self._opened(sealed, purpose)
-        if text is None and self._load():
-            text = self._opened(sealed, purpose)
-        if text is None:
-            raise SealError("a secret was sealed with another key than this deployment's")
-        return text
-
-    def _opened(self, sealed: bytes, purpose: str) -> bytes | None:
-        for cipher in self._ciphers.values():
-            with suppress(InvalidTag, ValueError):  # ValueError: too short to be a sealed text
-                return cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], purpose.encode())
-        return None
-
-    def _load(self) -> bool:
-        """Load the keys and return whether any are new. Known keys are kept: secrets read before a rotation may still
-        have to be opened."""
-        loaded = {fingerprint(key): key for key in self._load_keys()}
-        new = {each: AESGCM(key) for each, key in loaded.items() if each not in self._ciphers}
-        self._ciphers |= new
-        return bool(new)
-
-
-def link_purpose(studio_id: UUID) -> str:
-    """Return the purpose with which the secret of a studio's form links is sealed."""
-    return f"form-links:{studio_id}"
-
-
-def is_sealed_link(stored: bytes) -> bool:
-    """Return whether a link secret is stored sealed. It is stored in plain text until it is first sealed."""
-    return len(stored) != SECRET_BYTES
-
-
-def open_link_secret(sealer: Sealer, studio_id: UUID, stored: bytes) -> bytes:
-    """Return the secret that signs a studio's form links, whether it is stored sealed or in plain text."""
-    return sealer.open(stored, link_purpose(studio_id)) if is_sealed_link(stored) else stored
 
 
 def new_secret() -> str:

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.domain.access import operator_access
-from studiogate.domain.forms.signed_links import Verification, make_verification
-from studiogate.domain.webhooks.signing import Sealer, open_link_secret
+from studiogate.domain.encryption import Sealer
+from studiogate.domain.forms.signed_links import Verification, make_verification, open_link_secret
 from studiogate.flows.forms import mail_texts
 from studiogate.flows.mails import LEASE_SECONDS, ClaimedMail
 from studiogate.storage import mails

@@ -18,10 +18,7 @@ KIND = "class_type"
 @staff_flow(Permission.SCHEDULE)
 async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
     """Create a class type."""
-    values = await rows.read_values(connection, access, CLASS_TYPE, given, new=True)
-    if isinstance(values, Refusal):
-        return values
-    return Saved(await rows.create_row(connection, access, KIND, values))
+    return await rows.create(connection, access, KIND, CLASS_TYPE, given)
 
 
 @staff_flow(Permission.SCHEDULE)

@@ -18,10 +18,7 @@ KIND = "instructor"
 @staff_flow(Permission.SCHEDULE)
 async def create(connection: Connection, access: Access, given: Given) -> Saved | Refusal:
     """Create an instructor."""
-    values = await rows.read_values(connection, access, INSTRUCTOR, given, new=True)
-    if isinstance(values, Refusal):
-        return values
-    return Saved(await rows.create_row(connection, access, KIND, values))
+    return await rows.create(connection, access, KIND, INSTRUCTOR, given)
 
 
 @staff_flow(Permission.SCHEDULE)

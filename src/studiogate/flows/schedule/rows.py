@@ -58,6 +58,12 @@ async def missing_references(connection: Connection, access: Access, values: Map
     return list(reference_faults(values, found, await rows.forms_of(connection, access, values)))
 
 
+async def create(connection: Connection, access: Access, kind: str, fields: Fields, given: Given) -> Saved | Refusal:
+    """Create a row from the given values, or refuse them. Must run inside a transaction."""
+    values = await read_values(connection, access, fields, given, new=True)
+    return values if isinstance(values, Refusal) else Saved(await create_row(connection, access, kind, values))
+
+
 async def create_row(connection: Connection, access: Access, kind: str, values: Mapping[str, Any]) -> UUID:
     """Insert a row and record it. Must run inside a transaction."""
     row_id = new_id()

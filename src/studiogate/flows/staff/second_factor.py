@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from studiogate.domain.encryption import SealError
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.second_factor import (
     matching_step,
@@ -10,7 +11,6 @@ from studiogate.domain.staff.second_factor import (
     secret_text,
     totp_purpose,
 )
-from studiogate.domain.webhooks.signing import SealError
 from studiogate.flows.staff.sessions import SignedIn
 from studiogate.flows.staff.visits import Visit, record_everywhere
 from studiogate.storage import secret_key

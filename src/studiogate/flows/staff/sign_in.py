@@ -3,12 +3,12 @@
 from typing import NamedTuple
 from uuid import UUID
 
+from studiogate.domain.encryption import SealError
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff.second_factor import matching_step, totp_purpose
 from studiogate.domain.staff.sign_in import Attempt
 from studiogate.domain.staff.tokens import Purpose
-from studiogate.domain.webhooks.signing import SealError
 from studiogate.flows import audit
 from studiogate.flows.staff import hashing
 from studiogate.flows.staff.sessions import SignedIn

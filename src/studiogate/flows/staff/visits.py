@@ -7,12 +7,12 @@ from uuid import UUID
 
 from studiogate.domain.access import Access, staff_access
 from studiogate.domain.addresses import owner_of
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Channel, Staff
 from studiogate.domain.staff.sessions import Origin, studio_to_start_in
 from studiogate.domain.staff.sign_in import LIMITS, Attempt, attempt_refusal, email_key
 from studiogate.domain.staff.tokens import LINK_LIFE, Purpose, link_is_open, new_token, token_hash
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows import audit
 from studiogate.storage.accounts import accounts, attempts, links, sessions
 from studiogate.storage.accounts.accounts import Account

@@ -7,8 +7,8 @@ from pydantic import BaseModel
 from studiogate.api.framework.idempotency import write
 from studiogate.api.framework.route import Caller, needs
 from studiogate.domain.access import Scope
+from studiogate.domain.encryption import Sealer
 from studiogate.domain.refusals import Code
-from studiogate.domain.webhooks.signing import Sealer
 from studiogate.flows.idempotency import Work
 from studiogate.storage.webhooks import endpoints
 from studiogate.web.response import Answer
