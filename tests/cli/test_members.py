@@ -54,7 +54,7 @@ def test_create_change_suspend_and_note(command_line: CommandLine) -> None:
     )
     wrong = command_line.type("member", "change", member, "--email", "x", "--clear", "first-name").err
     assert "The email must be an email address" in wrong
-    assert "The first name must be a string" in wrong
+    assert "The first name must not be null" in wrong
 
     assert command_line.type("member", "suspend", member, "--reason", "unpaid").out == "The member is suspended now.\n"
     assert command_line.type("member", "suspend", member).err == "error: The member is suspended already.\n"

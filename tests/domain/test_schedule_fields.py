@@ -7,9 +7,9 @@ import pytest
 
 from studiogate.domain.refusals import Code
 from studiogate.domain.schedule import fields
-from studiogate.domain.schedule.fields import Fields, invalid, read_fields
 from studiogate.domain.schedule.references import Referenced, currency_faults, reference_faults
 from studiogate.domain.schedule.series_fields import CLOSURE, NEW_SERIES, SERIES
+from studiogate.domain.staff_input import Fields, invalid, read_fields
 from studiogate.domain.studio_file.values import Setting
 
 SETTING = Setting("EUR", "DE", "Europe/Berlin")

@@ -317,8 +317,12 @@ async def test_the_flow_and_the_import_announce_the_same(studio_factory: StudioF
 
 async def test_an_import_needs_its_permission_and_all_locations(studio: BookingStudio) -> None:
     file = {"studio": {"id": str(studio.id), "name": "Renamed"}}
-    denied = Refusal(Code.PERMISSION_DENIED, {"required_permission": "import"})
-    for role, where in ((Role.FRONT_DESK, None), (Role.MANAGER, (studio.location,))):
+    permission = {"required_permission": "import"}
+    for role, where, details in (
+        (Role.FRONT_DESK, None, permission),
+        (Role.MANAGER, (studio.location,), {**permission, "required_locations": "all"}),
+    ):
+        denied = Refusal(Code.PERMISSION_DENIED, details)
         person = Staff("desk@example.com", PERMISSIONS[role], Channel.CONSOLE, UUID(int=7))
         assert await imported_by(studio, staff_access(studio.id, person, where), file) == denied
     assert await studio.rows("audit_log") == []

@@ -17,9 +17,10 @@ from uuid import UUID
 
 from studiogate.domain.memberships import Interval, RecurringPrice, choose_price
 from studiogate.domain.refusals import Fault
-from studiogate.domain.staff_input import Field, fault, missing, read_values
+from studiogate.domain.staff_input import by_name, fault, read_fields
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.columns import NAME
+from studiogate.domain.studio_file.rows import Member, optional, required
 from studiogate.domain.studio_file.values import Setting
 
 MAX_CREDITS = 100_000
@@ -89,47 +90,39 @@ def _interval(value: Any, setting: Setting) -> Interval:
     return Interval(v.one_of(Interval)(value, setting))
 
 
-CHANGEABLE: Mapping[str, Field] = {
-    "name": Field(NAME),
-    "product_type": Field(v.one_of(ProductType)),
-    "client_visible": Field(v.boolean),
-    "credits_granted": Field(v.whole(0, MAX_CREDITS), nullable=True),
-    "location_ids": Field(_ids, nullable=True, null=()),
-    "class_type_ids": Field(_ids, nullable=True, null=()),
-}
-NEW_PRODUCT: Mapping[str, Field] = {"key": Field(v.name(v.MAX_INDEXED, 1)), **CHANGEABLE}
-PRICE: Mapping[str, Field] = {
-    "amount": Field(v.amount),
-    "currency": Field(v.currency),
-    "interval": Field(_interval, nullable=True),
-    "location_ids": Field(_ids, nullable=True, null=()),
-}
-NEW_PRICE: Mapping[str, Field] = {**PRICE, "default": Field(v.boolean)}
+CURRENCY = Member("currency", v.currency, lambda setting: setting.currency)
+PRODUCT = by_name(
+    required("name", NAME),
+    required("product_type", v.one_of(ProductType)),
+    Member("client_visible", v.boolean, True),
+    optional("credits_granted", v.whole(0, MAX_CREDITS)),
+    optional("location_ids", _ids, ()),
+    optional("class_type_ids", _ids, ()),
+)
+NEW_PRODUCT = by_name(required("key", v.name(v.MAX_INDEXED, 1)), *PRODUCT.values())
+PRICE = by_name(
+    required("amount", v.amount), CURRENCY, optional("interval", _interval), optional("location_ids", _ids, ())
+)
+NEW_PRICE = by_name(*PRICE.values(), Member("default", v.boolean, False))
 
 
 def new_product(product_id: UUID, given: Mapping[str, Any]) -> tuple[Product | None, list[Fault]]:
     """Return the product with these values, or None and all faults. It is active and visible unless stated."""
-    values, faults = read_values(NEW_PRODUCT, given)
-    faults += missing(("key", "name", "product_type"), given)
-    if faults:
-        return None, faults
-    defaults = {"client_visible": True, "credits_granted": None, "location_ids": (), "class_type_ids": ()}
-    return Product(id=product_id, active=True, **{**defaults, **values}), []
+    values, faults = read_fields(NEW_PRODUCT, given, new=True)
+    return (None, faults) if faults else (Product(id=product_id, active=True, **values), [])
 
 
 def changed_product(product: Product, given: Mapping[str, Any]) -> tuple[Product, list[Fault]]:
     """Return the product with the given fields changed, and all faults. Its key is stable and cannot be changed."""
-    values, faults = read_values(CHANGEABLE, given)
+    values, faults = read_fields(PRODUCT, given)
     return product._replace(**values), faults
 
 
 def new_price(given: Mapping[str, Any], setting: Setting) -> tuple[NewPrice | None, list[Fault]]:
     """Return a price with these values, or None and all faults. With an interval it is recurring."""
-    values, faults = read_values(NEW_PRICE, given, setting)
-    faults += missing(("amount",), given)
-    price = {"currency": setting.currency, "interval": None, "default": False, "location_ids": (), **values}
-    faults += _decimals(price)
-    return (None, faults) if faults else (NewPrice(**price), [])
+    values, faults = read_fields(NEW_PRICE, given, setting, new=True)
+    faults += decimals_faults("amount", values)
+    return (None, faults) if faults else (NewPrice(**values), [])
 
 
 def replacement(price: Price, given: Mapping[str, Any]) -> tuple[NewPrice | None, list[Fault]]:
@@ -137,20 +130,21 @@ def replacement(price: Price, given: Mapping[str, Any]) -> tuple[NewPrice | None
 
     A one-time price stays one, so that a membership which renews always finds an interval.
     """
-    values, faults = read_values(PRICE, given)
+    values, faults = read_fields(PRICE, given)
     copied = {name: getattr(price, name) for name in NewPrice._fields}
-    faults += _decimals({**copied, **values})
+    faults += decimals_faults("amount", {**copied, **values})
     if "interval" in values and (values["interval"] is None) != (price.interval is None):
         kind = price.price_type.value
         faults.append(fault("interval", f"cannot be given: a {kind} price is replaced by a {kind} one"))
     return (None, faults) if faults else (NewPrice(**{**copied, **values}), [])
 
 
-def _decimals(price: Mapping[str, Any]) -> list[Fault]:
-    if "amount" not in price:
+def decimals_faults(name: str, values: Mapping[str, Any]) -> list[Fault]:
+    """Return a fault if an amount has not as many decimals as its currency; values that could not be read have none."""
+    if name not in values or "currency" not in values:
         return []
-    message = v.decimals_fault(price["amount"], price["currency"])
-    return [fault("amount", message)] if message else []
+    message = v.decimals_fault(values[name], values["currency"])
+    return [fault(name, message)] if message else []
 
 
 def renews_the_unpriced(prices: Iterable[Price]) -> UUID | None:

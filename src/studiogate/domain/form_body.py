@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from studiogate.domain.forms.canonical import MAX_DEFINITION, TOO_LARGE, definition_size
@@ -12,8 +11,9 @@ from studiogate.domain.forms.settings import setting_faults
 from studiogate.domain.forms.states import MAX_SLUG, SLUG_PATTERN, FormStatus
 from studiogate.domain.names import MAXIMUM_NAME
 from studiogate.domain.refusals import Fault
-from studiogate.domain.staff_input import Field, missing, read_values, stripped
+from studiogate.domain.staff_input import by_name, missing, read_fields, stripped
 from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.rows import optional, required
 from studiogate.domain.studio_file.values import Setting, WrongValueError
 
 MAX_DESCRIPTION = 10_000
@@ -37,22 +37,20 @@ def _object(value: Any, _setting: Setting) -> dict[str, Any]:
     return value
 
 
-FIELDS: Mapping[str, Field] = MappingProxyType(
-    {
-        "title": Field(v.name(MAXIMUM_NAME, least=1)),
-        "slug": Field(_slug),
-        "description": Field(v.text(MAX_DESCRIPTION), nullable=True),
-        "fields": Field(_list),
-        "settings": Field(_object),
-        "status": Field(v.one_of(FormStatus)),
-    }
+FIELDS = by_name(
+    required("title", v.name(MAXIMUM_NAME, least=1)),
+    required("slug", _slug),
+    optional("description", v.text(MAX_DESCRIPTION)),
+    required("fields", _list),
+    required("settings", _object),
+    required("status", v.one_of(FormStatus)),
 )
 
 
 def read_form(given: Mapping[str, Any], *, new: bool) -> tuple[dict[str, Any], list[Fault]]:
     """Return the attributes of a form that staff give, and every fault. A new form needs a title."""
-    values, faults = read_values(FIELDS, stripped(given))
-    absent = missing(["title"], given) if new and "title" not in given else []
+    values, faults = read_fields(FIELDS, stripped(given))
+    absent = [missing("title")] if new and "title" not in given else []
     return values, faults + absent + _faults(given)
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from studiogate.domain.names import MAXIMUM_NAME, text_fault
 from studiogate.domain.refusals import Fault, Refusal
-from studiogate.domain.staff_input import Field, fault, missing, read_values, refused, stripped
+from studiogate.domain.staff_input import by_name, fault, read_fields, refused, stripped
 from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.rows import optional, required
 from studiogate.domain.studio_file.values import Setting
 
 MAXIMUM_NOTE = 10_000
@@ -37,37 +37,29 @@ class Profile(NamedTuple):
 
 
 _NAME = v.name(MAXIMUM_NAME, least=1)
-FIELDS: Mapping[str, Field] = MappingProxyType(
-    {
-        "first_name": Field(_NAME),
-        "last_name": Field(_NAME),
-        "email": Field(v.email, nullable=True),
-        "phone": Field(v.phone, nullable=True),
-        "role": Field(v.one_of(MemberRole)),
-        "membership_type": Field(_NAME, nullable=True),
-        "membership_start_date": Field(v.instant, nullable=True),
-        "membership_end_date": Field(v.instant, nullable=True),
-    }
+NEW_MEMBER = by_name(
+    required("first_name", _NAME),
+    required("last_name", _NAME),
+    optional("email", v.email),
+    optional("phone", v.phone),
 )
-REQUIRED = ("first_name", "last_name")
-AT_CREATION = (*REQUIRED, "email", "phone")
+MEMBER = by_name(
+    *NEW_MEMBER.values(),
+    required("role", v.one_of(MemberRole)),
+    optional("membership_type", _NAME),
+    optional("membership_start_date", v.instant),
+    optional("membership_end_date", v.instant),
+)
 
 
 def read_member(given: Mapping[str, Any], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
     """Return the fields of a new member, and every fault; the names are required."""
-    values, faults = _read({name: FIELDS[name] for name in AT_CREATION}, given, country)
-    return values, faults + missing([name for name in REQUIRED if name not in given], given)
+    return read_fields(NEW_MEMBER, stripped(given), Setting(country=country), new=True)
 
 
 def read_member_changes(given: Mapping[str, Any], country: str | None) -> tuple[dict[str, Any], list[Fault]]:
     """Return the fields to change, and every fault."""
-    return _read(FIELDS, given, country)
-
-
-def _read(
-    fields: Mapping[str, Field], given: Mapping[str, Any], country: str | None
-) -> tuple[dict[str, Any], list[Fault]]:
-    return read_values(fields, stripped(given), Setting(country=country))
+    return read_fields(MEMBER, stripped(given), Setting(country=country))
 
 
 def note_fault(note: str) -> Refusal | None:

@@ -14,11 +14,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from studiogate.domain.catalog import Price, Product, ProductType
+from studiogate.domain.catalog import CURRENCY, Price, Product, ProductType, decimals_faults
 from studiogate.domain.money import money_text
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.staff_input import Field, fault, missing, read_values, refused
+from studiogate.domain.staff_input import by_name, fault, read_fields, refused
 from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.rows import Member, required
 from studiogate.domain.studio_file.values import Setting
 
 MAX_QUANTITY = 1_000
@@ -44,14 +45,16 @@ PURCHASE_MARKS: Mapping[PurchaseStatus, frozenset[PurchaseStatus]] = MappingProx
 REFUNDABLE = frozenset({PurchaseStatus.COMPLETED, PurchaseStatus.PARTIALLY_REFUNDED})
 WAIVABLE = frozenset({PurchaseStatus.PENDING, PurchaseStatus.FAILED})
 
-LINE: Mapping[str, Field] = {
-    "product_key": Field(v.name(v.MAX_INDEXED, 1)),
-    "product_type": Field(v.one_of(ProductType)),
-    "quantity": Field(v.whole(1, MAX_QUANTITY)),
-    "amount_total": Field(v.amount),
-    "currency": Field(v.currency),
-    "status": Field(v.one_of((PurchaseStatus.PENDING, PurchaseStatus.COMPLETED))),
-}
+_RECORDABLE = v.one_of((PurchaseStatus.PENDING, PurchaseStatus.COMPLETED))
+LINE = by_name(
+    required("product_key", v.name(v.MAX_INDEXED, 1)),
+    Member("product_type", v.one_of(ProductType), ProductType.OTHER.value),
+    Member("quantity", v.whole(1, MAX_QUANTITY), 1),
+    required("amount_total", v.amount),
+    CURRENCY,
+    Member("status", _RECORDABLE, PurchaseStatus.COMPLETED.value),
+)
+REFUND = by_name(required("amount", v.amount))
 
 
 class PurchaseLine(NamedTuple):
@@ -84,14 +87,9 @@ def line_of_product(product: Product, price: Price, quantity: int, status: Purch
 
 def free_line(given: Mapping[str, Any], setting: Setting) -> tuple[PurchaseLine | None, list[Fault]]:
     """Return a line for something that is not in the catalog, or None and all faults."""
-    values, faults = read_values(LINE, given, setting)
-    faults += missing(("product_key", "amount_total"), given)
-    usual = {"product_type": ProductType.OTHER.value, "quantity": 1, "status": PurchaseStatus.COMPLETED.value}
-    line = {"currency": setting.currency, **usual, **values}
-    if "amount_total" in line:
-        wrong = v.decimals_fault(line["amount_total"], line["currency"])
-        faults += [fault("amount_total", wrong)] if wrong else []
-    return (None, faults) if faults else (PurchaseLine(product_id=None, **line), [])
+    values, faults = read_fields(LINE, given, setting, new=True)
+    faults += decimals_faults("amount_total", values)
+    return (None, faults) if faults else (PurchaseLine(product_id=None, **values), [])
 
 
 def purchase_refusal(current: str | None, target: PurchaseStatus) -> Refusal | None:
@@ -111,10 +109,9 @@ def refund(paid: Paid, amount: str | None, setting: Setting) -> Paid | Refusal:
     left = Decimal(0) if paid.amount_total is None else paid.amount_total - before
     if left <= 0:
         return refused(fault("amount", "cannot be refunded: the purchase has no amount that is left"))
-    given, faults = read_values({"amount": Field(v.amount)}, {} if amount is None else {"amount": amount})
+    given, faults = read_fields(REFUND, {} if amount is None else {"amount": amount})
     returned = given.get("amount", left)
-    wrong = v.decimals_fault(returned, currency) if "amount" in given else None
-    faults += [fault("amount", wrong)] if wrong else []
+    faults += decimals_faults("amount", {**given, "currency": currency})
     if not faults and not 0 < returned <= left:
         faults.append(fault("amount", f"must be more than zero and at most {money_text(left, currency)} {currency}"))
     if faults:

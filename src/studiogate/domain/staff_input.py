@@ -1,45 +1,70 @@
 """Check the values that staff give to a flow: every field at once, and every fault listed.
 
-A field is read by the reader that the studio file uses for it, so both accept the same values. Where a flow changes a
-row, an absent field stays as it is and null clears it.
+A field is a member of the studio file, so both accept the same values. A new row gets the default of each absent field.
+A change leaves absent fields alone, and null clears a field.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from studiogate.domain.names import reason_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.studio_file.values import Reader, Setting, WrongValueError
+from studiogate.domain.studio_file.rows import Member, Values
+from studiogate.domain.studio_file.values import EARLIEST_DATE, LATEST_DATE, Setting, WrongValueError
 
+Fields: TypeAlias = Mapping[str, Member]
 INVALID = "value_error"
 NO_SETTING = Setting()
 
 
-class Field(NamedTuple):
-    """A field that staff may give; ``null`` is what null stores, unless the field is not ``nullable``."""
-
-    read: Reader
-    nullable: bool = False
-    null: Any = None
+def by_name(*members: Member) -> Fields:
+    """Return the fields that staff may give, by name."""
+    return MappingProxyType({member.name: member for member in members})
 
 
-def read_values(
-    fields: Mapping[str, Field], given: Mapping[str, Any], setting: Setting = NO_SETTING
-) -> tuple[dict[str, Any], list[Fault]]:
-    """Return the given values in the form in which they are stored, and all faults."""
-    values: dict[str, Any] = {}
-    faults = [Fault((name,), INVALID, "is not a field of this") for name in given if name not in fields]
-    for name, field in fields.items():
-        if name not in given:
-            continue
-        if given[name] is None and field.nullable:
-            values[name] = field.null
-            continue
-        try:
-            values[name] = field.read(given[name], setting)
-        except WrongValueError as wrong:
-            faults += [Fault((name, *loc), INVALID, message) for loc, message in wrong.faults]
+def read_fields(
+    fields: Fields, given: Mapping[str, Any], setting: Setting = NO_SETTING, *, new: bool = False
+) -> tuple[Values, list[Fault]]:
+    """Return the values to store and all faults. With ``new``, absent fields get their defaults."""
+    values: Values = {}
+    faults = [
+        Fault((name,), "extra_forbidden", "is not a field that can be set") for name in given if name not in fields
+    ]
+    for name, member in fields.items():
+        if new and member.required and given.get(name) is None:
+            faults.append(missing(name))
+        elif name in given:
+            try:
+                values[name] = _value(member, given[name], setting)
+            except WrongValueError as wrong:
+                faults += [Fault((name, *loc), INVALID, message) for loc, message in wrong.faults]
+        elif new:
+            values[name] = member.absent_value(setting)
     return values, faults
+
+
+def _value(member: Member, given: Any, setting: Setting) -> Any:
+    if given is None:
+        return member.null_value(setting)
+    if any(not _is_storable(text) for text in _texts(given)):
+        raise WrongValueError(((), "must be text without null characters and half characters"))
+    return member.read(given, setting)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text in a value; deeper levels than a spot's or a policy's are refused by the readers."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from ((each,) if isinstance(each, str) else each.values() if isinstance(each, dict) else ())
+
+
+def _is_storable(text: Any) -> bool:
+    """Return whether PostgreSQL can store a text. Half of a surrogate pair arrives by broken command lines."""
+    return not isinstance(text, str) or ("\x00" not in text and not any("\ud800" <= each <= "\udfff" for each in text))
 
 
 def stripped(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,9 +72,8 @@ def stripped(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value.strip() if isinstance(value, str) else value for name, value in given.items()}
 
 
-def missing(names: Sequence[str], given: Mapping[str, Any]) -> list[Fault]:
-    """Return a fault for each of these fields that was not given."""
-    return [Fault((name,), "missing", "is required") for name in names if given.get(name) is None]
+def missing(name: str) -> Fault:
+    return Fault((name,), "missing", "is required")
 
 
 def fault(name: str, message: str) -> Fault:
@@ -58,6 +82,18 @@ def fault(name: str, message: str) -> Fault:
 
 def refused(*faults: Fault) -> Refusal:
     return Refusal(Code.VALIDATION_ERROR, faults=faults)
+
+
+def invalid(faults: Iterable[Fault]) -> Refusal | None:
+    """Return the refusal that lists the faults, or None if there are none."""
+    listed = list(faults)
+    return refused(*listed) if listed else None
+
+
+def date_faults(name: str, day: date) -> Iterator[Fault]:
+    """Yield the fault of a date that the calendar of a studio does not reach."""
+    if not EARLIEST_DATE <= day <= LATEST_DATE:
+        yield fault(name, f"must be from {EARLIEST_DATE} to {LATEST_DATE}")
 
 
 def reason_faults(reason: str | None, *, required: bool = True) -> list[Fault]:

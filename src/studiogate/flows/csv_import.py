@@ -72,8 +72,9 @@ class CsvOutcome:
 @staff_flow(Permission.IMPORT)
 async def import_csv(connection: Connection, access: Access, source: CsvFile) -> CsvOutcome | Refusal:
     """Import a CSV file (seekable). Needs access to all locations: most rows belong to none."""
-    if access.restricted:
-        return Refusal(Code.PERMISSION_DENIED, {"required_permission": Permission.IMPORT.value})
+    refusal = access.refusal_without_all_locations(Permission.IMPORT)
+    if refusal is not None:
+        return refusal
     transaction = connection.transaction()
     await transaction.start()
     try:

@@ -8,10 +8,11 @@ from typing import Any
 from studiogate.domain.access import Access
 from studiogate.domain.money import is_currency
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO, invalid, read_fields
+from studiogate.domain.schedule.fields import NEW_STUDIO, STUDIO
 from studiogate.domain.schedule.references import currency_faults, reference_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import invalid, read_fields
 from studiogate.domain.studio_file.rows import Values
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.audit import audited

@@ -13,9 +13,9 @@ from uuid import UUID
 
 from studiogate.domain.instants import overlaps
 from studiogate.domain.refusals import Fault
-from studiogate.domain.schedule.fields import date_faults
 from studiogate.domain.schedule.series import Days, Pattern, dates, local_instant, monday_of
 from studiogate.domain.schedule.warnings import Slot
+from studiogate.domain.staff_input import date_faults
 
 MOST_CLASSES = 500
 

@@ -5,8 +5,9 @@ from datetime import date, timedelta
 from typing import Any
 
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.schedule.fields import Fields, date_faults, fields_of, invalid
+from studiogate.domain.schedule.fields import fields_of
 from studiogate.domain.schedule.series import Days, Pattern, next_week_of
+from studiogate.domain.staff_input import Fields, date_faults, invalid
 from studiogate.domain.studio_file import series as file
 from studiogate.domain.studio_file.series import MAX_CLOSED_DAYS
 

@@ -31,6 +31,18 @@ class Member:
         """Whether a new row must have the member."""
         return self.default is _REQUIRED
 
+    def absent_value(self, setting: Setting) -> Any:
+        """Return the value of a new row without the member; None if it must have it."""
+        if self.required:
+            return None
+        return self.default(setting) if callable(self.default) else self.default
+
+    def null_value(self, setting: Setting) -> Any:
+        """Return the value that null stands for."""
+        if self.null is _REQUIRED:
+            raise WrongValueError(((), "must not be null"))
+        return self.null(setting) if callable(self.null) else self.null
+
 
 def required(name: str, read: Reader) -> Member:
     """Return a member that a new row must have and that is never null."""
@@ -81,7 +93,7 @@ class RowReader:
         self._setting = setting
         self._known = section.known | {"object"}
         self._members = {member.name: (member, 1 << number) for number, member in enumerate(section.members)}
-        self._absent = {member.name: self._stands(member.default) for member in section.members}
+        self._absent = {member.name: member.absent_value(setting) for member in section.members}
         self._rules = [(rule, section.bit(*rule.needs)) for rule in section.rules]
         self._identified = section.bit("id")
 
@@ -99,7 +111,7 @@ class RowReader:
             member, bit = self._members[name]
             given |= bit
             try:
-                values[name] = self._cleared(member) if value is None else member.read(value, self._setting)
+                values[name] = member.null_value(self._setting) if value is None else member.read(value, self._setting)
             except WrongValueError as wrong:
                 del values[name]
                 faults += [((name, *loc), message) for loc, message in wrong.faults]
@@ -120,14 +132,3 @@ class RowReader:
         """Sort the faults of a row by its members, whatever their order in the file; unknown members come first."""
         name = str(fault[0][0])
         return self._members[name][1] if name in self._members else 0
-
-    def _cleared(self, member: Member) -> Any:
-        if member.null is _REQUIRED:
-            raise WrongValueError(((), "must not be null"))
-        return self._stands(member.null)
-
-    def _stands(self, value: Any) -> Any:
-        """Return what a value of a declaration stands for in this setting."""
-        if value is _REQUIRED:
-            return None
-        return value(self._setting) if callable(value) else value

@@ -38,8 +38,7 @@ async def create_within(connection: Connection, access: Access, given: Mapping[s
     values, faults = read_member(given, await studio.country_of(connection, access))
     if faults:
         return refused(*faults)
-    wanted = WantedMember(values.get("email"), values["first_name"], values["last_name"], values.get("phone"))
-    wire = await create_member(connection, access, wanted)
+    wire = await create_member(connection, access, WantedMember(**values))
     if isinstance(wire, Refusal):
         return wire
     made: dict[str, Any] = json.loads(wire)

@@ -16,7 +16,7 @@ from studiogate.domain.schedule.class_changes import (
     class_change_refusal,
     time_faults,
 )
-from studiogate.domain.schedule.fields import CLASS, NEW_CLASS, invalid, read_fields
+from studiogate.domain.schedule.fields import CLASS, NEW_CLASS
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.schedule.warnings import (
     Slot,
@@ -27,6 +27,7 @@ from studiogate.domain.schedule.warnings import (
     strict_refusal,
 )
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import invalid, read_fields
 from studiogate.domain.studio_file.rows import Values
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows import class_clock

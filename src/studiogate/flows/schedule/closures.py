@@ -10,11 +10,11 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
-from studiogate.domain.schedule.fields import invalid
 from studiogate.domain.schedule.series import Days
 from studiogate.domain.schedule.series_fields import CLOSURE, closure_faults
 from studiogate.domain.schedule.warnings import ScheduleWarning, WarningCode, Warnings, strict_refusal
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import invalid
 from studiogate.domain.studio_file.rows import Values
 from studiogate.domain.studio_file.series import ClosureMode
 from studiogate.flows.audit import audited

@@ -18,8 +18,8 @@ from studiogate.domain.schedule.copy_week import (
     plan_copy,
     week_of,
 )
-from studiogate.domain.schedule.fields import invalid
 from studiogate.domain.staff import Permission
+from studiogate.domain.staff_input import invalid
 from studiogate.flows.schedule.rows import NOT_FOUND
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage import audit, events

@@ -12,7 +12,6 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.class_changes import changed_values
-from studiogate.domain.schedule.fields import invalid, read_fields
 from studiogate.domain.schedule.series import horizon, next_week_of
 from studiogate.domain.schedule.series_fields import (
     NEW_SERIES,
@@ -24,7 +23,7 @@ from studiogate.domain.schedule.series_fields import (
 )
 from studiogate.domain.schedule.warnings import strict_refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.staff_input import refused_reason
+from studiogate.domain.staff_input import invalid, read_fields, refused_reason
 from studiogate.domain.studio_file.rows import Values
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.audit import audited

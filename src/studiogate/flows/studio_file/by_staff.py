@@ -26,8 +26,9 @@ async def import_own_file(
 ) -> Outcome | Refusal:
     """Import a studio file (seekable) of the access's own studio. Needs access to all locations: most rows belong to
     none."""
-    if access.restricted:
-        return Refusal(Code.PERMISSION_DENIED, {"required_permission": Permission.IMPORT.value})
+    refusal = access.refusal_without_all_locations(Permission.IMPORT)
+    if refusal is not None:
+        return refusal
     try:
         row = read_studio(file.read)
     except BrokenFileError as broken:

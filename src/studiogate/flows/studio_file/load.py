@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 from uuid import UUID
 
 from studiogate.domain.access import Access, operator_access
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Channel, Permission
 from studiogate.domain.studio_file.faults import Fault
 from studiogate.domain.studio_file.parser import BrokenFileError, read_studio
@@ -75,8 +75,9 @@ async def import_rows(
     connection: Connection, access: Access, file: BinaryIO, options: Options, progress: Progress
 ) -> Outcome | Refusal:
     """Import the rows of a file. Needs access to all locations. A dry run and a file with faults leave nothing."""
-    if access.restricted:
-        return Refusal(Code.PERMISSION_DENIED, {"required_permission": Permission.IMPORT.value})
+    refusal = access.refusal_without_all_locations(Permission.IMPORT)
+    if refusal is not None:
+        return refusal
     transaction = connection.transaction()
     await transaction.start()
     await mails.silence(connection)
