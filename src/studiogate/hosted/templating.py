@@ -16,12 +16,12 @@ _templates = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.globals.update(asset=assets.address, theme=assets.theme_address)
+_templates.globals.update(asset=assets.ASSETS.address, theme=assets.THEMES.address)
 
 
 def warm() -> None:
     """Read every asset and compile every template, so that the first visitor does not wait for it."""
-    assets.address("form.css")
+    assets.ASSETS.address("form.css")
     for name in _templates.list_templates():
         _templates.get_template(name)
 

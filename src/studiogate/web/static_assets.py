@@ -24,11 +24,12 @@ _CONTENT_TYPES = {
 
 
 class StaticAssets:
-    """The files of some folders. Two files must not have the same path in them."""
+    """Files, and those of folders. Two files must not have the same path in them. ``headers`` go with each file."""
 
-    def __init__(self, prefix: str, *folders: Path) -> None:
+    def __init__(self, prefix: str, *sources: Path, headers: tuple[Header, ...] = ()) -> None:
         self._prefix = prefix
-        self._folders = folders
+        self._sources = sources
+        self._headers = headers
 
     def address(self, name: str) -> str:
         """Return the address of a file by its path in its folder."""
@@ -39,11 +40,14 @@ class StaticAssets:
     def find(self, path: str, *, zipped: bool) -> Answer | None:
         """Return the file at an address, or None if there is none."""
         digest, _, name = path.removeprefix(self._prefix).partition("/")
-        content = self._files.get(name) if path.startswith(self._prefix) and digest == self._digest else None
-        if content is None:
+        if not path.startswith(self._prefix) or digest != self._digest or name not in self._files:
             return None
-        kind = _CONTENT_TYPES[Path(name).suffix]
-        headers: tuple[Header, ...] = ((b"content-type", kind), FOREVER, (b"vary", b"accept-encoding"))
+        return self.answer(name, FOREVER, zipped=zipped)
+
+    def answer(self, name: str, caching: Header, *, zipped: bool) -> Answer:
+        """Return a file by its path in its folder, with a header that says how long it may be cached."""
+        content, kind = self._files[name], _CONTENT_TYPES[Path(name).suffix]
+        headers = ((b"content-type", kind), caching, (b"vary", b"accept-encoding"), *self._headers)
         if zipped and not kind.startswith(b"image/png"):
             return Answer(200, _gzipped(content), (*headers, (b"content-encoding", b"gzip")))
         return Answer(200, content, headers)
@@ -55,8 +59,9 @@ class StaticAssets:
     @cached_property
     def _files(self) -> Mapping[str, bytes]:
         found: dict[str, bytes] = {}
-        for folder in self._folders:
-            for file in sorted(folder.rglob("*")):
+        for source in self._sources:
+            folder, files = (source, sorted(source.rglob("*"))) if source.is_dir() else (source.parent, [source])
+            for file in files:
                 if file.suffix in _CONTENT_TYPES:
                     name = file.relative_to(folder).as_posix()
                     if name in found:

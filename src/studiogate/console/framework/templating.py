@@ -31,7 +31,7 @@ _environment.filters.update(
     counted=formats.counted,
     browser=formats.browser,
 )
-_environment.globals.update(asset=assets.ASSETS.address, theme_address=assets.theme_address)
+_environment.globals.update(asset=assets.ASSETS.address, theme_address=assets.THEMES.address)
 
 
 def warm() -> None:
