@@ -52,6 +52,7 @@ class Service:
         self.log = Path(self._folder.name) / "log"
         listening = supervisor.listen("127.0.0.1", 0)
         self.port: int = listening.getsockname()[1]
+        self._inode = os.fstat(listening.fileno()).st_ino
         own = {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
             "STUDIOGATE_DATABASE_URL": database_url or "",
@@ -103,8 +104,9 @@ class Service:
         return next(each.pid for each in children if not _is_api(each) and "--lifeline" in each.cmdline())
 
     def wait_until_ready(self) -> None:
-        """Wait until every API process listens and one of them responds."""
-        wait_for(lambda: self._all_listen() and self.answers(), READY_SECONDS, self._explain)
+        """Wait until every API process listens and one of them responds. The checks are few and cheap: they take time
+        from the processes that start."""
+        wait_for(lambda: self._all_listen() and self.answers(), READY_SECONDS, self._explain, pause=0.1)
 
     def answers(self, path: str = "/readyz", service_key: str = "") -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
@@ -153,19 +155,21 @@ class Service:
         if self.process.poll() is not None:
             raise AssertionError(self._explain())
         pids = self.api_pids()
-        return len(pids) == self.workers and all(accepts(pid, self.port) for pid in pids)
+        return len(pids) == self.workers and all(accepts(pid, self._inode) for pid in pids)
 
     def _explain(self) -> str:
         return f"the service did not come up (status {self.process.poll()}).\n{self.log_tail()}"
 
 
-def wait_for(condition: Callable[[], bool], seconds: float, explain: Callable[[], str] | str) -> None:
+def wait_for(
+    condition: Callable[[], bool], seconds: float, explain: Callable[[], str] | str, *, pause: float = 0.02
+) -> None:
     """Poll until the condition holds; fail with the explanation if it does not hold in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(explain if isinstance(explain, str) else explain())
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 def _is_api(process: psutil.Process) -> bool:
@@ -175,22 +179,22 @@ def _is_api(process: psutil.Process) -> bool:
         return False
 
 
-def accepts(pid: int, port: int) -> bool:
-    """Return whether the process polls for connections: it inherits the socket long before that."""
-    try:
-        held = [each for each in psutil.Process(pid).net_connections("tcp") if each.status == psutil.CONN_LISTEN]
-        # uvloop polls through epoll, which lists the descriptors that it watches.
-        return any(each.laddr.port == port and is_polled(pid, each.fd) for each in held)
-    except psutil.Error:
-        return False
+def accepts(pid: int, inode: int) -> bool:
+    """Return whether the process polls a socket, given by its inode: it inherits the socket long before that."""
+    return _is_watched(pid, f" ino:{inode:x} ")
 
 
 def is_polled(pid: int, descriptor: int) -> bool:
-    folder, watched = Path(f"/proc/{pid}/fdinfo"), f"tfd:{descriptor:>9} "
+    return _is_watched(pid, f"tfd:{descriptor:>9} ")
+
+
+def _is_watched(pid: int, entry: str) -> bool:
+    """Return whether this is an entry of one of the process's epoll sets, through which uvloop polls."""
+    folder = Path(f"/proc/{pid}/fdinfo")
     if not Path("/proc").exists():  # not Linux: unknown; at worst the first request waits longer
         return True
     try:
-        return any(watched in info.read_text() for info in folder.iterdir())
+        return any(entry in info.read_text() for info in folder.iterdir())
     except OSError:  # the descriptor or the process has gone in the meantime
         return False
 

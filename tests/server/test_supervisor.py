@@ -1,5 +1,6 @@
 """API processes start before the database is up, and accept no connection until it is."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -35,13 +36,14 @@ def first_of(family: supervisor.Supervisor) -> int:
     return first.pid
 
 
-def test_a_process_waits_until_it_may_listen(family: supervisor.Supervisor) -> None:
+def test_a_process_waits_until_it_may_listen(family: supervisor.Supervisor, listening: socket.socket) -> None:
+    inode = os.fstat(listening.fileno()).st_ino
     with family:
         pid = first_of(family)
         service.wait_for(lambda: service.is_polled(pid, family._gate[0]), 30, "it never came to the gate")
-        assert not service.accepts(pid, family.port)
+        assert not service.accepts(pid, inode)
         family._open_gate()
-        service.wait_for(lambda: service.accepts(pid, family.port), 30, "it stayed at the gate")
+        service.wait_for(lambda: service.accepts(pid, inode), 30, "it stayed at the gate")
 
 
 def test_nobody_is_left_at_the_gate(family: supervisor.Supervisor) -> None:
