@@ -7,14 +7,13 @@ from uuid import uuid4
 
 import pytest
 
-from studiogate.api.app import ROUTES
-from studiogate.api.framework import openapi
 from tests.support.asgi import PREFIX, ask
 from tests.support.counted_work import HOSTILE, LONGEST, PATTERN, Cost, counted_lines
+from tests.support.openapi_document import served_document
 from tests.support.partner_api import PartnerApi
 
 pytestmark = pytest.mark.anyio
-DOCUMENT: dict[str, Any] = openapi.document(ROUTES)
+DOCUMENT = served_document()
 # Lines that a long text may execute in addition to those of a short one: faults are longer, refusals may be earlier.
 EXTRA_LINES = 4_000
 # Percent-decoding is linear, a few lines per escape.

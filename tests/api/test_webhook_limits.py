@@ -8,8 +8,6 @@ from uuid import UUID
 import pytest
 from jsonschema import Draft202012Validator
 
-from studiogate.api.app import ROUTES
-from studiogate.api.framework import openapi
 from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
 from studiogate.domain.webhooks.retry_schedule import MAXIMUM_WAITING
@@ -17,6 +15,7 @@ from studiogate.flows import deliveries, housekeeping
 from studiogate.storage.events import Change, emit
 from studiogate.storage.webhooks.deliveries import REPLAYED_AT_ONCE
 from tests.api.test_webhooks import api, call, create, manager, studio
+from tests.support.openapi_document import served_document
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio
 
@@ -163,7 +162,7 @@ async def test_the_test_message_is_an_event_by_the_schema(api: PartnerApi, studi
     made = await create(api, manager)
     await call(api, manager, "POST", f"/webhook-endpoints/{made['id']}/test")
     message = json.loads(await api.connection.fetchval("select body from webhook_deliveries where body is not null"))
-    document = openapi.document(ROUTES)
+    document = served_document()
     schema = document["webhooks"]["webhook_endpoint.test"]["post"]["requestBody"]["content"]["application/json"]
     whole = {**schema["schema"], "components": document["components"]}
     validator = Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)

@@ -11,7 +11,6 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate.api.app import ROUTES
-from studiogate.api.framework import openapi
 from studiogate.domain.access import operator_access
 from studiogate.domain.events import EventType
 from studiogate.storage import events
@@ -19,6 +18,7 @@ from tests.api.test_forms_uploads import BOUNDARY, multipart
 from tests.support.asgi import AsgiResponse
 from tests.support.asgi import ask as send
 from tests.support.direct_client import DirectResponse, ask
+from tests.support.openapi_document import served_document
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, insert, issue_key, seed_studio
 from tests.support.specification import (
@@ -38,7 +38,7 @@ from tests.support.specification import (
 from tests.support.webhook_studio import SECRET_KEY
 
 pytestmark = pytest.mark.anyio
-SCHEMAS = openapi.document(ROUTES)["components"]["schemas"]
+SCHEMAS = served_document()["components"]["schemas"]
 NAMES = {
     "studio": "Studio",
     "location": "Location",
