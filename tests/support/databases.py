@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import os
 import tempfile
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,18 +24,10 @@ CONFIGURED = os.environ.get("STUDIOGATE_DATABASE_URL")
 # The folder of the programs of another PostgreSQL to test with, such as /usr/lib/postgresql/15/bin.
 OTHER_PROGRAMS = os.environ.get("TEST_POSTGRES")
 os.environ.setdefault("STUDIOGATE_DRAIN_SECONDS", "0")  # no proxy is in front of what tests start
-# Everyday tests make hundreds of databases and lose them with the run: nothing waits for the disk, and autovacuum,
-# which visits every database once per nap, does not run constantly. A battery has the shipped settings, like servers
-# that tests start themselves.
-EVERYDAY_SERVER = {"fsync": "off", "autovacuum_naptime": "10min"}
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files with the fewest tests first: these start whole services and take longest per test. The others are
-    small enough to keep all test processes busy until the end."""
-    tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (tests[item.path], item.path))
+# Everyday tests make hundreds of databases and lose them with the run: nothing waits for the disk, no page is logged
+# whole after the checkpoint that each new database takes, and autovacuum, which visits every database once per nap,
+# does not run constantly. A battery has the shipped settings, like servers that tests start themselves.
+EVERYDAY_SERVER = {"fsync": "off", "full_page_writes": "off", "autovacuum_naptime": "10min"}
 
 
 def is_battery(config: pytest.Config) -> bool:
