@@ -43,6 +43,8 @@ browser:
 		&& echo "Installing chromium for the tests of pages …" \
 		&& apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } || true
 
+# The test processes share what they compile, and the next run finds it.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: lint browser ## lint, then the whole test suite against a real PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not battery" $(TESTS)
 
