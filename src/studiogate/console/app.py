@@ -90,7 +90,7 @@ class ConsoleApp:
             return found or console.not_found()
         console.person = await checks.person_of(self._runtime, request)
         console.navigation = self._entries
-        limited = self._limit(console)
+        limited = self._verdict_on(console)
         if limited is not None and not limited.allowed:
             answer = console.error(Refusal(Code.RATE_LIMITED))
             return answer._replace(headers=(*answer.headers, (b"retry-after", limited.retry_after)))
@@ -153,7 +153,7 @@ class ConsoleApp:
         answer = await match.route.handler(again)
         return answer._replace(status=status) if answer.status == 200 else answer
 
-    def _limit(self, console: ConsoleRequest) -> Verdict | None:
+    def _verdict_on(self, console: ConsoleRequest) -> Verdict | None:
         """Count the request; return what its limit says, if there are limits."""
         if not self._runtime.settings.rate_limit:
             return None

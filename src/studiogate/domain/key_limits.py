@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Scope, unknown_scopes
 from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Fault
-from studiogate.domain.staff_input import Field, read_values
+from studiogate.domain.staff_input import by_name, read_fields
 from studiogate.domain.studio_file import values as v
+from studiogate.domain.studio_file.rows import optional, required
 from studiogate.domain.studio_file.values import Setting, WrongValueError
 
 # The largest number of the column.
@@ -50,17 +50,15 @@ def _rate(value: Any, _setting: Setting) -> int:
     return value
 
 
-KEY_LIMITS: Mapping[str, Field] = MappingProxyType(
-    {
-        "name": Field(_name),
-        "scopes": Field(_scopes),
-        "location_ids": Field(_location_ids, nullable=True),
-        "expires_at": Field(_expiry, nullable=True),
-        "rate_limit": Field(_rate, nullable=True),
-    }
+KEY_LIMITS = by_name(
+    required("name", _name),
+    required("scopes", _scopes),
+    optional("location_ids", _location_ids),
+    optional("expires_at", _expiry),
+    optional("rate_limit", _rate),
 )
 
 
 def read_key_limits(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
     """Return the given limits of a key in the form in which they are stored, and all faults."""
-    return read_values(KEY_LIMITS, given)
+    return read_fields(KEY_LIMITS, given)
