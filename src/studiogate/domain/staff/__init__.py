@@ -57,11 +57,13 @@ _FRONT_DESK = frozenset(
     }
 )
 _DEVELOPER = frozenset({Permission.KEYS, Permission.WEBHOOKS, Permission.EVENTS_READ, Permission.REQUESTS_READ})
-_OWNERS_ONLY = frozenset({Permission.STAFF, Permission.AUDIT_READ, *_DEVELOPER})
+_NOT_FOR_MANAGERS = frozenset(
+    {Permission.STAFF, Permission.AUDIT_READ, Permission.KEYS, Permission.WEBHOOKS, Permission.REQUESTS_READ}
+)
 PERMISSIONS: Mapping[Role, frozenset[Permission]] = MappingProxyType(
     {
         Role.OWNER: frozenset(Permission),
-        Role.MANAGER: frozenset(Permission) - _OWNERS_ONLY,
+        Role.MANAGER: frozenset(Permission) - _NOT_FOR_MANAGERS,
         Role.FRONT_DESK: _FRONT_DESK,
         Role.INSTRUCTOR: frozenset({Permission.SCHEDULE_READ, Permission.ATTENDANCE}),
         Role.DEVELOPER: _DEVELOPER,
