@@ -84,7 +84,10 @@ async def test_forms_and_consent(console: Console) -> None:
     member, form = await studio.new_member(), await studio.new_form()
     await studio.sql("update form_versions set fields = $2::text::json where studio_id = $1", FORM_FIELDS)
     submission = await studio.submit(form, member)
-    consent = [{"key": "waiver", "slug": "w", "version": "3", "text_sha256": "ab" * 32, "at": "2026-01-02T03:04:05Z"}]
+    consent = [
+        {"key": "waiver", "slug": "w", "version": "3", "text_sha256": "ab" * 32, "at": "2026-01-02T03:04:05Z"},
+        {"key": "imported with no more than this"},
+    ]
     await studio.sql(
         "update form_submissions set consents = $3::text::jsonb, data = $4::text::jsonb"
         " where studio_id = $1 and id = $2",
@@ -96,6 +99,7 @@ async def test_forms_and_consent(console: Console) -> None:
     assert "Waiver" in text
     assert "I accept the waiver" in text
     assert "version 3 · 1 Jan 2026, 22:04" in text, "in the studio's time"
+    assert "imported with no more than this" in text
     answers = await console.get(f"/console/members/{member}/forms/{submission}")
     assert "I accept the waiver yes" in texts(answers)
     assert "<i>fit" not in answers.text

@@ -194,6 +194,10 @@ WRONG = [
     ("cancellations", {"credits_returned": 1}, "credits_returned"),
     ("renewals", {"period_end": "2020-01-01T00:00:00Z"}, "period_end"),
     ("submissions", {"status": "lost"}, "status"),
+    ("submissions", {"consents": {}}, "consents"),
+    ("submissions", {"consents": ["waiver"]}, "consents[0]"),
+    ("submissions", {"consents": [{"key": "waiver"}, {"slug": "w"}]}, "consents[1].key"),
+    ("submissions", {"consents": [{"key": "waiver", "at": 7}]}, "consents[0].at"),
     ("files", {"sha256": "AA"}, "sha256"),
     ("versions", {"fields": {}}, "fields"),
 ]

@@ -58,5 +58,5 @@ def watched(browser: Browser, origin: str, *, script: bool = True, **options: An
     if script and watch.page.url.startswith(origin):
         assert page.evaluate("window.violations || []") == []
     context.close()
-    assert watch.outside() == []
-    assert watch.unexpected() == []
+    assert watch.outside() == [], watch.outside()
+    assert watch.unexpected() == [], watch.unexpected()

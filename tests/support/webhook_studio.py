@@ -24,6 +24,9 @@ from tests.support.seed import Studio, issue_key, seed_studio
 
 SECRET_KEY = base64.b64encode(b"k" * 32).decode()
 ALLOW_LOOPBACK = {"webhook_allow_cidrs": ["127.0.0.0/8"], "webhook_allow_http": True, "secret_key": SECRET_KEY}
+LISTENERS = """
+    select count(*) from pg_stat_activity
+    where datname = current_database() and application_name = 'studiogate-listener' and query ilike 'listen%'"""
 
 
 @dataclass
@@ -74,9 +77,11 @@ class WebhookStudio:
 
     @asynccontextmanager
     async def delivering(self) -> AsyncIterator[Deliverer]:
+        before = await self.connection.fetchval(LISTENERS)
         deliverer = Deliverer(self.runtime)
         running = asyncio.create_task(deliverer.run())
-        await asyncio.sleep(0.15)  # until it listens
+        while await self.connection.fetchval(LISTENERS) <= before:
+            await asyncio.sleep(0.01)
         try:
             yield deliverer
         finally:

@@ -15,6 +15,7 @@ from studiogate.console.members.profile import address, member_of, no_member, sh
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import fault, refused
+from studiogate.domain.studio_file.documents import CONSENT_TEXTS
 from studiogate.flows.forms import staff as flows
 from studiogate.storage import member_profile as storage
 from studiogate.storage.forms import read as forms
@@ -31,10 +32,10 @@ async def submissions(request: ConsoleRequest) -> Answer:
         lines = await storage.submissions_of(connection, request.access, member["id"], after, PAGE)
     consents = [
         {
-            **each,
+            **{name: each.get(name) for name in CONSENT_TEXTS},
             "label": _labels(row["fields"]).get(each["key"], each["key"]),
             "form": row["title"],
-            "agreed_at": read_instant(each["at"]),
+            "agreed_at": read_instant(each.get("at")),
         }
         for row in lines.rows
         for each in row["consents"]

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from studiogate.domain.bookings.policy_faults import policy_faults
@@ -14,6 +15,8 @@ from studiogate.domain.mails import MailKind
 from studiogate.domain.studio_file.values import Setting, WrongValueError, shaped, wrong
 
 MAX_DEPTH = 100
+# What is recorded of a consent, besides the key of its field.
+CONSENT_TEXTS = ("slug", "version", "text_sha256", "at")
 
 
 @shaped({"type": "object"})
@@ -73,6 +76,37 @@ def json_array(value: Any, _setting: Setting) -> str:
     if not isinstance(value, list):
         raise wrong("must be an array")
     return _written(value)
+
+
+@shaped(
+    {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["key"],
+            "properties": {"key": {"type": "string"}, **{name: {"type": ["string", "null"]} for name in CONSENT_TEXTS}},
+        },
+    }
+)
+def consents(value: Any, _setting: Setting) -> str:
+    """Read what a person agreed to: the field of each consent, and the text that was shown."""
+    if not isinstance(value, list):
+        raise wrong("must be an array")
+    faults = [fault for place, each in enumerate(value) for fault in _consent_faults(place, each)]
+    if faults:
+        raise WrongValueError(*faults)
+    return _written(value)
+
+
+def _consent_faults(place: int, consent: Any) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    if not isinstance(consent, dict):
+        yield (place,), "must be an object"
+        return
+    if not isinstance(consent.get("key"), str):
+        yield (place, "key"), "must be a string"
+    for name in CONSENT_TEXTS:
+        if not isinstance(consent.get(name), str | None):
+            yield (place, name), "must be a string or null"
 
 
 @shaped({"type": "object"})

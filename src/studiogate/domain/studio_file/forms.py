@@ -51,7 +51,7 @@ SUBMISSIONS = Section(
         optional("submitter_name", v.name()),
         required("submitter_email", v.email),
         optional("data", documents.json_object, "{}"),
-        optional("consents", documents.json_array, "[]"),
+        optional("consents", documents.consents, "[]"),
         optional("status", v.one_of(SubmissionStatus), SubmissionStatus.PENDING.value),
         optional("verified", v.boolean, True),
         optional("member_id", v.identifier),
