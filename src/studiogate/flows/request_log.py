@@ -5,7 +5,7 @@ write. How many are listed is bounded (``domain.request_log``), so the cost does
 people: if the database cannot take a batch, it is dropped.
 """
 
-import re
+import json
 from uuid import UUID
 
 from studiogate import clock
@@ -14,8 +14,6 @@ from studiogate.domain.request_log import FIRST_FAILURE, KEYS_AT_ONCE, KeyReques
 from studiogate.storage import request_log as storage
 from studiogate.storage.db.pool import Database
 from studiogate.telemetry import RequestRecord
-
-_CODE = re.compile(rb'"error":\{"type":"[a-z_]+","code":"([a-z_]+)"')
 
 
 class RequestLog:
@@ -49,6 +47,7 @@ class RequestLog:
                 await storage.add(connection, system_access(studio_id), keys)
 
 
-def _code(body: bytes) -> str | None:
-    found = _CODE.search(body)
-    return found[1].decode() if found else None
+def _code(body: bytes) -> str:
+    """Return the code of an error, as it was sent: a remembered answer is known only in this form."""
+    code: str = json.loads(body)["error"]["code"]
+    return code
