@@ -44,7 +44,8 @@ ZONES = [
 ]
 FIRST, LAST = date(2024, 1, 1), date(2030, 12, 31)
 days = st.dates(FIRST, LAST)
-times = st.times(max_value=time(23, 59)).map(lambda at: at.replace(second=0, microsecond=0))
+# Times of both folds: a pattern means the first one.
+times = st.builds(lambda at, fold: at.replace(second=0, microsecond=0, fold=fold), st.times(), st.integers(0, 1))
 
 
 @st.composite

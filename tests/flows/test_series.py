@@ -417,8 +417,12 @@ async def test_a_location_that_changes_its_zone_keeps_local_times(studio: Bookin
     single = await studio.new_class()
     before = await studio.row("classes", single)
     await studio.staff(locations.change, studio.location, Given({"timezone": "Asia/Kolkata"}))
-    for row, old in zip(await classes_of(studio, saved.id), found, strict=True):
-        assert (row["id"], row["detached"]) == (old["id"], False)
+    rows = await classes_of(studio, saved.id)
+    # In the new zone it may be the next day already, for which there is another class then.
+    assert [row["id"] for row in rows][: len(found)] == [row["id"] for row in found]
+    assert len(rows) <= len(found) + 1
+    for row in rows:
+        assert not row["detached"]
         assert row["start_time"] == local_instant(row["series_date"], time(18), ZoneInfo("Asia/Kolkata"))
     assert (await studio.row("classes", single))["start_time"] == before["start_time"]
 

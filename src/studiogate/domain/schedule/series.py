@@ -74,7 +74,7 @@ class Plan(NamedTuple):
 
 def local_instant(day: date, at: time, zone: tzinfo) -> datetime:
     """Return the instant of a local time: the later one where it does not exist, the first where it occurs twice."""
-    return datetime.combine(day, at, zone).astimezone(UTC)
+    return datetime.combine(day, at.replace(fold=0), zone).astimezone(UTC)
 
 
 def monday_of(day: date) -> date:
