@@ -24,6 +24,7 @@ WAITING_NOTICE = (8.0, 8.9)
 
 PLANS_FAR_AHEAD = 0.4
 CANCELS = 0.10
+LATEST_LEAVE = timedelta(minutes=1)  # before the start: a class that has started cannot be left
 FILLED_AT_MOST = 0.85
 
 
@@ -88,7 +89,8 @@ def _usual_seat(seed: Seed, session: Session, person: Person) -> Seat:
         return seat
     notice = session.starts - seat.booked_at
     # Plans change late more often than early.
-    return replace(seat, leaves_at=session.starts - notice * seed.fraction("leaves", session.id, person.id) ** 3)
+    before = max(LATEST_LEAVE, notice * seed.fraction("leaves", session.id, person.id) ** 3)
+    return replace(seat, leaves_at=session.starts - before)
 
 
 def _seat(seed: Seed, session: Session, person: Person, notice: tuple[float, float]) -> Seat:
