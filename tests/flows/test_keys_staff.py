@@ -8,10 +8,12 @@ from uuid import uuid4
 import pytest
 
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.staff import Role
 from studiogate.flows import keys
 from studiogate.flows.keys import KeyRequest
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory
+from tests.support.staff import person
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -88,3 +90,28 @@ async def test_a_revoked_key_stays_as_it_is(studio: BookingStudio) -> None:
     assert await studio.staff(keys.revoke_key, key.id) is False
     for flow, more in ((keys.change_key, {"rate_limit": 5}), (keys.rotate_key, timedelta(hours=1))):
         assert (await refused(studio, flow, key.id, more)).code is Code.INVALID_TRANSITION
+
+
+async def test_nobody_gets_a_key_for_more_than_they_may_do(studio: BookingStudio) -> None:
+    """A developer sees no people's data: not by widening a key, and not by the new secret of another's."""
+    connection, developer = studio.api.connection, person(studio, Role.DEVELOPER)
+    key, people = await issued(studio), KeyRequest("People", ["studio:read", "members:read"])
+    partners = await studio.staff(keys.issue, people)
+    widened = await keys.change_key(connection, developer, key.id, {"scopes": people.scopes})
+    rotated = await keys.rotate_key(connection, developer, partners.id, timedelta(hours=1))
+    denied = Refusal(Code.PERMISSION_DENIED, {"required_permission": "members"})
+    assert (widened, rotated) == (denied, denied)
+    assert sorted((await stored(studio, key.id))["scopes"]) == ["schedule:read", "studio:read"]
+
+
+async def test_what_a_developer_may_do_with_keys(studio: BookingStudio) -> None:
+    connection, developer = studio.api.connection, person(studio, Role.DEVELOPER)
+    key = await issued(studio)
+    partners = await studio.staff(keys.issue, KeyRequest("People", ["studio:read", "members:read"]))
+    for done in (
+        await keys.change_key(connection, developer, key.id, {"scopes": ["studio:read", "events:read"]}),
+        await keys.rotate_key(connection, developer, key.id, timedelta(hours=1)),
+        await keys.change_key(connection, developer, partners.id, {"scopes": ["members:read"], "rate_limit": 5}),
+        await keys.revoke_key(connection, developer, partners.id),
+    ):
+        assert not isinstance(done, Refusal)

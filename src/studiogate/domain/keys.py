@@ -140,7 +140,8 @@ def credential_access(
 
 
 def giving_refusal(access: Access, scopes: Iterable[str]) -> Refusal | None:
-    """Refuse a key that may do more than the person who makes it. Roles that make keys have all locations."""
+    """Refuse to give a key scopes for what the person who makes, changes or rotates it may not do. The roles that may
+    do so have all locations."""
     needed = (GIVING_NEEDS[scope] for scope in scopes if scope in GIVING_NEEDS)
     refusals = (access.refusal_without_permission(each) for each in needed)
     return next((each for each in refusals if each is not None), None)

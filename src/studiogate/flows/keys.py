@@ -118,6 +118,9 @@ async def rotate_key(
         return Refusal(Code.NOT_FOUND)
     if stored["revoked_at"] is not None:
         return REVOKED
+    refusal = keys.giving_refusal(access, stored["scopes"])  # the person gets a working key
+    if refusal is not None:
+        return refusal
     key = keys.new_key(credential_id, test=stored["test"])
     old_key_ends = await storage.rotate_secret(connection, access, credential_id, _hash(key), overlap)
     await _record(connection, access, "key.rotate", (credential_id, credential_id))
@@ -154,6 +157,9 @@ async def change_key(
         return Refusal(Code.NOT_FOUND)
     if faults or stored["revoked_at"] is not None:
         return Refusal(Code.VALIDATION_ERROR, faults=faults) if faults else REVOKED
+    refusal = keys.giving_refusal(access, sorted(set(values.get("scopes", ())) - set(stored["scopes"])))
+    if refusal is not None:
+        return refusal
     differing = {name: [stored[name], value] for name, value in values.items() if stored[name] != value}
     if differing:
         await storage.change_credential(connection, access, credential_id, values)
