@@ -31,8 +31,7 @@ class Runtime:
         rules = TargetRules(settings.webhook_allow_cidrs, allow_http=settings.webhook_allow_http)
         # The key is read, and created if there is none, only when a secret is sealed or opened.
         sealer = Sealer(lambda: configuration.secret_keys(settings))
-        event_listeners = EventListeners(settings.database_url)
-        queue = ClassQueue(settings.booking_batch, lambda: database.reads)
+        event_listeners, queue = EventListeners(settings.database_url), ClassQueue(settings.booking_batch)
         return cls(settings, database, Sequencer(database), sealer, Resolver(rules), event_listeners, queue)
 
     async def close(self) -> None:

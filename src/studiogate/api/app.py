@@ -37,7 +37,7 @@ from studiogate.storage.db.pool import DatabaseUnavailableError, OverloadedError
 from studiogate.telemetry import metrics
 from studiogate.web.admission import Admission
 from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
-from studiogate.web.request import Receive, Request, Scope, Send
+from studiogate.web.request import READS, Receive, Request, Scope, Send
 from studiogate.web.response import Answer, Header
 from studiogate.web.sending import send_answer
 
@@ -61,7 +61,6 @@ WORDS = (
 )
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
-READS = ("GET", "HEAD")
 KEY_EXPIRES = b"x-service-key-expires"
 # Metric labels of the errors that are answered with 503 although the database is available.
 OVERLOADS: Mapping[type[BaseException], str] = {

@@ -28,7 +28,7 @@ from studiogate.storage.db.pool import (
 from studiogate.storage.upload_folder import DiskFullError
 from studiogate.telemetry import metrics
 from studiogate.web.limits import Buckets, Limit
-from studiogate.web.request import Receive, Scope, Send
+from studiogate.web.request import READS, Receive, Scope, Send
 from studiogate.web.response import Answer, Header
 
 PREFIXES = ("/f/", LOGO_PREFIX)
@@ -97,7 +97,7 @@ class HostedApp:
         return pages.notice_page(request, notice(reason), embedded=is_embedded(request))
 
     async def _answer(self, request: VisitorRequest) -> Answer:
-        reading = request.method in ("GET", "HEAD")
+        reading = request.method in READS
         asset = assets.find(request.path, zipped=request.takes_gzip) if reading else None
         if asset is not None:
             return asset

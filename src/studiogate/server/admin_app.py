@@ -4,7 +4,7 @@ from studiogate import telemetry
 from studiogate.api.framework.errors import refused, with_absolute_doc_url
 from studiogate.api.health import Health
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.web.request import Receive, Request, Scope, Send
+from studiogate.web.request import READS, Receive, Request, Scope, Send
 from studiogate.web.response import Answer
 from studiogate.web.sending import send_answer
 
@@ -30,6 +30,6 @@ class AdminApp:
         page = self._pages.get(request.path)
         if page is None:
             return refused(Refusal(Code.NOT_FOUND), request_id)
-        if request.method not in ("GET", "HEAD"):
+        if request.method not in READS:
             return refused(Refusal(Code.METHOD_NOT_ALLOWED), request_id, METHODS)
         return await page(request_id)

@@ -6,7 +6,7 @@ from studiogate.console.app import ConsoleApp
 from studiogate.hosted.app import PREFIXES, HostedApp
 from studiogate.runtime import Runtime
 from studiogate.web.limits import Buckets
-from studiogate.web.request import Receive, Scope, Send
+from studiogate.web.request import READS, Receive, Scope, Send
 
 CONSOLE = "/console"
 
@@ -14,12 +14,15 @@ CONSOLE = "/console"
 class FrontEnds:
     def __init__(self, runtime: Runtime, buckets: Buckets | None = None) -> None:
         shared = buckets or Buckets()
+        self._class_queue = runtime.class_queue
         self.partners = PartnerApp(runtime, shared)
         self.visitors = HostedApp(runtime, shared)
         self.staff = ConsoleApp(runtime, shared)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"] if scope["type"] == "http" else ""
+        if path and scope["method"] in READS:
+            self._class_queue.reads += 1
         if path.startswith(PREFIXES):
             await self.visitors(scope, receive, send)
         elif path == CONSOLE or path.startswith(CONSOLE + "/"):

@@ -13,6 +13,7 @@ from studiogate import clock
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.web import urlencoded
 
+READS = ("GET", "HEAD")  # methods that change nothing
 MAXIMUM_BODY = 1024 * 1024
 BODY_SECONDS = 10.0
 STREAM_SECONDS = 300.0

@@ -49,14 +49,13 @@ class _Queue:
 
 
 class ClassQueue:
-    """The queues of one process, by row. ``most`` is the largest number of requests in one batch, ``reads`` returns how
-    many reads the process has begun so far."""
+    """The queues of one process, by row. ``most`` is the largest number of requests in one batch."""
 
-    def __init__(self, most: int, reads: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
-        self._reads = reads
         self._queues: dict[Hashable, _Queue] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self.reads = 0  # requests so far that only read; front ends count them
         self.waiting = 0  # requests, for any row
         self.batches_waiting = 0  # the transactions that these will take
 
@@ -95,14 +94,14 @@ class ClassQueue:
         """Execute batches until nobody waits for the row."""
         try:
             while batch := self._take(queue):
-                began, reads = clock.monotonic(), self._reads()
+                began, reads = clock.monotonic(), self.reads
                 results = await _execute(batch)
                 if len(batch) <= PORTION:
                     _distribute(batch, results)
                 else:
                     self._start(_distribute_in_portions(batch, results))
                 queue.wait_estimate.step(others_wait=bool(queue.waiting))
-                if queue.waiting and self._reads() != reads:
+                if queue.waiting and self.reads != reads:
                     await asyncio.sleep(self._pause(queue, began))
         finally:
             del self._queues[row]

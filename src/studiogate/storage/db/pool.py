@@ -77,7 +77,6 @@ class Database:
         self._servers = Servers(dsn)
         self._session = {**SESSION, **session}
         self._size = size
-        self.reads = 0  # leased so far for reading
         self._open = 0
         self._idle: list[Connection] = []
         self._waiting: WaitQueue[Connection | None] = WaitQueue()
@@ -88,7 +87,6 @@ class Database:
 
     def connection(self) -> "Lease":
         """Lease a connection for plain reads, each in its own implicit transaction."""
-        self.reads += 1
         return Lease(self)
 
     def transaction(self) -> "Transaction":
