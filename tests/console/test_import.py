@@ -15,7 +15,7 @@ from studiogate.console.set_up import imports
 from studiogate.console.set_up.import_preview import LONGEST_VALUE, SHOWN, Preview
 from studiogate.domain.staff import Role
 from studiogate.flows.csv_import import import_csv
-from studiogate.storage.db.own_loop import run_beside
+from studiogate.storage.db.own_loop import run_in_own_loop
 from studiogate.storage.db.pool import Database
 from studiogate.storage.studio_file.diff import RowChange
 from tests.support.console import ORIGIN, Console, texts
@@ -144,7 +144,7 @@ async def test_one_import_runs_at_a_time(console: Console) -> None:
         async with database.connection() as connection:
             return int(await connection.fetchval("select 7"))
 
-    running = asyncio.ensure_future(run_beside(address, work))
+    running = asyncio.ensure_future(run_in_own_loop(address, work))
     await asyncio.to_thread(begun.wait)
     try:
         file = b"email,first_name,last_name\nada@example.com,Ada,Moss\n"

@@ -6,6 +6,7 @@ The order in which a request is checked is fixed: key (401), rate limit (429), s
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -170,7 +171,10 @@ class PartnerApp:
                 exchange.headers.clear()  # report the limit of this operation instead of that of all requests
                 _with_limit_headers(exchange, route.limit, verdict)
                 return refused(Refusal(Code.RATE_LIMITED), exchange.request_id, (b"retry-after", verdict.retry_after))
-        caller = Caller(credential.access, self._runtime, request, exchange.request_id)
+        access = credential.access
+        if request.method not in READS:
+            access = replace(access, address=request.address)  # for the audit log
+        caller = Caller(access, self._runtime, request, exchange.request_id)
         return await route.execute(caller, match.values)
 
     async def _authenticated(self, exchange: _Exchange) -> Credential | Answer:

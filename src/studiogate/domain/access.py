@@ -66,7 +66,7 @@ class Access:
 
     ``actor`` is recorded in the events of every change made with this access. ``staff`` is who acts for the studio
     itself; a partner's key, a visitor and background jobs have none, and so no permission of the studio's side.
-    ``address`` is where a partner's request came from, where that is recorded.
+    ``address`` is where a partner's request came from, if it writes.
     """
 
     studio_id: UUID

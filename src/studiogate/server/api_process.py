@@ -6,7 +6,9 @@ import contextlib
 import os
 import signal
 import socket
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 import uvicorn
@@ -48,6 +50,13 @@ def main() -> None:
         runner.run(_serve(settings, options, ending))
 
 
+class Collected(NamedTuple):
+    """What requests leave in memory, to be written now and then."""
+
+    what: str
+    flush: Callable[[], Awaitable[None]]
+
+
 class Ending:
     """SIGTERM starts a drain at any time; SIGUSR1, SIGINT or a second signal ends the wait for proxies to notice."""
 
@@ -77,11 +86,13 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
         return
     app.partners.health.sample = lambda: _sample(runtime, server)
     admin, serving_admin = _start_admin(app.partners, options.admin, settings.public_url)
+    last_use = Collected("last use of keys", app.partners.authenticator.flush_last_use)
+    request_log = Collected("requests of keys", app.partners.request_log.flush)
     background = [
         asyncio.create_task(each)
         for each in (
-            _keep_last_use(app.partners),
-            _keep_request_log(app.partners),
+            _write_every(LAST_USE_SECONDS, last_use),
+            _write_every(REQUEST_LOG_SECONDS, request_log),
             _drain(server, runtime, app.partners, ending),
             _sample_forever(app.partners),
             _report_ready(server, app.partners, options.ready),
@@ -92,8 +103,8 @@ async def _serve(settings: configuration.Settings, options: argparse.Namespace, 
     finally:
         for task in background:
             task.cancel()
-        await _flush_last_use(app.partners)
-        await _flush_request_log(app.partners)
+        await _write(last_use)
+        await _write(request_log)
         if admin is not None and serving_admin is not None:
             admin.should_exit = True
             await serving_admin
@@ -144,30 +155,18 @@ async def _drain(server: uvicorn.Server, runtime: Runtime, app: PartnerApp, endi
     runtime.event_listeners.release_all()
 
 
-async def _keep_last_use(app: PartnerApp) -> None:
+async def _write_every(seconds: float, collected: Collected) -> None:
     while True:
-        await asyncio.sleep(LAST_USE_SECONDS)
-        await _flush_last_use(app)
+        await asyncio.sleep(seconds)
+        await _write(collected)
 
 
-async def _flush_last_use(app: PartnerApp) -> None:
+async def _write(collected: Collected) -> None:
+    """Write what was collected in memory. What the database cannot take now is dropped."""
     try:
-        await app.authenticator.flush_last_use()
+        await collected.flush()
     except Exception as error:
-        log.warning("last use of keys not noted", problem=telemetry.problem_of(error))
-
-
-async def _keep_request_log(app: PartnerApp) -> None:
-    while True:
-        await asyncio.sleep(REQUEST_LOG_SECONDS)
-        await _flush_request_log(app)
-
-
-async def _flush_request_log(app: PartnerApp) -> None:
-    try:
-        await app.request_log.flush()
-    except Exception as error:
-        log.warning("requests of keys not logged", problem=telemetry.problem_of(error))
+        log.warning("dropped", what=collected.what, problem=telemetry.problem_of(error))
 
 
 async def _sample_forever(app: PartnerApp) -> None:

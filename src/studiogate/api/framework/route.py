@@ -60,11 +60,6 @@ class Caller(NamedTuple):
     # The name of the path's only parameter, which a 404 reports as the one at fault.
     path_parameter: str | None = None
 
-    @property
-    def located(self) -> Access:
-        """Return the access with the address that the request came from, for the audit log."""
-        return replace(self.access, address=self.request.address)
-
     def refuse(self, refusal: Refusal) -> Answer:
         """Return the response to a refusal; a 404 names the parameter whose resource was not found."""
         if refusal.code is Code.NOT_FOUND and refusal.param is None and self.path_parameter is not None:

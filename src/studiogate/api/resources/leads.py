@@ -169,7 +169,7 @@ async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: Optiona
         caller,
         idempotency_key,
         body,
-        lambda connection: flow.create_or_identify(connection, caller.located, body.email, contact),
+        lambda connection: flow.create_or_identify(connection, caller.access, body.email, contact),
         status=201,
     )
 
@@ -183,7 +183,7 @@ async def update_lead(
         caller,
         idempotency_key,
         body,
-        lambda connection: flow.update(connection, caller.located, lead_id, wanted),
+        lambda connection: flow.update(connection, caller.access, lead_id, wanted),
         status=200,
     )
 

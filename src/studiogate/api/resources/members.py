@@ -132,7 +132,7 @@ async def create_member(caller: Writer, body: MemberCreate, idempotency_key: Opt
         caller,
         idempotency_key,
         body,
-        lambda connection: flow.create(connection, caller.located, wanted),
+        lambda connection: flow.create(connection, caller.access, wanted),
         status=201,
     )
 

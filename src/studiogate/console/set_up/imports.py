@@ -21,7 +21,7 @@ from studiogate.flows.forms.upload import room_refusal
 from studiogate.flows.studio_file import Options, Outcome
 from studiogate.flows.studio_file.by_staff import import_own_file
 from studiogate.storage import import_files
-from studiogate.storage.db.own_loop import run_beside
+from studiogate.storage.db.own_loop import run_in_own_loop
 from studiogate.storage.db.pool import Database
 from studiogate.storage.import_files import Owner
 from studiogate.storage.upload_folder import DiskFullError, UploadFolder
@@ -78,20 +78,20 @@ async def apply(request: ConsoleRequest) -> Answer:
 async def _import(
     request: ConsoleRequest, wanted: Wanted, found: Preview, *, apply: bool
 ) -> Outcome | CsvOutcome | Refusal:
-    """Run the import beside the event loop; without ``apply`` it is rolled back after everything was checked."""
+    """Run the import outside the event loop; without ``apply`` it is rolled back after everything was checked."""
     address, access = request.runtime.settings.database_url, request.access
     if address is None:
         raise AssertionError("a runtime has the address of its database")
     if wanted.kind == STUDIO_FILE:
         options = Options(dry_run=not apply, on_change=found.note)
-        return await run_beside(address, lambda database: _import_file(database, access, wanted, options))
+        return await run_in_own_loop(address, lambda database: _import_file(database, access, wanted, options))
     try:
         mapping = load_mapping(wanted.mapping, KINDS[wanted.kind], [wanted.dates] if wanted.dates else [])
     except WrongMappingError as wrong:
         return Refusal(Code.VALIDATION_ERROR, faults=[Fault(("dates",), "format", each) for each in wrong.faults])
     file = io.BytesIO(wanted.content)
     source = CsvFile(file, wanted.name, mapping, found.write, apply=apply, skip_faults=apply)
-    return await run_beside(address, lambda database: _import_csv(database, access, source))
+    return await run_in_own_loop(address, lambda database: _import_csv(database, access, source))
 
 
 async def _import_file(database: Database, access: Access, wanted: Wanted, options: Options) -> Outcome | Refusal:

@@ -1,4 +1,4 @@
-"""Run work that computes for long, such as an import, beside the event loop that answers requests.
+"""Run work that computes for long, such as an import, outside the event loop that answers requests.
 
 The work gets a thread with an event loop and a database of its own: connections belong to the loop that opened them.
 One such work runs at a time per process. More are refused rather than queued: each holds its whole input in memory.
@@ -18,8 +18,8 @@ _threads = ThreadPoolExecutor(1, "own-loop")
 _place = BoundedSemaphore(1)
 
 
-async def run_beside(dsn: str, work: Callable[[Database], Awaitable[Result]]) -> Result:
-    """Return what the work returns. It continues if whoever waits for it is cancelled."""
+async def run_in_own_loop(dsn: str, work: Callable[[Database], Awaitable[Result]]) -> Result:
+    """Return what the work returns. It continues if the caller is cancelled."""
     if not _place.acquire(blocking=False):
         raise OverloadedError("another import is running")
     context = contextvars.copy_context()

@@ -129,7 +129,7 @@ async def create_form(
         caller,
         idempotency_key,
         body,
-        lambda connection: flow.create(connection, caller.located, wanted),
+        lambda connection: flow.create(connection, caller.access, wanted),
         status=201,
     )
 
@@ -157,7 +157,7 @@ async def update_form(
         caller,
         idempotency_key,
         body,
-        lambda connection: flow.update(connection, caller.located, form_id, given),
+        lambda connection: flow.update(connection, caller.access, form_id, given),
         status=200,
     )
 
@@ -186,6 +186,6 @@ async def create_submission(
         caller,
         idempotency_key,
         body,
-        lambda connection: submit.submit(connection, caller.located, form_id, wanted, mails=mails),
+        lambda connection: submit.submit(connection, caller.access, form_id, wanted, mails=mails),
         status=201,
     )

@@ -62,7 +62,7 @@ async def create_webhook_endpoint(
         caller,
         idempotency_key,
         body,
-        lambda connection: flow.create(connection, caller.located, sealer, body.model_dump()),
+        lambda connection: flow.create(connection, caller.access, sealer, body.model_dump()),
         status=201,
         visible=_always,
         sealer=sealer,
@@ -93,7 +93,7 @@ async def update_webhook_endpoint(
         endpoint_id,
         idempotency_key,
         body,
-        lambda connection: flow.change(connection, caller.located, endpoint_id, body.changes()),
+        lambda connection: flow.change(connection, caller.access, endpoint_id, body.changes()),
     )
 
 
@@ -101,7 +101,7 @@ async def update_webhook_endpoint(
     "/webhook-endpoints/{endpoint_id}", **operation("Delete a webhook endpoint", None, *READING, status_code=204)
 )
 async def delete_webhook_endpoint(caller: Manager, endpoint_id: PathId) -> Answer:
-    refusal = await caller._replace(access=caller.located).read(flow.delete, endpoint_id)
+    refusal = await caller.read(flow.delete, endpoint_id)
     return Answer(204, b"") if refusal is None else caller.refuse(refusal)
 
 
@@ -119,6 +119,6 @@ async def rotate_webhook_secret(
         endpoint_id,
         idempotency_key,
         None,
-        lambda connection: flow.rotate_secret(connection, caller.located, sealer, endpoint_id),
+        lambda connection: flow.rotate_secret(connection, caller.access, sealer, endpoint_id),
         sealer=sealer,
     )
