@@ -16,7 +16,7 @@ from studiogate.flows.schedule.rows import Given
 from studiogate.storage.db.pool import Connection
 from tests.support import booking_studio
 from tests.support.booking_studio import DAY, SOON, BookingStudio
-from tests.support.staff import person
+from tests.support.staff import OF_STAFF, person
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -101,6 +101,6 @@ async def test_what_is_tried_out_leaves_nothing_and_does_not_use_the_form_up(stu
     tried = await preview.previewed(studio.api.connection, access, cancel)
     assert tried == staff.CancelledClass(1, 1)
     assert await studio.snapshot() == before
-    assert (len(await studio.rows("audit_log")), token.is_claimed) == (0, False)
+    assert (len(await studio.rows("audit_log", OF_STAFF)), token.is_claimed) == (0, False)
     refused = await preview.previewed(studio.api.connection, studio.access.within(()), cancel)
     assert refused == Refusal(Code.NOT_FOUND)

@@ -6,7 +6,6 @@ Each check returns what is wrong, and must find something if the service makes a
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -139,8 +138,7 @@ async def _ids_in_order(studio: BookingStudio, class_id: UUID) -> list[str]:
 
 
 def context(studio: BookingStudio, status: int) -> WriteContext:
-    access = replace(studio.access, credential_id=studio.key.split("_")[2])
-    return WriteContext(access, Once(uuid4().hex, b"same"), Answers(status))
+    return WriteContext(studio.partner, Once(uuid4().hex, b"same"), Answers(status))
 
 
 async def some_bookings(studio: BookingStudio) -> list[Asked[Any]]:

@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -40,8 +39,7 @@ def refusal(refusal: Refusal) -> Stored:
 
 
 def context(studio: BookingStudio) -> WriteContext:
-    access = replace(studio.access, credential_id=studio.key.split("_")[2])
-    return WriteContext(access, Once(uuid4().hex, b"same"), Answers(201, refusal))
+    return WriteContext(studio.partner, Once(uuid4().hex, b"same"), Answers(201, refusal))
 
 
 async def some_requests(studio: BookingStudio, capacity: int = COUNT) -> list[Asked[WantedBooking]]:
@@ -271,6 +269,6 @@ def _id(outcome: BatchOutcome) -> str:
 async def test_keyless_requests_are_all_different(studio: BookingStudio) -> None:
     class_id = await studio.new_class()
     members = [await studio.new_member() for _ in range(2)]
-    asked = [Asked(WriteContext(studio.access), WantedBooking(class_id, each)) for each in members]
+    asked = [Asked(WriteContext(studio.partner), WantedBooking(class_id, each)) for each in members]
     assert kinds(await Execution(studio.database, book_together)(asked)) == ["Stored", "Stored"]
     assert await studio.rows("idempotency_keys") == []

@@ -211,7 +211,7 @@ async def test_who_joins_while_a_cancellation_waits_gets_the_seat(studio: Bookin
             waiting = asyncio.create_task(studio.cancel(booking["id"]))
             await somebody_waits(studio.api.connection)
             joined = WantedBooking(class_id, newcomer, join_waitlist=True)
-            await book_together(elsewhere, [Asked(WriteContext(studio.access), joined)])
+            await book_together(elsewhere, [Asked(WriteContext(studio.partner), joined)])
             await elsewhere.execute("update memberships set credits_remaining = 15 where member_id = $1", member)
         receipt = (await waiting).json()
     assert (receipt["promoted"], receipt["credits_remaining"]) == (True, 16)
@@ -227,7 +227,7 @@ async def test_of_two_cancellations_the_second_finds_the_first(studio: BookingSt
             waiting = asyncio.create_task(studio.cancel(booking["id"]))
             await somebody_waits(studio.api.connection)
             wanted = WantedCancellation(UUID(booking["class_id"]), UUID(booking["id"]))
-            await cancel_together(elsewhere, [Asked(WriteContext(studio.access), wanted)])
+            await cancel_together(elsewhere, [Asked(WriteContext(studio.partner), wanted)])
         assert (await waiting).code == "booking_already_cancelled"
 
 

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from studiogate.domain.access import system_access
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.schedule.series import local_instant
 from studiogate.domain.staff import Role
@@ -162,7 +163,7 @@ async def test_a_closure_waits_for_a_series_that_is_being_extended(studio: Booki
             return await closures.create(connection, studio.access, closure(2, 3))
 
     async with studio.database.transaction() as worker:
-        assert await series_classes.extend(worker, studio.access, made.id) == 10
+        assert await series_classes.extend(worker, system_access(studio.id), made.id) == 10
         closing = asyncio.create_task(close())
         await somebody_waits(worker)
     assert (await closing).cancelled == 2

@@ -342,7 +342,7 @@ async def test_an_erasure_waits_for_a_submission_with_the_email(studio: BookingS
 
 async def submitted_within(connection: Any, studio: BookingStudio, form: UUID, email: str) -> UUID:
     wanted = submission_flow.WantedSubmission(email)
-    made = await submission_flow.submit(connection, studio.access, form, wanted, mails=False)
+    made = await submission_flow.submit(connection, studio.partner, form, wanted, mails=False)
     assert isinstance(made, str), made
     return UUID(json.loads(made)["id"])
 
@@ -354,7 +354,7 @@ async def test_a_link_of_an_erased_member_takes_no_submission(studio: BookingStu
     async with other.connection() as connection, connection.transaction():
         done = await flow.erase(connection, person(studio), member)
         assert not isinstance(done, Refusal)
-        task = asyncio.create_task(submitting(studio.database, studio.access, form, wanted, mails=False))
+        task = asyncio.create_task(submitting(studio.database, studio.partner, form, wanted, mails=False))
         await until_blocked(connection, task)
     outcome = await task
     assert isinstance(outcome, Refusal)

@@ -241,7 +241,7 @@ async def test_a_merge_waits_for_a_promotion(studio: BookingStudio, held: Databa
     class_id, (seat,) = await studio.full_class()
     waits = await studio.waits(class_id, other)
     async with held.connection() as connection, connection.transaction():
-        receipt = await staff_bookings.cancel_for_studio(connection, studio.access, UUID(seat["id"]), None)
+        receipt = await staff_bookings.cancel_booking(connection, person(studio), UUID(seat["id"]))
         assert not isinstance(receipt, Refusal)
         task = asyncio.create_task(merging(studio, kept, other))
         await until_blocked(connection, task)

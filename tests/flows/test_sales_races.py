@@ -58,7 +58,7 @@ def staff(studio: BookingStudio, flow_: Any, *arguments: Any) -> Callable[[], Aw
 
 def asked_to_cancel(studio: BookingStudio, booking: Any) -> Asked[WantedCancellation]:
     wanted = WantedCancellation(UUID(str(booking["class_id"])), UUID(str(booking["id"])))
-    return Asked(WriteContext(studio.access), wanted)
+    return Asked(WriteContext(studio.partner), wanted)
 
 
 async def member_with(studio: BookingStudio, remaining: int) -> tuple[UUID, UUID]:
@@ -71,7 +71,7 @@ async def test_a_booking_takes_the_credit_that_staff_want_to_take(studio: Bookin
     wanted = WantedBooking(await studio.new_class(), member, join_waitlist=False)
     _, refusal = await first_then(
         studio,
-        lambda connection: book_together(connection, [Asked(WriteContext(studio.access), wanted)]),
+        lambda connection: book_together(connection, [Asked(WriteContext(studio.partner), wanted)]),
         staff(studio, flow.adjust_credits, membership, -1, "Taken."),
     )
     assert faults(refusal) == ["credits"]
@@ -142,7 +142,7 @@ async def test_a_booking_and_a_pause(studio: BookingStudio) -> None:
     wanted = WantedBooking(await studio.new_class(), member, join_waitlist=False)
     _, state = await first_then(
         studio,
-        lambda connection: book_together(connection, [Asked(WriteContext(studio.access), wanted)]),
+        lambda connection: book_together(connection, [Asked(WriteContext(studio.partner), wanted)]),
         staff(studio, flow.pause, membership, Pause()),
     )
     assert (state.status, state.credits_remaining, state.state_version) == ("paused", 4, 3)
@@ -195,7 +195,7 @@ async def test_without_the_lock(studio: BookingStudio, monkeypatch: pytest.Monke
     wanted = WantedBooking(await studio.new_class(), member, join_waitlist=False)
     _, state = await first_then(
         studio,
-        lambda connection: book_together(connection, [Asked(WriteContext(studio.access), wanted)]),
+        lambda connection: book_together(connection, [Asked(WriteContext(studio.partner), wanted)]),
         staff(studio, flow.adjust_credits, membership, 1, "A gift."),
     )
     assert state.credits_remaining == 6, "the booking's credit is lost"

@@ -16,6 +16,7 @@ from studiogate.flows.idempotency import Stored, WriteContext
 from tests.support.booking_studio import BookingStudio
 
 ACCOUNT = UUID(int=7)
+OF_STAFF = "channel <> 'partner'"
 News = tuple[str, str, dict[str, Any]]
 
 
@@ -67,7 +68,7 @@ async def everything(studio: BookingStudio) -> list[str | None]:
 
 async def book_on(connection: Any, studio: BookingStudio, class_id: UUID, member_id: UUID) -> None:
     """Book inside the transaction of a connection, which then holds the locks of the booking."""
-    asked = Asked(WriteContext(studio.access), WantedBooking(class_id, member_id))
+    asked = Asked(WriteContext(studio.partner), WantedBooking(class_id, member_id))
     (made,) = await book_together(connection, [asked])
     assert isinstance(made, Stored), made
 
@@ -120,15 +121,15 @@ async def forget(studio: BookingStudio) -> None:
 
 
 async def entries(studio: BookingStudio) -> list[dict[str, Any]]:
-    """Return the audit entries, oldest first."""
-    rows = await studio.rows("audit_log", "true order by occurred_at, id")
+    """Return the audit entries of staff, oldest first."""
+    rows = await studio.rows("audit_log", f"{OF_STAFF} order by occurred_at, id")
     return [{**dict(row), "changes": json.loads(row["changes"])} for row in rows]
 
 
 async def audited(studio: BookingStudio) -> list[tuple[str, str, dict[str, Any], str | None]]:
     """Return action, kind of subject, changes and reason of the audit entries since the last call."""
-    found = await entries(studio)
-    await studio.sql("delete from audit_log where studio_id = $1")
+    found = [entry for entry in await entries(studio) if entry["id"] not in studio.seen_entries]
+    studio.seen_entries.update(entry["id"] for entry in found)
     return [(entry["action"], entry["subject_type"], entry["changes"], entry["reason"]) for entry in found]
 
 

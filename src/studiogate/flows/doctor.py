@@ -10,6 +10,7 @@ from studiogate import clock
 from studiogate.domain.access import Access, operator_access
 from studiogate.storage import event_numbering, housekeeping, invariants, people_invariants
 from studiogate.storage.accounts.invariants import STAFF_PROMISES
+from studiogate.storage.audit_invariants import AUDIT_PROMISES
 from studiogate.storage.db import health, migrate
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import uploads
@@ -104,7 +105,7 @@ async def _queue(connection: Connection) -> Finding:
 async def _promises(connection: Connection) -> list[Finding]:
     """Check every invariant that SQL can express; return one finding per violating row, or one that it holds."""
     findings = []
-    own = (*series_invariants.PROMISES, *STAFF_PROMISES, *people_invariants.PEOPLE_PROMISES)
+    own = (*series_invariants.PROMISES, *STAFF_PROMISES, *people_invariants.PEOPLE_PROMISES, *AUDIT_PROMISES)
     for promise in (*invariants.PROMISES, *own):
         violations = await invariants.violations(connection, promise)
         findings += [Finding(promise.level, promise.name, violation) for violation in violations]

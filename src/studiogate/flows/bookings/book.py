@@ -9,9 +9,11 @@ from studiogate.domain.bookings.eligibility import BookingDecision, Outcome, dec
 from studiogate.domain.bookings.facts import Attempt, BookingRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import idempotency
+from studiogate.flows.audit import audited_key
 from studiogate.flows.bookings import batch, promote
 from studiogate.flows.bookings.batch import Asked, Batch, BatchOutcome, Execution
 from studiogate.flows.bookings.promote import PeopleConcerned
+from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import create, lock, read
 from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
@@ -79,7 +81,11 @@ class _Bookings(Batch[WantedBooking, NewBooking]):
             return None
         # Positions move up, so what was decided before is written first.
         await self.write()
-        self.succeed(number, await promote.convert(self.connection, self.access, situation, decision, people.now))
+        async with audited_key(
+            self.connection, self.asked[number].context.access, "booking.change", Subject("booking", new.id)
+        ):
+            wire = await promote.convert(self.connection, self.access, situation, decision, people.now)
+        self.succeed(number, wire)
         return None
 
     async def _look_at_people(self, situation: ClassSituation) -> PeopleSituation:
@@ -101,9 +107,7 @@ def _new_booking(asked: Asked[WantedBooking], decision: BookingDecision, positio
     access, once, _ = asked.context
     waits = decision.outcome == Outcome.WAITLISTED
     booking_id = decision.converts or new_id()
-    return NewBooking(
-        booking_id, asked.wanted.member_id, decision, position if waits else None, access.credential_id, once
-    )
+    return NewBooking(booking_id, asked.wanted.member_id, decision, position if waits else None, access, once)
 
 
 def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedBooking) -> Attempt:

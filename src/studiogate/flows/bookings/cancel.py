@@ -121,7 +121,7 @@ def _new_cancellation(
     receipt = receipt_json(booking, cancellation, Receipt(receipt_id, reason, purchase_id), promoted=promoted)
     before = announce.before_cancelling(booking, held.entry)
     made = (booking, held.entry, cancellation, receipt_id, _text(receipt), purchase_id, before)
-    return NewCancellation(*made, context.access.credential_id, context.once)
+    return NewCancellation(*made, context.access, context.once)
 
 
 def _after(

@@ -12,8 +12,9 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.cancellation import Cancellation
 from studiogate.domain.bookings.facts import BookingFacts
-from studiogate.domain.bookings.states import WaitlistStatus
+from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.events import EventType
+from studiogate.storage import audit
 from studiogate.storage.bookings.facts import ClassSituation, LiveEntry
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
@@ -29,11 +30,12 @@ RECORD = Statement(f"""
         select * from unnest(:ids::uuid[], :members::uuid[], :times::timestamptz[], :types::text[], :late::boolean[],
                              :graced::boolean[], :purchases::uuid[], :memberships::uuid[], :forfeited::integer[],
                              :returned::integer[], :receipt_ids::uuid[], :receipts::text[], :ledger_ids::uuid[],
-                             :events::uuid[], :previous::text[], :booking_credentials::text[], :booking_keys::text[],
-                             :booking_fingerprints::bytea[]) with ordinality
+                             :events::uuid[], :previous::text[], :changes::text[], :booking_credentials::text[],
+                             :addresses::text[], :booking_keys::text[], :booking_fingerprints::bytea[])
+            with ordinality
             as each(id, member_id, cancelled_at, cancellation_type, late, graced, purchase_id, membership_id, forfeited,
-                    returned, receipt_id, receipt, ledger_id, event_id, previous, credential_id, key, fingerprint,
-                    number)
+                    returned, receipt_id, receipt, ledger_id, event_id, previous, changes, credential_id, address, key,
+                    fingerprint, number)
     ), gone as (
         update bookings set status = 'cancelled', class_spot_id = null
         where studio_id = :studio and id = any(:ids::uuid[])
@@ -61,6 +63,8 @@ RECORD = Statement(f"""
         cross join lateral (select {BOOKING.columns}) w
     ), announced as (
         {announced(EventType.BOOKING_CANCELLED, "wire", "wire.previous::json")} order by wire.number
+    ), audited as (
+        {audit.recorded_for_keys("booking.cancel", "booking", "new")}
     ), stored as ({
     stored_answers(f'''
         select credential_id, key, fingerprint, :success::integer, convert_to(receipt, 'UTF8') from new
@@ -83,6 +87,9 @@ END_ENTRY = """
     update classes set waitlist_count = waitlist_count - $5::boolean::integer where studio_id = $1 and id = $4"""
 
 
+CANCELLED = {"status": BookingStatus.CANCELLED.value}
+
+
 class NewCancellation(NamedTuple):
     """A booking to cancel, with the waitlist entry that ends with it, and its receipt, which is also stored as the
     answer to its request; ``purchase_id`` is the fee's."""
@@ -94,7 +101,7 @@ class NewCancellation(NamedTuple):
     receipt: str
     purchase_id: UUID | None
     previous_attributes: Mapping[str, Any]
-    credential_id: str
+    access: Access
     once: Once | None
     entry_becomes: WaitlistStatus = WaitlistStatus.CANCELLED
 
@@ -142,10 +149,17 @@ def _values(new: Sequence[NewCancellation]) -> dict[str, list[object]]:
         "ledger_ids": [new_id() for _ in new],
         "events": [new_id() for _ in new],
         "previous": [as_json(each.previous_attributes) for each in new],
-        "booking_credentials": [each.credential_id for each in new],
+        "changes": [audit.changes_by_key(each.access, "booking", _recorded(each.booking), CANCELLED) for each in new],
+        "booking_credentials": [each.access.credential_id for each in new],
+        "addresses": [each.access.address for each in new],
         "booking_keys": [None if each.once is None else each.once.key for each in new],
         "booking_fingerprints": [None if each.once is None else each.once.fingerprint for each in new],
     }
+
+
+def _recorded(booking: BookingFacts) -> dict[str, object]:
+    """Return what the audit log keeps of a booking before it is cancelled."""
+    return {"status": booking.status.value, "class_spot_id": booking.class_spot_id and str(booking.class_spot_id)}
 
 
 async def record_fees(

@@ -12,6 +12,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
 from studiogate.domain.events import EventType
+from studiogate.storage import audit
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
@@ -29,10 +30,10 @@ RECORD = Statement(f"""
     with new as materialized (
         select * from unnest(:ids::uuid[], :members::uuid[], :statuses_of_bookings::text[], :spots::uuid[],
                              :memberships::uuid[], :credits::integer[], :positions::integer[], :further_ids::uuid[],
-                             :events::uuid[], :booking_credentials::text[], :booking_keys::text[],
-                             :booking_fingerprints::bytea[]) with ordinality
+                             :events::uuid[], :changes::text[], :booking_credentials::text[], :addresses::text[],
+                             :booking_keys::text[], :booking_fingerprints::bytea[]) with ordinality
             as each(id, member_id, status, class_spot_id, membership_id, credits, position, further_id, event_id,
-                    credential_id, key, fingerprint, number)
+                    changes, credential_id, address, key, fingerprint, number)
     ), made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
                               booking_source, class_spot_id, membership_id, credits_taken, policy, made_by,
@@ -60,6 +61,8 @@ RECORD = Statement(f"""
         from new entry join made b on b.id = entry.id cross join lateral (select {BOOKING.columns}) w
     ), announced as (
         {announced(EventType.BOOKING_CREATED, "wire")} order by wire.number
+    ), audited as (
+        {audit.recorded_for_keys("booking.create", "booking", "new")}
     ), stored as ({
     stored_answers(f'''
         select credential_id, key, fingerprint, :success::integer, convert_to(object::text, 'UTF8') from wire
@@ -70,13 +73,14 @@ RECORD = Statement(f"""
 
 
 class NewBooking(NamedTuple):
-    """A booking to record, with the key under which its answer is stored. ``position`` is its place on the waitlist."""
+    """A booking to record, with the access that asked for it and the key under which its answer is stored.
+    ``position`` is its place on the waitlist."""
 
     id: UUID
     member_id: UUID
     decision: BookingDecision
     position: int | None
-    credential_id: str
+    access: Access
     once: Once | None
 
 
@@ -92,7 +96,7 @@ async def record_bookings(
     class_, confirmed = situation.class_, [each for each in new.bookings if each.position is None]
     rows = await RECORD.rows(
         connection,
-        **_values(new.bookings),
+        **_values(class_.id, new.bookings),
         **answer_arguments(refused),
         studio=access.studio_id,
         actor=access.actor.value,
@@ -120,7 +124,7 @@ class NewBookings(NamedTuple):
     source: str = PARTNER
 
 
-def _values(bookings: Sequence[NewBooking]) -> dict[str, list[object]]:
+def _values(class_id: UUID, bookings: Sequence[NewBooking]) -> dict[str, list[object]]:
     decisions = [each.decision for each in bookings]
     confirmed = [each.outcome == Outcome.CONFIRMED for each in decisions]
     return {
@@ -133,7 +137,22 @@ def _values(bookings: Sequence[NewBooking]) -> dict[str, list[object]]:
         "positions": [each.position for each in bookings],
         "further_ids": [new_id() for _ in bookings],  # of the waitlist entry, or of the ledger line
         "events": [new_id() for _ in bookings],
-        "booking_credentials": [each.credential_id for each in bookings],
+        "changes": [audit.changes_by_key(each.access, "booking", None, _recorded(class_id, each)) for each in bookings],
+        "booking_credentials": [each.access.credential_id for each in bookings],
+        "addresses": [each.access.address for each in bookings],
         "booking_keys": [None if each.once is None else each.once.key for each in bookings],
         "booking_fingerprints": [None if each.once is None else each.once.fingerprint for each in bookings],
+    }
+
+
+def _recorded(class_id: UUID, booking: NewBooking) -> dict[str, object]:
+    """Return what the audit log keeps of a new booking."""
+    decision = booking.decision
+    return {
+        "class_id": str(class_id),
+        "member_id": str(booking.member_id),
+        "status": decision.outcome.value,
+        "class_spot_id": decision.class_spot_id and str(decision.class_spot_id),
+        "membership_id": decision.membership_id and str(decision.membership_id),
+        "credits_taken": decision.credits_required,
     }

@@ -39,7 +39,8 @@ ACTIONS = Statement(f"""
     select a.subject_id, a.occurred_at, a.channel, a.actor_name, a.action, a.reason, a.changes::text as changes
     from unnest(:subjects::uuid[]) given(id)
     cross join lateral (select * from audit_log l
-                        where l.studio_id = :studio and l.subject_id = given.id offset 0) a
+                        where l.studio_id = :studio and l.subject_id = given.id
+                          and l.channel <> 'partner' offset 0) a
     order by a.occurred_at desc, a.id desc limit {MOST_ACTIONS}""")
 
 
@@ -85,6 +86,7 @@ async def placed_bookings(connection: Connection, access: Access, class_id: UUID
 
 
 async def actions_on(connection: Connection, access: Access, subject_ids: list[UUID]) -> list[Action]:
-    """Return the newest audit entries about any of the subjects, newest first."""
+    """Return the newest audit entries about any of the subjects, newest first, without those of partners: the bookings
+    themselves say what partners did."""
     rows = await ACTIONS.rows(connection, studio=access.studio_id, subjects=subject_ids)
     return [Action(*row) for row in rows]

@@ -236,6 +236,7 @@ CREATE TABLE public.audit_log (
     subject_id uuid NOT NULL,
     changes jsonb DEFAULT '{}'::jsonb NOT NULL,
     reason text,
+    transaction_id xid8 DEFAULT pg_current_xact_id(),
     CONSTRAINT audit_log_channel_check CHECK ((channel = ANY (ARRAY['console'::text, 'command'::text, 'import'::text, 'partner'::text, 'system'::text])))
 );
 
@@ -444,6 +445,7 @@ CREATE TABLE public.events (
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     actor public.event_actor DEFAULT 'partner'::text NOT NULL,
     silent boolean DEFAULT (COALESCE(current_setting('studiogate.silent'::text, true), ''::text) = 'on'::text) NOT NULL,
+    transaction_id xid8 DEFAULT pg_current_xact_id(),
     CONSTRAINT events_scopes_check CHECK ((cardinality(scopes) > 0))
 );
 

@@ -1,0 +1,112 @@
+"""What partners do to bookings is in the audit log, an entry per request, also if requests share a transaction."""
+
+import json
+from typing import Any
+
+import pytest
+
+from studiogate.flows.bookings import staff
+from tests.support import booking_studio
+from tests.support.batches import in_one_batch
+from tests.support.booking_studio import SOON, BookingStudio, wire_body
+from tests.support.seed import issue_key
+from tests.support.staff import did
+
+pytestmark = pytest.mark.anyio
+studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
+
+
+async def entries(studio: BookingStudio) -> list[Any]:
+    return await studio.rows("audit_log", "true order by occurred_at, id")
+
+
+def changes(entry: Any) -> Any:
+    return json.loads(entry["changes"])
+
+
+def prefix(key: str) -> str:
+    return key.split("_")[2]
+
+
+async def test_a_booking_and_its_cancellation(studio: BookingStudio) -> None:
+    (spot,) = await studio.new_spots("1")
+    class_id, member = await studio.new_class(spot_selection_mode="optional"), await studio.new_member()
+    booking = await studio.booked(class_id, member, class_spot_id=spot)
+    await studio.cancelled(booking["id"])
+    made, cancelled = await entries(studio)
+    assert (made["action"], cancelled["action"]) == ("booking.create", "booking.cancel")
+    for each in (made, cancelled):
+        assert (each["subject_type"], str(each["subject_id"])) == ("booking", booking["id"])
+        assert (each["channel"], each["actor_name"], each["account_id"]) == ("partner", prefix(studio.key), None)
+        assert each["address"]
+    assert changes(made) == {
+        "class_id": [None, str(class_id)],
+        "member_id": [None, str(member)],
+        "status": [None, "confirmed"],
+        "class_spot_id": [None, str(spot)],
+        "membership_id": [None, str((await studio.row("bookings", booking["id"]))["membership_id"])],
+        "credits_taken": [None, 1],
+    }
+    assert changes(cancelled) == {"status": ["confirmed", "cancelled"], "class_spot_id": [str(spot), None]}
+
+
+async def test_a_place_on_the_waitlist_that_its_member_leaves(studio: BookingStudio) -> None:
+    class_id, _ = await studio.full_class()
+    waiting = await studio.waits(class_id, await studio.new_member())
+    await studio.cancelled(waiting["id"])
+    *_, joined, left = await entries(studio)
+    assert changes(joined)["status"] == [None, "waitlisted"]
+    assert changes(left) == {"status": ["waitlisted", "cancelled"]}
+
+
+async def test_a_waiting_member_who_takes_a_free_seat(studio: BookingStudio) -> None:
+    class_id, (first,) = await studio.full_class(30, policy={"promotion_cutoff_minutes": 60})
+    member = await studio.new_member()
+    waiting = await studio.waits(class_id, member)
+    await studio.cancelled(first["id"])
+    await studio.booked(class_id, member)
+    entry = (await entries(studio))[-1]
+    assert (entry["action"], str(entry["subject_id"])) == ("booking.change", waiting["id"])
+    assert changes(entry)["status"] == ["waitlisted", "confirmed"]
+    assert (entry["channel"], entry["actor_name"]) == ("partner", prefix(studio.key))
+
+
+async def test_requests_of_one_batch_have_an_entry_each(studio: BookingStudio) -> None:
+    class_id, other_key = await studio.new_class(capacity=2), await issue_key(studio.api.connection, studio.studio)
+    one, other, late = [wire_body(class_id, await studio.new_member()) for _ in range(3)]
+    answers = await in_one_batch(
+        studio,
+        class_id,
+        [
+            studio.post(one, "the same"),
+            studio.post(other, key=other_key),
+            studio.post(one, "the same"),
+            studio.post(late),
+        ],
+    )
+    assert [answer.status for answer in answers] == [201, 201, 201, 409]
+    assert [(str(each["subject_id"]), each["actor_name"]) for each in await entries(studio)] == [
+        (answers[0].json()["id"], prefix(studio.key)),
+        (answers[1].json()["id"], prefix(other_key)),
+    ]
+
+
+async def test_staff_have_one_entry_for_the_whole_action(studio: BookingStudio) -> None:
+    class_id, bookings = await studio.full_class(SOON, capacity=3)
+    before = len(await entries(studio))
+    await did(studio, staff.cancel_class, class_id)
+    assert [each["action"] for each in (await entries(studio))[before:]] == ["class.cancel"]
+    assert {await studio.status(booking) for booking in bookings} == {"cancelled"}
+
+
+async def test_the_doctor_finds_a_change_by_staff_without_an_entry(studio: BookingStudio) -> None:
+    class_id, _ = await studio.full_class()
+    await did(studio, staff.cancel_class, class_id)
+    assert await studio.findings() == []
+    remembered = "update audit_log set transaction_id = {} where studio_id = $1 and action = 'class.cancel'"
+    transaction_id = next(each["transaction_id"] for each in await entries(studio) if each["action"] == "class.cancel")
+    await studio.sql(remembered.format("'1'"))
+    found = await studio.findings()
+    assert {(finding.subject, finding.level) for finding in found} == {("audit log", "fault")}
+    assert len(found) == 2, "the class and its booking"
+    await studio.sql(remembered.format(f"'{transaction_id}'"))
