@@ -13,9 +13,10 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
+from studiogate.flows.bookings import book, cancel
 from studiogate.flows.bookings.batch import Asked, Execution, execute
-from studiogate.flows.bookings.book import WantedBooking, book_together
-from studiogate.flows.bookings.cancel import WantedCancellation, cancel_together
+from studiogate.flows.bookings.book import WantedBooking
+from studiogate.flows.bookings.cancel import WantedCancellation
 from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
 from studiogate.storage.db import pool
 from studiogate.storage.db.pool import Database, DatabaseUnavailableError
@@ -148,22 +149,22 @@ async def some_bookings(studio: BookingStudio) -> list[Asked[Any]]:
 
 async def some_cancellations(studio: BookingStudio) -> list[Asked[Any]]:
     asked = await some_bookings(studio)
-    await Execution(studio.database, book_together)(asked)
+    await book.execution(studio.database)(asked)
     class_id = asked[0].wanted.class_id
     wanted = [WantedCancellation(class_id, UUID(each)) for each in await _ids_in_order(studio, class_id)]
     return [Asked(context(studio, 200), each) for each in wanted]
 
 
 BATCHES: dict[str, Any] = {
-    "bookings": (book_together, some_bookings),
-    "cancellations": (cancel_together, some_cancellations),
+    "bookings": (book.execution, some_bookings),
+    "cancellations": (cancel.execution, some_cancellations),
 }
 
 
 async def cut(studio: BookingStudio, kind: str) -> list[str]:
     """The connection is cut at each message of a batch, before and after PostgreSQL has got it. Nobody is told a
     success; the same keys then have one effect each."""
-    together, make = BATCHES[kind]
+    execution, make = BATCHES[kind]
     queue, wrong = studio.api.app._runtime.class_queue, []
     proxy = BatchProxy(str(studio.api.app._runtime.settings.database_url))
     await proxy.start()
@@ -173,11 +174,9 @@ async def cut(studio: BookingStudio, kind: str) -> list[str]:
             for number in count():
                 asked = await make(studio)
                 proxy.strike(number, lambda _, moment=moment: moment)  # type: ignore[misc]
-                outcomes = await Execution(database, together)(asked)
+                outcomes = await execution(database)(asked)
                 is_kept = proxy.at_commit and moment == "after"
-                again = [
-                    execute(queue, each.wanted.class_id, Execution(studio.database, together), each) for each in asked
-                ]
+                again = [execute(queue, each.wanted.class_id, execution(studio.database), each) for each in asked]
                 wrong += _wrong_after_a_cut(f"{moment} {number}", outcomes, await asyncio.gather(*again), is_kept)
                 if proxy.at_commit:
                     break
@@ -211,13 +210,10 @@ async def fail_together(execution: Any, batch: Sequence[Any], _hurried_until: fl
         return [error] * len(batch)
 
 
-execute_batch = Execution.__call__
-
-
-async def divide_to_pairs(execution: Any, batch: Sequence[Any], hurried_until: float | None = None) -> Sequence[Any]:
-    outcomes = await execute_batch(execution, batch, hurried_until)
-    failed = [each for each in outcomes if isinstance(each, Exception)]
-    return [*failed, *failed] if failed and len(batch) == 2 else outcomes
+async def fail_all(
+    _execution: Any, _locked: set[int], batch: Sequence[Any], error: Exception, _hurried_until: float | None
+) -> Sequence[Any]:
+    return [error] * len(batch)
 
 
 async def last_half_first(execution: Any, batch: Sequence[Any], hurried_until: float | None = None) -> Sequence[Any]:
@@ -243,7 +239,7 @@ async def believe_in_commits(transaction: Any) -> str:
 
 MISTAKES: dict[str, tuple[Any, str, Any]] = {
     "a failed batch fails as a whole": (Execution, "__call__", fail_together),
-    "a failed pair fails as a whole": (Execution, "__call__", divide_to_pairs),
+    "a locked member costs the others their places": (Execution, "_without", fail_all),
     "the last half is executed first": (Execution, "__call__", last_half_first),
     "a lost commit is called a success": (pool.Transaction, "_commit", believe_in_commits),
     "keys are stored after the commit": (Execution, "_in_one_transaction", mutants._remember_later),
@@ -256,8 +252,8 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
         ("deadlock", "bookings", "a failed batch fails as a whole"),
         ("deadlock", "cancellations", "a failed batch fails as a whole"),
         ("deadlock", "bookings", "the last half is executed first"),
-        ("statement timeout", "bookings", "a failed pair fails as a whole"),
-        ("statement timeout", "cancellations", "a failed pair fails as a whole"),
+        ("statement timeout", "bookings", "a locked member costs the others their places"),
+        ("statement timeout", "cancellations", "a locked member costs the others their places"),
         ("cut connection", "bookings", "a lost commit is called a success"),
         ("cut connection", "cancellations", "a lost commit is called a success"),
         ("cut connection", "bookings", "keys are stored after the commit"),

@@ -1,8 +1,10 @@
 """Faults inside a batch: it is divided until the request at fault stands alone, and nobody else pays for it."""
 
 import asyncio
+import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,9 +15,9 @@ from asyncpg.connection import LoggedQuery
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel as cancellation_flow
-from studiogate.flows.bookings.batch import Asked, BatchOutcome, Execution
+from studiogate.flows.bookings.batch import Asked, BatchOutcome
 from studiogate.flows.bookings.book import WantedBooking, book_together
-from studiogate.flows.bookings.cancel import WantedCancellation, cancel_together
+from studiogate.flows.bookings.cancel import WantedCancellation
 from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
 from studiogate.storage.bookings import lock
 from studiogate.storage.db.pool import (
@@ -65,6 +67,17 @@ class Faulty:
         return outcomes
 
 
+class Attempts:
+    """Executes batches and keeps their sizes."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    async def __call__(self, connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
+        self.sizes.append(len(asked))
+        return await book_together(connection, asked)
+
+
 def kinds(outcomes: Sequence[Any]) -> list[str]:
     return [type(each).__name__ for each in outcomes]
 
@@ -75,7 +88,7 @@ def kinds(outcomes: Sequence[Any]) -> list[str]:
 )
 async def test_only_the_guilty_request_fails(studio: BookingStudio, fault: Exception, place: int) -> None:
     asked = await some_requests(studio)
-    outcomes = await Execution(studio.database, Faulty(fault, asked[place]))(asked)
+    outcomes = await replace(booking_flow.execution(studio.database), together=Faulty(fault, asked[place]))(asked)
     assert kinds(outcomes) == [type(fault).__name__ if number == place else "Stored" for number in range(COUNT)]
     assert len(await studio.rows("bookings")) == COUNT - 1
     assert len(await studio.rows("idempotency_keys")) == COUNT - 1
@@ -87,7 +100,7 @@ async def test_a_passing_fault_is_not_noticed(studio: BookingStudio, fault: Exce
     """Halves are executed in order of arrival, so the seats still go to those who came first."""
     asked = await some_requests(studio, capacity=4)
     together = Faulty(fault, first=1)
-    outcomes = await Execution(studio.database, together)(asked)
+    outcomes = await replace(booking_flow.execution(studio.database), together=together)(asked)
     assert together.sizes == [9, 4, 5]
     confirmed = [b'"confirmed"' in each.body for each in outcomes if isinstance(each, Stored)]
     assert confirmed == [True] * 4 + [False] * 5
@@ -97,7 +110,7 @@ async def test_a_passing_fault_is_not_noticed(studio: BookingStudio, fault: Exce
 async def test_a_lost_server_is_not_asked_again_and_again(studio: BookingStudio) -> None:
     asked = await some_requests(studio)
     together = Faulty(asyncpg.PostgresConnectionError("gone"), asked[0])
-    outcomes = await Execution(studio.database, together)(asked)
+    outcomes = await replace(booking_flow.execution(studio.database), together=together)(asked)
     assert (together.sizes, {type(outcome) for outcome in outcomes}) == ([9], {DatabaseUnavailableError})
     assert await studio.rows("bookings") == []
 
@@ -112,11 +125,11 @@ async def test_a_connection_that_is_cut_inside_a_batch(studio: BookingStudio) ->
         await studio.api.connection.fetchval("select pg_terminate_backend($1)", pid)
         return outcomes
 
-    outcomes = await Execution(studio.database, cut)(asked)
+    outcomes = await replace(booking_flow.execution(studio.database), together=cut)(asked)
     assert all(isinstance(outcome, DatabaseUnavailableError) for outcome in outcomes)
     assert await studio.rows("bookings") == []
-    assert kinds(await Execution(studio.database, book_together)(asked)) == ["Stored"] * COUNT
-    assert kinds(await Execution(studio.database, book_together)(asked)) == ["Replay"] * COUNT
+    assert kinds(await booking_flow.execution(studio.database)(asked)) == ["Stored"] * COUNT
+    assert kinds(await booking_flow.execution(studio.database)(asked)) == ["Replay"] * COUNT
 
 
 @pytest.fixture
@@ -127,12 +140,32 @@ async def short_lock_timeout(studio: BookingStudio) -> Any:
     await database.close()
 
 
-async def test_a_locked_member_does_not_hold_up_the_others(studio: BookingStudio, short_lock_timeout: Database) -> None:
-    asked = await some_requests(studio)
+@pytest.mark.parametrize("locked", [{3}, {0, 2, 3, 7, 8}])
+async def test_locked_members_do_not_hold_up_the_others(
+    studio: BookingStudio, short_lock_timeout: Database, locked: set[int]
+) -> None:
+    """However many are locked, the others are served by the next transaction, all together."""
+    asked, attempts = await some_requests(studio), Attempts()
     async with studio.database.connection() as elsewhere, elsewhere.transaction():
-        await elsewhere.execute("select from members where id = $1 for update", asked[3].wanted.member_id)
-        outcomes = await Execution(short_lock_timeout, book_together)(asked)
-    assert kinds(outcomes) == ["OverloadedError" if number == 3 else "Stored" for number in range(COUNT)]
+        members = [asked[number].wanted.member_id for number in locked]
+        await elsewhere.execute("select from members where id = any($1) for update", members)
+        outcomes = await replace(booking_flow.execution(short_lock_timeout), together=attempts)(asked)
+    assert kinds(outcomes) == ["OverloadedError" if number in locked else "Stored" for number in range(COUNT)]
+    assert attempts.sizes == [COUNT, COUNT - len(locked)]
+
+
+async def test_locked_members_do_not_hold_up_other_cancellations(
+    studio: BookingStudio, short_lock_timeout: Database
+) -> None:
+    booked = await some_requests(studio)
+    made: list[Any] = list(await booking_flow.execution(studio.database)(booked))
+    ids = [UUID(json.loads(each.body)["id"]) for each in made]
+    asked = [Asked(context(studio), WantedCancellation(booked[0].wanted.class_id, each)) for each in ids]
+    async with studio.database.connection() as elsewhere, elsewhere.transaction():
+        members = [booked[number].wanted.member_id for number in (1, 2, 6)]
+        await elsewhere.execute("select from members where id = any($1) for update", members)
+        outcomes = await cancellation_flow.execution(short_lock_timeout)(asked)
+    assert kinds(outcomes) == ["OverloadedError" if number in (1, 2, 6) else "Stored" for number in range(COUNT)]
 
 
 async def test_a_locked_class_is_not_waited_for_again_and_again(
@@ -140,17 +173,12 @@ async def test_a_locked_class_is_not_waited_for_again_and_again(
 ) -> None:
     monkeypatch.setattr("studiogate.storage.db.class_queue.PATIENCE_SECONDS", 0.0)
     asked = await some_requests(studio)
-    attempts: list[int] = []
-
-    async def counted(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:
-        attempts.append(len(asked))
-        return await book_together(connection, asked)
-
+    attempts = Attempts()
     async with studio.database.connection() as elsewhere, elsewhere.transaction():
         await elsewhere.execute("select from classes where id = $1 for update", asked[0].wanted.class_id)
-        outcomes = await Execution(short_lock_timeout, counted)(asked)
+        outcomes = await replace(booking_flow.execution(short_lock_timeout), together=attempts)(asked)
     assert {type(outcome) for outcome in outcomes} == {OverloadedError}
-    assert attempts == [9]
+    assert attempts.sizes == [9]
 
 
 async def test_a_result_that_was_missed_costs_nobody_else_anything(
@@ -158,10 +186,10 @@ async def test_a_result_that_was_missed_costs_nobody_else_anything(
 ) -> None:
     """One key of the batch got its result between the claim and the end: the others are booked, this one replays."""
     asked = await some_requests(studio)
-    first = (await Execution(studio.database, book_together)(asked[:1]))[0]
+    first = (await booking_flow.execution(studio.database)(asked[:1]))[0]
     blind, claimed = ["blind"], not_to_execute
     monkeypatch.setattr(lock, "not_to_execute", lambda row: {} if blind and blind.pop() else claimed(row))
-    outcomes = await Execution(studio.database, book_together)(asked)
+    outcomes = await booking_flow.execution(studio.database)(asked)
     assert outcomes[0] == Replay(*first)  # type: ignore[misc]
     assert kinds(outcomes[1:]) == ["Stored"] * (COUNT - 1)
 
@@ -199,7 +227,7 @@ async def test_batches_of_any_size_decide_alike(studio: BookingStudio, seed: int
             Asked(context(studio), WantedBooking(class_id, members[who], joins, spot)) for who, joins, spot in plan
         ]
         parts = [asked[start : start + size] for start in range(0, len(asked), size)]
-        outcomes = [outcome for part in parts for outcome in await Execution(studio.database, book_together)(part)]
+        outcomes = [outcome for part in parts for outcome in await booking_flow.execution(studio.database)(part)]
         assert set(kinds(outcomes)) == {"Stored"}
         seen.append(await outcome_of(studio, outcomes))  # type: ignore[arg-type]
     assert seen == [seen[0]] * len(seen)
@@ -221,7 +249,7 @@ async def test_cancellations_in_batches_of_any_size_decide_alike(studio: Booking
         ids = [UUID(booked[number]["id"]) for number in order]
         asked = [Asked(context(studio), WantedCancellation(class_id, each)) for each in ids]
         parts = [asked[start : start + size] for start in range(0, len(asked), size)]
-        outcomes = [outcome for part in parts for outcome in await Execution(studio.database, cancel_together)(part)]
+        outcomes = [outcome for part in parts for outcome in await cancellation_flow.execution(studio.database)(part)]
         assert set(kinds(outcomes)) == {"Stored"}
         statuses = [await studio.status(each) for each in booked]
         stored = [outcome.status for outcome in outcomes if isinstance(outcome, Stored)]
@@ -270,5 +298,5 @@ async def test_keyless_requests_are_all_different(studio: BookingStudio) -> None
     class_id = await studio.new_class()
     members = [await studio.new_member() for _ in range(2)]
     asked = [Asked(WriteContext(studio.partner), WantedBooking(class_id, each)) for each in members]
-    assert kinds(await Execution(studio.database, book_together)(asked)) == ["Stored", "Stored"]
+    assert kinds(await booking_flow.execution(studio.database)(asked)) == ["Stored", "Stored"]
     assert await studio.rows("idempotency_keys") == []

@@ -1,7 +1,8 @@
 """Execute requests for one class in batches: one transaction, and for each request an outcome of its own.
 
 Requests that arrive while the class is locked wait in its queue and share the next transaction. If that fails, it is
-repeated in halves until the request at fault stands alone; the others do not notice. A request whose key is held by
+repeated without the requests whose members are locked elsewhere, or else in halves until the request at fault stands
+alone; the others do not notice. A request whose key is held by
 another transaction leaves the batch, waits for the key without holding the class, and queues again.
 """
 
@@ -25,6 +26,7 @@ from studiogate.flows.idempotency import (
     replay,
 )
 from studiogate.storage import idempotency
+from studiogate.storage.bookings import lock
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.bookings.lock import LockedClass
 from studiogate.storage.db import class_queue
@@ -51,6 +53,8 @@ class KeyBusy(NamedTuple):
 BatchOutcome = Outcome | KeyBusy
 Together = Callable[[Connection, Sequence[Asked[Wanted]]], Awaitable[list[BatchOutcome]]]
 """Executes a batch inside a transaction; returns what became of each request."""
+MembersOf = Callable[[Connection, Sequence[Asked[Wanted]]], Awaitable[Sequence[UUID | None]]]
+"""Returns the member whom each request of a batch is about; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class Execution(Generic[Wanted]):
 
     database: Database
     together: Together[Wanted]
+    members_of: MembersOf[Wanted]
 
     async def __call__(
         self, batch: Sequence[Asked[Wanted]], hurried_until: float | None = None
@@ -66,7 +71,7 @@ class Execution(Generic[Wanted]):
         """Execute a batch; return an outcome or an exception for each request.
 
         ``hurried_until`` is set once a lock was not released in time: from then on, waits are short, and what is left
-        at that time fails. Otherwise one locked member would delay all others for as long again at every division.
+        at that time fails. Otherwise each further lock would delay all others for as long again.
         """
         try:
             if len(batch) == 1:
@@ -78,8 +83,31 @@ class Execution(Generic[Wanted]):
             is_late = hurried_until is not None and clock.monotonic() > hurried_until
             if len(batch) == 1 or is_late or isinstance(error, DatabaseUnavailableError):
                 return [error] * len(batch)
+            locked = await self._locked_elsewhere(batch) if isinstance(error, OverloadedError) else set()
+            if locked:
+                return await self._without(locked, batch, error, hurried_until)
         middle = len(batch) // 2
         return [*await self(batch[:middle], hurried_until), *await self(batch[middle:], hurried_until)]
+
+    async def _locked_elsewhere(self, batch: Sequence[Asked[Wanted]]) -> set[int]:
+        """Return the numbers of the requests whose members are locked by other transactions, as far as can be seen."""
+        access = batch[0].context.access
+        try:
+            async with self.database.transaction() as connection:
+                members = await self.members_of(connection, batch)
+                locked = await lock.members_locked_elsewhere(connection, access, [each for each in members if each])
+        except (OverloadedError, DatabaseUnavailableError):
+            return set()
+        return {number for number, member in enumerate(members) if member in locked}
+
+    async def _without(
+        self, locked: set[int], batch: Sequence[Asked[Wanted]], error: Exception, hurried_until: float | None
+    ) -> Sequence[BatchOutcome | Exception]:
+        """Execute the other requests; those whose members are locked have waited long enough, and fail."""
+        others = [number for number in range(len(batch)) if number not in locked]
+        outcomes = await self([batch[number] for number in others], hurried_until) if others else []
+        by_number = dict(zip(others, outcomes, strict=True))
+        return [by_number.get(number, error) for number in range(len(batch))]
 
     async def _in_one_transaction(
         self, batch: Sequence[Asked[Wanted]], hurried_until: float | None

@@ -39,8 +39,16 @@ class WantedBooking(NamedTuple):
 
 async def book(queue: ClassQueue, database: Database, asked: Asked[WantedBooking]) -> idempotency.Outcome:
     """Take a seat, join the waitlist, or refuse with every reason, in the next batch of the class."""
-    outcome = await batch.execute(queue, asked.wanted.class_id, Execution(database, book_together), asked)
+    outcome = await batch.execute(queue, asked.wanted.class_id, execution(database), asked)
     return NO_CLASS if outcome == batch.NOT_FOUND else outcome
+
+
+def execution(database: Database) -> Execution[WantedBooking]:
+    return Execution(database, book_together, _members_of)
+
+
+async def _members_of(_connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[UUID | None]:
+    return [each.wanted.member_id for each in asked]
 
 
 async def book_together(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[BatchOutcome]:

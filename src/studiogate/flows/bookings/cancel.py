@@ -44,7 +44,17 @@ class WantedCancellation(NamedTuple):
 
 async def cancel(queue: ClassQueue, database: Database, asked: Asked[WantedCancellation]) -> Outcome:
     """Cancel by the policy frozen on the booking and promote waiting members, in the next batch of the class."""
-    return await batch.execute(queue, asked.wanted.class_id, Execution(database, cancel_together), asked)
+    return await batch.execute(queue, asked.wanted.class_id, execution(database), asked)
+
+
+def execution(database: Database) -> Execution[WantedCancellation]:
+    return Execution(database, cancel_together, _members_of)
+
+
+async def _members_of(connection: Connection, asked: Sequence[Asked[WantedCancellation]]) -> list[UUID | None]:
+    ids = [each.wanted.booking_id for each in asked]
+    holders = await read.members_of_bookings(connection, asked[0].context.access, ids)
+    return [holders.get(each) for each in ids]
 
 
 async def cancel_together(connection: Connection, asked: Sequence[Asked[WantedCancellation]]) -> list[BatchOutcome]:

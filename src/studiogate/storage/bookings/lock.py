@@ -101,6 +101,12 @@ LOCK_MEMBERS = """
     order by m.id
     for no key update"""
 
+LOCKED_ELSEWHERE = """
+    with free as materialized (
+        select m.id from members m where m.studio_id = $1 and m.id = any($2::uuid[]) for no key update skip locked)
+    select m.id from members m
+    where m.studio_id = $1 and m.id = any($2::uuid[]) and m.id not in (select id from free)"""
+
 
 async def lock_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
     row = await connection.fetchrow(LOCK_CLASS, access.studio_id, class_id, access.location_ids)
@@ -179,6 +185,12 @@ async def lock_members(
     """Lock the given members and the first ``depth`` waiting members in one statement, ordered by id, so that all
     transactions lock members in the same order."""
     await connection.fetch(LOCK_MEMBERS, access.studio_id, member_ids, class_id, depth)
+
+
+async def members_locked_elsewhere(connection: Connection, access: Access, member_ids: Sequence[UUID]) -> set[UUID]:
+    """Return the members that other transactions have locked. The rest is locked until this transaction ends."""
+    rows = await connection.fetch(LOCKED_ELSEWHERE, access.studio_id, member_ids)
+    return {row["id"] for row in rows}
 
 
 def check_owner(member_id: UUID, locked: Collection[UUID]) -> None:

@@ -79,6 +79,9 @@ CLASS_OF_BOOKING = """
     and ($3::uuid[] is null or b.location_id = any($3))"""
 
 
+MEMBERS = "select b.id, b.member_id from bookings b where b.studio_id = $1 and b.id = any($2::uuid[])"
+
+
 async def read_cancellation(connection: Connection, access: Access, booking_id: str) -> str | None:
     """Return the receipt, exactly as it was issued."""
     receipt: str | None = await connection.fetchval(CANCELLATION, access.studio_id, booking_id, access.location_ids)
@@ -94,3 +97,8 @@ async def class_of_booking(connection: Connection, access: Access, booking_id: U
         CLASS_OF_BOOKING, access.studio_id, booking_id, access.location_ids
     )
     return class_id
+
+
+async def members_of_bookings(connection: Connection, access: Access, ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """Return the member of each booking that exists."""
+    return {row["id"]: row["member_id"] for row in await connection.fetch(MEMBERS, access.studio_id, ids)}
