@@ -6,6 +6,7 @@ from studiogate.console.framework.page import action, page
 from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
 from studiogate.console.members import words
+from studiogate.domain.catalog import ProductType
 from studiogate.domain.purchases import PurchaseStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
@@ -24,13 +25,17 @@ BACK = {PurchaseStatus.COMPLETED: "failed", PurchaseStatus.FAILED: "paid"}
 async def show_form(request: ConsoleRequest) -> Answer:
     """Show the form of a refund, or of waiving a fee."""
     form, purchase = request.params["form"], await _read(request)
-    if purchase is None or form not in FORMS:
+    if purchase is None or form not in FORMS or (form == "waive" and not _is_fee(purchase)):
         return request.not_found()
     left = None
     if purchase["amount_total"] is not None:
         left = purchase["amount_total"] - (purchase["refunded_amount"] or 0)
     wanted = own_page(request.query.get("next"))
     return request.render(f"sales/{form}.html", purchase=purchase, left=left, next=wanted, words=words)
+
+
+def _is_fee(purchase: Record) -> bool:
+    return bool(purchase["product_type"] == ProductType.FEE)
 
 
 async def _read(request: ConsoleRequest) -> Record | None:
@@ -81,7 +86,7 @@ async def refund(request: ConsoleRequest) -> Answer:
 @action("POST", "/sales/purchases/{purchase_id}/waive", Permission.SALES)
 async def waive(request: ConsoleRequest) -> Answer:
     purchase = await _read(request)
-    if purchase is None:
+    if purchase is None or not _is_fee(purchase):
         return request.not_found()
     done = await run(request, flows.waive_fee, purchase["id"], request.form.get("reason", ""))
     if isinstance(done, Refusal):
