@@ -3,9 +3,10 @@
 import asyncio
 import gzip
 import http.client
+from contextlib import closing
 from dataclasses import dataclass
 
-from bench import dataset, labels, processes
+from bench import dataset, labels, live, processes
 from bench.dataset import STUDIO_ID, Size, id_of
 from bench.results import Figure
 from bench.service import Service
@@ -48,17 +49,20 @@ def pages(size: Size) -> dict[str, str]:
 
 
 def measure(dsn: str, size: Size, effort: Effort) -> list[Figure]:
-    """Fill the database and measure every page with one worker, one request at a time."""
-    token = asyncio.run(_prepare(dsn, size))
+    """Fill the database and measure every page with one worker, one request at a time; then its updates."""
+    token, service_key = asyncio.run(_prepare(dsn, size))
     with Service(dsn, workers=1) as service:
-        return [
+        figures = [
             figure for name, path in pages(size).items() for figure in _measure(service, token, (name, path), effort)
         ]
+        with closing(live.Desk(service, f"{COOKIE}={token}", service_key)) as desk:
+            return [*figures, live.measure(desk, size)]
 
 
-async def _prepare(dsn: str, size: Size) -> str:
-    """Fill the database and return the session of a manager."""
-    await dataset.prepare_large(dsn, size)
+async def _prepare(dsn: str, size: Size) -> tuple[str, str]:
+    """Fill the database; return the session of a manager and a partner's key."""
+    service_key = await dataset.prepare_large(dsn, size)
+    await live.add_class(dsn, size)
     runtime = Runtime.open(configuration.load(database_url=dsn))
     visit = Visit(runtime.database, runtime.sealer, Origin("127.0.0.1", "bench"))
     async with runtime.database.connection() as connection:
@@ -70,7 +74,7 @@ async def _prepare(dsn: str, size: Size) -> str:
     await runtime.close()
     if isinstance(started, Refusal):
         raise RuntimeError(f"nobody could sign in: {started}")
-    return started.token
+    return started.token, service_key
 
 
 def _measure(service: Service, token: str, page: tuple[str, str], effort: Effort) -> list[Figure]:

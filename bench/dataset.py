@@ -138,8 +138,13 @@ async def prepare(dsn: str, size: Size) -> str:
     await fill(connection, STUDIOS, first=1, last=1, **vars(size))
     await fill(connection, MEASURED)
     await connection.execute(f"vacuum analyze {TABLES}")
-    issued = await keys.create(connection, "studio-1", keys.KeyRequest("bench", [each.value for each in Scope]))
+    key = await _issue_key(connection)
     await connection.close()
+    return key
+
+
+async def _issue_key(connection: "asyncpg.Connection[asyncpg.Record]") -> str:
+    issued = await keys.create(connection, "studio-1", keys.KeyRequest("bench", [each.value for each in Scope]))
     return issued.key
 
 
@@ -150,12 +155,14 @@ async def surround(dsn: str, studios: int, size: Size) -> None:
     await connection.close()
 
 
-async def prepare_large(dsn: str, size: Size) -> None:
-    """Migrate the database and add the measured studio with many rows."""
+async def prepare_large(dsn: str, size: Size) -> str:
+    """Migrate the database, add the measured studio with many rows, and return its key."""
     connection = await pool.connect(dsn)
     await migrate.migrate(connection)
     await _fill_quickly(connection, 1, 1, size)
+    key = await _issue_key(connection)
     await connection.close()
+    return key
 
 
 async def _fill_quickly(connection: "asyncpg.Connection[asyncpg.Record]", first: int, last: int, size: Size) -> None:

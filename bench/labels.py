@@ -11,6 +11,7 @@ CROWD, CROWD_WAITS = "a crowd on one class", "a crowd that joins the waitlist"
 WRONG_ANSWERS, LAST_ANSWER, BYSTANDERS = "unexpected answers", "the last answer", "reads of bystanders"
 START, DELIVERIES = "studiogate up", "deliveries of events"
 TODAY, CLASS_PAGE, SCHEDULE, MEMBERS = "console: Today", "console: Class", "console: Schedule", "console: Members"
+LIVE = "console: a partner's booking appears"
 PAGE_CPU, PAGE_BYTES, PAGE_ZIPPED = "CPU of a page", "size of a page", "gzipped size of a page"
 # Imports of a large studio: a new one, the same file again, one that changes every row, a CSV file.
 CREATES, SAME, CHANGES, CSV = "import", "import of the same", "import of changes", "import-csv"

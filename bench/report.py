@@ -75,6 +75,7 @@ def singles(results: Results) -> str:
         ("From `studiogate up` to the first 200: {:.1f} s on a new data folder,", labels.START, labels.COLD),
         ("{:.1f} s on a used one.", labels.START, labels.WARM),
         ("Webhook deliveries to ten endpoints: {:.0f} a second.", labels.DELIVERIES, THROUGHPUT),
+        ("A partner's booking appears on an open page of the console after {:.2f} s.", labels.LIVE, labels.LIVE),
         ("Importing 100,000 members and 50,000 classes: {:.0f} s,", labels.CREATES, labels.SECONDS),
         ("{:.0f} s if nothing has changed,", labels.SAME, labels.SECONDS),
         ("{:.0f} s if every row has;", labels.CHANGES, labels.SECONDS),
