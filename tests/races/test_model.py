@@ -50,7 +50,7 @@ from tests.support import long_timeouts_api
 from tests.support.battery import Tally, battery, sized
 from tests.support.direct_client import DirectResponse, ask
 from tests.support.races import model
-from tests.support.races.announcements import Step, log_of
+from tests.support.races.announcements import Entry, Step, log_of
 from tests.support.races.staff_steps import CREDITS_SOLD, NUMBERS, DeskSteps, StaffSteps, pick
 from tests.support.seed import Studio as Seeded
 from tests.support.seed import insert, issue_key
@@ -478,9 +478,20 @@ class Walk(DeskSteps):
     def _do(self, *sent: Sent) -> None:
         """Send requests, all at once. They arrive in order, and the model does them in that order."""
         now = datetime.now(UTC)
+        entries = []
         for each, answered in zip(sent, self.app_thread.call(self._all_at_once(sent)), strict=True):
+            if not self._is_kept(each, now) and answered.status < 300:
+                entries.append(self._entry(each, answered))
             self._check(each, answered, now)
-        self.log.check(Step("partner", several=len(sent) > 1))
+        self.log.check(Step("partner", entries, several=len(sent) > 1))
+
+    def _entry(self, sent: Sent, answered: DirectResponse) -> Entry:
+        """Return the audit entry of a request that had an effect."""
+        body = answered.json()
+        if sent.method == "DELETE":
+            return "booking.cancel", "booking", UUID(body["booking_id"])
+        is_known = ("booking", body["id"]) in self.log.resources
+        return "booking.change" if is_known else "booking.create", "booking", UUID(body["id"])
 
     def _check(self, sent: Sent, answered: DirectResponse, now: datetime) -> None:
         """Where its key is remembered, the first answer comes again, byte by byte, and nothing happens."""

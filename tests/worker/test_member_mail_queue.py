@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from studiogate.domain.access import system_access
 from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILS_PER_HOUR, MailKind
 from studiogate.flows import events, studio_file
@@ -76,7 +77,7 @@ async def test_a_transaction_that_loads_data_is_silent(mail_studio: MailStudio) 
     member, _ = await mail_studio.member()
     class_id = await mail_studio.studio.new_class()
     booking = await mail_studio.studio.imported_booking(class_id, member)
-    connection, access = mail_studio.studio.api.connection, mail_studio.studio.access
+    connection, access = mail_studio.studio.api.connection, system_access(mail_studio.studio.id)
     async with connection.transaction():
         await mail_queue.silence(connection)
         await emit_event(connection, access, EventType.BOOKING_CREATED, booking)
