@@ -12,7 +12,7 @@ import pytest
 from tests.flows.test_staff_permissions import FLOWS
 from tests.support import booking_studio
 from tests.support.battery import sized
-from tests.support.booking_studio import BookingStudio
+from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.races import killed_flow
 from tests.support.races.killed_flow import Order, Report
 from tests.support.races.staff_flow_cases import CASES, WITHOUT_CASE
@@ -114,8 +114,11 @@ async def test_killed_in_the_middle(studio: BookingStudio, killer: Killer, flow:
 
 
 @pytest.mark.parametrize("flow", ["bookings.staff.cancel_class", "members.erase.erase", "sales.sell"])
-async def test_a_flow_without_its_transaction_is_noticed(studio: BookingStudio, killer: Killer, flow: str) -> None:
+async def test_a_flow_without_its_transaction_is_noticed(
+    studio_factory: StudioFactory, program: asyncio.subprocess.Process, flow: str
+) -> None:
+    studio = await studio_factory.new_studio()  # what is left of it, the doctor would report
     arguments = await CASES[flow](studio)
     before = await settled(studio)
-    assert (await killer.run(flow, arguments, BEFORE_COMMIT, autocommit=True)).killed
+    assert (await Killer(studio, program).run(flow, arguments, BEFORE_COMMIT, autocommit=True)).killed
     assert changed(before, await stored(studio)) != []

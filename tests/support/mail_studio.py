@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from studiogate import settings
+from studiogate.domain.access import system_access
 from studiogate.domain.events import EventType
 from studiogate.flows import events
 from studiogate.flows.announce import changing
@@ -58,7 +59,7 @@ class MailStudio:
         connection = self.studio.api.connection
         async with (
             connection.transaction(),
-            changing(connection, self.studio.access, EventType.CLASS_UPDATED, class_id),
+            changing(connection, system_access(self.studio.id), EventType.CLASS_UPDATED, class_id),
         ):
             await self.studio.change("classes", class_id, **columns)
             await self.studio.sql(
