@@ -108,3 +108,49 @@ def test_files_of_a_submission(command_line: CommandLine, tmp_path: Path) -> Non
     missing = command_line.type("submission", "files", submission, "-o", tmp_path / "two", "--data", tmp_path)
     assert (missing.status, "not on this machine" in missing.err) == (1, True)
     assert "There is no submission" in command_line.type("submission", "files", GONE, "-o", target).err
+
+
+async def form_and_member(studio: BookingStudio) -> tuple[UUID, UUID]:
+    return await studio.new_form(), await studio.new_member(email=f"ada-{uuid4().hex}@example.com")
+
+
+MAILS = "select count(*) from mails where member_id = $1"
+
+
+def test_a_link_by_email(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, (form, member) = command_line.studio(form_and_member)
+    words = ("form", "link", form, "--member", member, "--mail")
+    without = command_line.type(*words)
+    assert (without.status, without.out) == (1, "")
+    assert "Nothing was queued." in without.err
+    assert "set STUDIOGATE_SMTP_URL" in without.err
+    assert command_line.look(MAILS, member) == 0
+    monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
+    said = command_line.type(*words)
+    assert said.out.startswith("Queued a mail with the link for a***@example.com. The link opens the form until ")
+    in_json = command_line.type(*words, "--expires", "2h", "--json").json
+    assert (in_json["queued_for"], in_json["member_id"]) == ("a***@example.com", str(member))
+    assert set(in_json) == {"queued_for", "form_id", "member_id", "expires_at"}, "nothing secret"
+    kept = "select max(expires_at) - min(expires_at) > interval '6 days' from mails where member_id = $1"
+    assert command_line.look(kept, member)
+    assert command_line.type(*words).status == 0
+    again = command_line.type(*words)
+    assert "was mailed 3 links within the hour: wait, or print the link without --mail." in again.err
+    assert command_line.look(MAILS, member) == 3
+
+
+def test_a_link_that_cannot_be_mailed(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, (form, member) = command_line.studio(form_and_member)
+    monkeypatch.setenv("STUDIOGATE_SMTP_URL", "smtp://mail.example")
+    assert "There is no form" in command_line.type("form", "link", GONE, "--member", member, "--mail").err
+    assert "There is no member" in command_line.type("form", "link", form, "--member", GONE, "--mail").err
+    words = ("form", "link", form, "--member", member, "--mail")
+    command_line.look("update forms set status = 'archived' where id = $1", form)
+    assert "The form is not published: `studiogate form publish`" in command_line.type(*words).err
+    command_line.look("update forms set status = 'published' where id = $1", form)
+    command_line.look("update members set email = null where id = $1", member)
+    missing = "error: The email is missing: enter one for the member, or hand the link over yourself.\n"
+    assert command_line.type(*words).err == missing
+    command_line.look("update members set erased_at = now() where id = $1", member)
+    assert "was erased" in command_line.type(*words).err
+    assert command_line.look(MAILS, member) == 0

@@ -232,3 +232,44 @@ async def test_a_link_to_a_form(console: Console) -> None:
     assert re.search(r"/f/studio-\d+/w-[0-9a-f]+\?link=", made.text)
     wrong = await console.post(f"/console/members/{member}/form-link", {"form_id": ""})
     assert wrong.status_code == 422
+
+
+async def test_a_link_by_email(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    studio = console.studio
+    monkeypatch.setattr(studio.api.app._runtime.settings, "smtp_url", "smtp://mail.example")
+    member, form = await studio.new_member(email="ada@example.com"), await studio.new_form()
+    path, given = f"/console/members/{member}/form-link", {"form_id": str(form), "by": "mail"}
+    page = await console.get(path)
+    assert '<button class="button primary" name="by" value="mail">Send by email</button>' in page.text
+    assert "The mail goes to ada@example.com." in texts(page)
+    sent = await console.post(path, given)
+    assert (sent.status_code, sent.headers["location"]) == (303, f"/console/members/{member}/forms")
+    assert "A mail with the link is on its way." in texts(await console.get(sent.headers["location"]))
+    (mail,) = await studio.rows("mails", "member_id = $2", member)
+    assert (mail["kind"], mail["form_id"]) == ("form_link", form)
+    in_drawer = await console.post(path, given, htmx=True)
+    assert in_drawer.headers["hx-redirect"] == f"/console/members/{member}/forms"
+    await console.post(path, given)
+    many = await console.post(path, given)
+    assert many.status_code == 409
+    assert "The member was mailed 3 links within the hour." in texts(many)
+    await studio.change("forms", form, status="archived")
+    closed = await console.post(path, given)
+    assert (closed.status_code, "The form is not published." in texts(closed)) == (409, True)
+    assert len(await studio.rows("mails", "member_id = $2", member)) == 3
+
+
+async def test_a_link_that_cannot_be_mailed(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    studio = console.studio
+    member, form = await studio.new_member(email="ada@example.com"), await studio.new_form()
+    path, given = f"/console/members/{member}/form-link", {"form_id": str(form), "by": "mail"}
+    page = await console.get(path)
+    assert ("this service sends no mail" in texts(page), 'value="mail"' in page.text) == (True, False)
+    refused = await console.post(path, given)
+    assert (refused.status_code, "This service sends no mail." in texts(refused)) == (422, True)
+    monkeypatch.setattr(studio.api.app._runtime.settings, "smtp_url", "smtp://mail.example")
+    await studio.change("members", member, email=None)
+    page = await console.get(path)
+    assert ("the member has no email address" in texts(page), 'value="mail"' in page.text) == (True, False)
+    assert (await console.post(path, given)).status_code == 422
+    assert await studio.rows("mails", "member_id = $2", member) == []

@@ -44,6 +44,7 @@ FLOWS = {
     "forms.staff.create": Permission.FORMS,
     "forms.staff.files": Permission.SUBMISSIONS,
     "forms.staff.link": Permission.SUBMISSIONS,
+    "forms.staff.send_link": Permission.SUBMISSIONS,
     "keys.change_key": Permission.KEYS,
     "keys.issue": Permission.KEYS,
     "keys.revoke_key": Permission.KEYS,

@@ -52,6 +52,7 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "forms.staff.create": ({"form.create"}, {"form.created"}),
     "forms.staff.files": ({"submission.files"}, set()),
     "forms.staff.link": ({"form.link"}, set()),
+    "forms.staff.send_link": ({"form.send_link"}, set()),
     "keys.change_key": ({"key.change"}, set()),
     "keys.issue": ({"key.create"}, set()),
     "keys.revoke_key": ({"key.revoke"}, set()),

@@ -6,6 +6,8 @@ from types import MappingProxyType
 from typing import Any
 
 from studiogate.cli.context import counted
+from studiogate.domain.forms.acceptance import NotAccepting
+from studiogate.domain.forms.link_mails import LIMIT
 from studiogate.domain.refusals import Code, Fault, Refusal
 
 Details = Mapping[str, Any]
@@ -49,7 +51,15 @@ def _member_exists(_kind: str, details: Details) -> str:
 
 
 def _limit_reached(kind: str, details: Details) -> str:
+    if details["limit"] == LIMIT:
+        return (
+            f"The member was mailed {details['maximum']} links within the hour: wait, or print the link without --mail."
+        )
     return f"The {kind} has reached the limit of {details['limit']}: {details['maximum']}."
+
+
+def _not_accepting(_kind: str, details: Details) -> str:
+    return _CLOSED_FORMS[NotAccepting(str(details["reason"]))]
 
 
 def _two_places(_kind: str, details: Details) -> str:
@@ -103,6 +113,16 @@ _BY_CODE: Mapping[Code, Callable[[str, Details], str]] = MappingProxyType(
         Code.SLUG_TAKEN: _slug_taken,
         Code.MEMBER_EXISTS: _member_exists,
         Code.LIMIT_REACHED: _limit_reached,
+        Code.FORM_NOT_ACCEPTING_SUBMISSIONS: _not_accepting,
+    }
+)
+_CLOSED_FORMS: Mapping[NotAccepting, str] = MappingProxyType(
+    {
+        NotAccepting.NOT_PUBLISHED: "The form is not published: `studiogate form publish` publishes it.",
+        NotAccepting.NOT_OPEN_YET: "The form is not open yet: wait, or change its setting opens_at.",
+        NotAccepting.CLOSED: "The form is closed: change its setting closes_at to open it again.",
+        NotAccepting.FULL: "The form has as many submissions as it takes: raise its setting max_submissions.",
+        NotAccepting.ALREADY_SUBMITTED: "The member has sent this form already, and it takes one per email.",
     }
 )
 # The first of these details that a refusal has explains it.

@@ -1,15 +1,15 @@
-"""studiogate form link: a signed link to a hosted form for one member."""
+"""studiogate form link: a signed link to a hosted form for one member, printed or sent by email."""
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
-from urllib.parse import urlencode
+from typing import Annotated, TypeVar
 from uuid import UUID
 
 import typer
 
 from studiogate import settings as configuration
 from studiogate.cli import lists
+from studiogate.cli.actions import carried_out
 from studiogate.cli.context import (
     AsJson,
     CommandError,
@@ -23,11 +23,14 @@ from studiogate.cli.context import (
     print_json,
     screen,
 )
+from studiogate.cli.mails import NO_SERVER
 from studiogate.cli.secret_key import OTHER_KEY
+from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer, SealError
-from studiogate.domain.forms.signed_links import Link, make_link, open_link_secret
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.forms.signed_links import Link, link_path, make_link, open_link_secret
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.forms import staff as flow
+from studiogate.flows.forms.staff import QueuedLink, WantedLink
 from studiogate.server.address_file import known_address
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
@@ -36,6 +39,7 @@ from studiogate.storage.forms.hosted import LinkGround
 
 app = typer.Typer(help="Hosted forms.", no_args_is_help=True)
 MAX_LIFE = timedelta(days=366)
+Result = TypeVar("Result")
 
 
 @app.callback()
@@ -49,13 +53,19 @@ def link(
     member: Annotated[UUID, typer.Option(parser=parse_row_id, help="The id of the member that the link is for.")],
     expires: Annotated[str, typer.Option(help="How long it opens the form: 30m, 24h, 7d.")] = "7d",
     studio: Annotated[str | None, typer.Option(help="The studio's slug; needed only where ids repeat.")] = None,
+    mail: Annotated[
+        bool, typer.Option("--mail", help="Send it to the member by email instead of printing it.")
+    ] = False,
     as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
-    """Print a link that opens a form for one member; what is sent with it is theirs."""
+    """Print a link that opens a form for one member, or mail it; what is sent with it is theirs."""
     life = duration(expires)
     if not timedelta(0) < life <= MAX_LIFE:
         raise typer.BadParameter(f"{expires!r} is not between a minute and {MAX_LIFE.days} days.")
+    if mail:
+        _mail(WantedLink(form_id, member, life), studio, data, as_json=as_json)
+        return
     ground = on_database(data, lambda connection: _ground(connection, studio, form_id, member))
     made = Link(member, ground.now + life)
     url = _address(ground, make_link(_secret(ground, data), form_id, made), data)
@@ -66,9 +76,30 @@ def link(
     screen.print(f"It opens until {made.expires_at:%Y-%m-%d %H:%M} UTC, for this member only.", style="dim")
 
 
+def _mail(wanted: WantedLink, slug: str | None, data: Path | None, *, as_json: bool) -> None:
+    if configuration.load(data_dir=data).smtp_url is None:
+        raise CommandError(f"Nothing was queued. {NO_SERVER}")
+
+    async def send(connection: Connection, access: Access) -> QueuedLink | Refusal:
+        outcome = await flow.send_link(connection, access, wanted)
+        return _found(outcome, wanted.form_id, wanted.member_id)
+
+    async def work(connection: Connection) -> QueuedLink:
+        access = await _access(connection, slug, wanted.form_id)
+        return await carried_out(connection, access, "member", send)
+
+    queued = on_database(data, work)
+    if as_json:
+        ids = {"form_id": str(wanted.form_id), "member_id": str(wanted.member_id)}
+        print_json({"queued_for": queued.masked_email, **ids, "expires_at": queued.expires_at})
+        return
+    until = f"The link opens the form until {queued.expires_at:%Y-%m-%d %H:%M} UTC."
+    screen.print(f"Queued a mail with the link for {queued.masked_email}. {until}", markup=False, soft_wrap=True)
+
+
 def _address(ground: LinkGround, token: str, data: Path | None) -> str:
     origin = known_address(configuration.load(data_dir=data))
-    return f"{origin}/f/{ground.studio_slug}/{ground.form_slug}?{urlencode({'link': token})}"
+    return origin + link_path(ground.studio_slug, ground.form_slug, token)
 
 
 def _secret(ground: LinkGround, data: Path | None) -> bytes:
@@ -81,15 +112,27 @@ def _secret(ground: LinkGround, data: Path | None) -> bytes:
 
 
 async def _ground(connection: Connection, slug: str | None, form_id: UUID, member_id: UUID) -> LinkGround:
+    access = await _access(connection, slug, form_id)
+    ground = _found(await flow.link(connection, access, form_id, member_id), form_id, member_id)
+    if isinstance(ground, Refusal):
+        raise CommandError(ground.message, ground)
+    return ground
+
+
+def _found(outcome: Result | Refusal, form_id: UUID, member_id: UUID) -> Result | Refusal:
+    """Return what the flow returned, unless there is no such form or member."""
+    if not isinstance(outcome, Refusal) or outcome.code is not Code.NOT_FOUND:
+        return outcome
+    raise no_such("member", member_id) if "kind" in outcome.details else no_such("form", form_id)
+
+
+async def _access(connection: Connection, slug: str | None, form_id: UUID) -> Access:
     owners = await _owners(connection, slug, form_id)
     if len(owners) > 1:
         raise CommandError(f"Several studios have a form {form_id}: say which with --studio SLUG.")
     if not owners:
         raise no_such("form", form_id)
-    ground = await flow.link(connection, operator_of(owners[0]), form_id, member_id)
-    if isinstance(ground, Refusal):
-        raise no_such("member", member_id) if "kind" in ground.details else no_such("form", form_id)
-    return ground
+    return operator_of(owners[0])
 
 
 async def _owners(connection: Connection, slug: str | None, form_id: UUID) -> list[UUID]:

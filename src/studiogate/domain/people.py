@@ -55,6 +55,12 @@ def _validated_domain(domain: str) -> str | None:
     return None if address is None else address.removeprefix("a@")
 
 
+def masked_email(email: str) -> str:
+    """Return an address that can be recognized but not read: the first character and the domain."""
+    local_part, _, domain = email.rpartition("@")
+    return f"{local_part[:1]}***@{domain}"
+
+
 def with_note(notes_bytes: int, note: str) -> int:
     """Return the size of the staff notes in bytes after appending a note, which starts on a new line."""
     return notes_bytes + (1 if notes_bytes else 0) + len(note.encode())

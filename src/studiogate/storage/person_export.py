@@ -15,7 +15,7 @@ _CLASS = """
         select l.name from locations l where l.studio_id = $1 and l.id = c.location_id))"""
 _MAIL = """
     jsonb_build_object('kind', a.kind, 'recipient', coalesce(a.recipient, $3), 'booking_id', a.booking_id,
-                       'status', a.status, 'created_at', a.created_at, 'sent_at', a.sent_at)"""
+                       'form_id', a.form_id, 'status', a.status, 'created_at', a.created_at, 'sent_at', a.sent_at)"""
 _SUBMITTED = "(n.member_id = $2 or (n.member_id is null and n.submitter_email = $3))"
 
 SECTIONS: Mapping[str, str] = {

@@ -28,6 +28,7 @@ from studiogate.flows.bookings.desk import StaffBooking
 from studiogate.flows.bookings.move import Move
 from studiogate.flows.csv_import import CsvFile
 from studiogate.flows.csv_mappings import load_mapping
+from studiogate.flows.forms.staff import WantedLink
 from studiogate.flows.keys import KeyRequest
 from studiogate.flows.members import staff as members
 from studiogate.flows.schedule import closures, series
@@ -447,6 +448,11 @@ async def create_form(_studio: BookingStudio) -> str:
 @case("forms.staff.change")
 async def change_form(studio: BookingStudio) -> str:
     return pack(await studio.new_form(), {"title": "New", "status": "archived"})
+
+
+@case("forms.staff.send_link")
+async def send_link(studio: BookingStudio) -> str:
+    return pack(WantedLink(await studio.new_form(), await studio.new_member(email=f"{uuid4().hex}@example.com")))
 
 
 @case("forms.review.decide")

@@ -6,10 +6,11 @@ from uuid import UUID
 
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
-from studiogate.console.form_links import LIFE, link_address
+from studiogate.console.form_links import link_address
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.domain.forms.link_mails import LINK_LIFE
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.forms import staff as forms
@@ -61,7 +62,7 @@ async def make(request: ConsoleRequest) -> Answer:
     if isinstance(ground, Refusal):
         return request.refused(ground)
     url = link_address(request, ground, wanted.form_id, wanted.member.id)
-    return _shown(request, wanted, url=url, mail=_mail(request, wanted, url), expires_at=ground.now + LIFE)
+    return _shown(request, wanted, url=url, mail=_mail(request, wanted, url), expires_at=ground.now + LINK_LIFE)
 
 
 def _mail(request: ConsoleRequest, wanted: Wanted, url: str) -> str | None:

@@ -30,10 +30,24 @@ STATUS: Mapping[Code, int] = MappingProxyType(
         Code.STORAGE_UNAVAILABLE: 503,
     }
 )
-FAULTS = "Some fields need a change."
+# Where the message for programs is not one for people.
+TEXTS: Mapping[Code, str] = MappingProxyType(
+    {Code.VALIDATION_ERROR: "Some fields need a change.", Code.LIMIT_REACHED: "A limit has been reached."}
+)
 # What a detail of a refusal means for the person who was refused.
 DETAILS: Mapping[str, str] = MappingProxyType(
     {"booked_count": "Seats that are booked: {}. Cancel or move bookings first."}
+)
+# The same for one value of a detail.
+ADVICE: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("reason", "not_published"): "The form is not published. Publish it first.",
+        ("reason", "not_open_yet"): "The form opens later. Try again then, or change its settings.",
+        ("reason", "closed"): "The form is closed. Change its settings to open it again.",
+        ("reason", "full"): "The form has as many submissions as it takes. Change its settings to take more.",
+        ("reason", "already_submitted"): "The member has sent this form already, and it takes one per email.",
+        ("limit", "form_links_per_hour"): "The member was mailed {maximum} links within the hour. Wait, or make one.",
+    }
 )
 
 
@@ -69,5 +83,7 @@ def shown(refusal: Refusal, fields: Mapping[str, object], resolution: Resolution
         else:
             others.append(f"{'.'.join(map(str, fault.loc))}: {fault.msg}" if fault.loc else fault.msg)
     others += [sentence.format(refusal.details[name]) for name, sentence in DETAILS.items() if name in refusal.details]
-    text = FAULTS if refusal.code is Code.VALIDATION_ERROR else refusal.message
+    named = [(name, str(value)) for name, value in refusal.details.items()]
+    others += [ADVICE[each].format(**refusal.details) for each in named if each in ADVICE]
+    text = TEXTS.get(refusal.code, refusal.message)
     return ShownRefusal(refusal.code.value, text, faults, tuple(others), resolution)

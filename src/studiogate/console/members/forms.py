@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from studiogate.console.form_links import LIFE, link_address
+from studiogate.console.form_links import link_address
 from studiogate.console.framework import paging
 from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
@@ -12,14 +12,18 @@ from studiogate.console.framework.reading import as_id, read_instant
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members.form_values import PAGE
 from studiogate.console.members.profile import address, member_of, no_member, show
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.forms.link_mails import LINK_LIFE
+from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.domain.staff_input import fault, refused
+from studiogate.domain.staff_input import INVALID, fault, refused
 from studiogate.domain.studio_file.documents import CONSENT_TEXTS
 from studiogate.flows.forms import staff as flows
+from studiogate.flows.forms.staff import WantedLink
 from studiogate.storage import member_profile as storage
 from studiogate.storage.forms import read as forms
 from studiogate.web.response import Answer
+
+NO_MAIL = Fault((), INVALID, "This service sends no mail. Make a link and hand it over.")
 
 
 @page("GET", "/members/{member_id}/forms", Permission.SUBMISSIONS)
@@ -82,16 +86,31 @@ async def show_link(request: ConsoleRequest) -> Answer:
 
 @action("POST", "/members/{member_id}/form-link", Permission.SUBMISSIONS)
 async def link(request: ConsoleRequest) -> Answer:
-    """Make a link that opens a form for the member; the audit log says who made it."""
+    """Make a link that opens a form for the member, or send it by email; the audit log says who did."""
     member_id, form_id = as_id(request.params["member_id"]), as_id(request.form.get("form_id"))
     after = paging.cursor_of(request)
     back = address(request.params["member_id"], "form-link") + (f"?{urlencode({paging.AFTER: after})}" if after else "")
     if member_id is None or form_id is None:
         return request.refused(refused(fault("form_id", "Choose a form.")), back)
+    if request.form.get("by") == "mail":
+        return await _send(request, WantedLink(form_id, member_id), back)
     ground = await run(request, flows.link, form_id, member_id)
     if isinstance(ground, Refusal):
         return request.refused(ground, back)
     return await _link_page(request, link_address(request, ground, form_id, member_id))
+
+
+async def _send(request: ConsoleRequest, wanted: WantedLink, back: str) -> Answer:
+    if not _sends_mail(request):
+        return request.refused(refused(NO_MAIL), back)
+    queued = await run(request, flows.send_link, wanted)
+    if isinstance(queued, Refusal):
+        return request.refused(queued, back)
+    return request.go_to(address(wanted.member_id, "forms"), toast="A mail with the link is on its way.")
+
+
+def _sends_mail(request: ConsoleRequest) -> bool:
+    return request.runtime.settings.smtp_url is not None
 
 
 async def _link_page(request: ConsoleRequest, url: str | None) -> Answer:
@@ -103,8 +122,9 @@ async def _link_page(request: ConsoleRequest, url: str | None) -> Answer:
         found = paging.rows_of(await forms.list_forms(connection, request.access, page, False))
     here = address(member["id"], "form-link")
     values: dict[str, Any] = {
+        "sends_mail": _sends_mail(request),
         "options": [(each["id"], each["title"]) for each in found.rows],
         "after": page.cursor,
         "more": found.next and f"{here}?{urlencode({paging.AFTER: found.next})}",
     }
-    return show(request, "members/form_link.html", member, url=url, days=LIFE.days, **values)
+    return show(request, "members/form_link.html", member, url=url, days=LINK_LIFE.days, **values)

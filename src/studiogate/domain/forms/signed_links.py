@@ -17,6 +17,7 @@ import secrets
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
+from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.domain.encryption import Sealer
@@ -46,6 +47,11 @@ class Verification(NamedTuple):
 def make_link(secret: bytes, form_id: UUID, link: Link) -> str:
     member, expires = _encoded(link.member_id.bytes), str(int(link.expires_at.timestamp()))
     return f"{member}.{expires}.{_signature(secret, 'link', form_id, member, expires)}"
+
+
+def link_path(studio_slug: str, form_slug: str, token: str) -> str:
+    """Return the path of a form's hosted page, with the link that names a member."""
+    return f"/f/{studio_slug}/{form_slug}?{urlencode({'link': token})}"
 
 
 def read_link(secret: bytes, form_id: UUID, text: str, now: datetime) -> Link | LinkProblem:

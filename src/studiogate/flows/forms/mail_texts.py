@@ -52,6 +52,19 @@ class MailContent:
     verify_url: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LinkContent:
+    """A mail with a signed link to a form for one member."""
+
+    recipient: str
+    first_name: str
+    studio: str
+    form_title: str
+    url: str
+    expires_at: datetime
+    timezone: str
+
+
 def answered(fields: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> list[Answer]:
     """Return questions and answers in the form's order. Signatures and files are mentioned, not sent."""
     ordered = sorted(fields, key=lambda field: field.get("order") or 0)
@@ -76,8 +89,7 @@ def _shown(field: Mapping[str, Any], value: Any) -> str:
 
 def message(content: MailContent, mail_id: UUID, sender: str, now: datetime) -> EmailMessage:
     """Return a mail that is ready to be sent."""
-    values = {"mail": content, "submitted_at": _local(content)}
-    text, html = (_TEMPLATES.get_template(f"{content.kind}.{part}").render(values) for part in ("txt", "html"))
+    values = {"mail": content, "submitted_at": _local(content.submitted_at, content.timezone)}
     is_notification = content.kind == "notification"
     envelope = Envelope(
         mail_id,
@@ -86,7 +98,20 @@ def message(content: MailContent, mail_id: UUID, sender: str, now: datetime) -> 
         _subject(content),
         Mailbox(content.submitter_email, content.submitter_name or "") if is_notification else None,
     )
-    return mail_message.write(envelope, Body(text, html), now)
+    return mail_message.write(envelope, _body(content.kind, values), now)
+
+
+def link_message(content: LinkContent, mail_id: UUID, sender: str, now: datetime) -> EmailMessage:
+    """Return a mail with a link to a form that is ready to be sent."""
+    values = {"mail": content, "expires_at": _local(content.expires_at, content.timezone)}
+    subject = f"{content.studio}: {content.form_title}"
+    envelope = Envelope(mail_id, Mailbox(sender, content.studio), Mailbox(content.recipient), subject)
+    return mail_message.write(envelope, _body("form_link", values), now)
+
+
+def _body(template: str, values: Mapping[str, Any]) -> Body:
+    text, html = (_TEMPLATES.get_template(f"{template}.{part}").render(values) for part in ("txt", "html"))
+    return Body(text, html)
 
 
 def _subject(content: MailContent) -> str:
@@ -95,5 +120,5 @@ def _subject(content: MailContent) -> str:
     return f"{content.studio}: {content.form_title}"
 
 
-def _local(content: MailContent) -> str:
-    return f"{content.submitted_at.astimezone(ZoneInfo(content.timezone)):%Y-%m-%d %H:%M} ({content.timezone})"
+def _local(at: datetime, timezone: str) -> str:
+    return f"{at.astimezone(ZoneInfo(timezone)):%Y-%m-%d %H:%M} ({timezone})"

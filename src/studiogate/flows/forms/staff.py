@@ -2,27 +2,46 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.form_body import read_form
+from studiogate.domain.forms.link_mails import LINK_LIFE, queue_refusal
+from studiogate.domain.people import masked_email
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.domain.staff_input import refused
 from studiogate.flows.audit import audited, record, record_creation
 from studiogate.flows.forms import save
 from studiogate.flows.forms.save import WantedForm
+from studiogate.flows.forms.submit import reason_against
+from studiogate.flows.members.locked import locked_member
 from studiogate.flows.staff_flow import staff_flow
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.forms import hosted, uploads
+from studiogate.storage.forms import hosted, link_mails, uploads
 from studiogate.storage.forms import save as storage
 from studiogate.storage.forms.hosted import LinkGround
+from studiogate.storage.forms.submit import find_form
 from studiogate.storage.forms.uploads import StoredFile
 
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 NO_MEMBER = Refusal(Code.NOT_FOUND, {"kind": "member"})
+
+
+class WantedLink(NamedTuple):
+    """For which form and member a link is mailed, and for how long it opens the form."""
+
+    form_id: UUID
+    member_id: UUID
+    life: timedelta = LINK_LIFE
+
+
+class QueuedLink(NamedTuple):
+    masked_email: str
+    expires_at: datetime
 
 
 @staff_flow(Permission.FORMS)
@@ -78,3 +97,24 @@ async def link(connection: Connection, access: Access, form_id: UUID, member_id:
         return NO_MEMBER
     await record(connection, access, "form.link", "member", member_id)
     return ground
+
+
+@staff_flow(Permission.SUBMISSIONS)
+async def send_link(connection: Connection, access: Access, wanted: WantedLink) -> QueuedLink | Refusal:
+    """Queue a mail with a signed link to a form for a member. The worker reads the address and signs the link when it
+    sends the mail. The lock of the member keeps the number of mails per hour right, and an erasure apart."""
+    member = await locked_member(connection, access, wanted.member_id)
+    if isinstance(member, Refusal):
+        return NO_MEMBER if member.code is Code.NOT_FOUND else member
+    form = await find_form(connection, access, wanted.form_id)
+    if form is None:
+        return NOT_FOUND
+    email, expires_at = member.profile.email, member.now + wanted.life
+    against = await reason_against(connection, access, form, email)
+    queued = await link_mails.count_within_the_hour(connection, access, member.id)
+    refusal = queue_refusal(email, against, queued)
+    if refusal is not None:
+        return refusal
+    await link_mails.queue(connection, access, form.id, member.id, expires_at)
+    await record(connection, access, "form.send_link", "member", member.id)
+    return QueuedLink(masked_email(email or ""), expires_at)

@@ -619,11 +619,17 @@ CREATE TABLE public.mails (
     event_id uuid,
     booking_id uuid,
     member_id uuid,
+    form_id uuid,
+    expires_at timestamp with time zone,
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
-    CONSTRAINT mails_kind_check CHECK ((kind = ANY (ARRAY['notification'::text, 'confirmation'::text, 'staff_invitation'::text, 'staff_password_reset'::text, 'staff_sign_in'::text, 'booked'::text, 'waitlisted'::text, 'promoted'::text, 'class_changed'::text, 'class_cancelled'::text, 'booking_cancelled'::text]))),
+    CONSTRAINT mails_kind_check CHECK ((kind = ANY (ARRAY['notification'::text, 'confirmation'::text, 'staff_invitation'::text, 'staff_password_reset'::text, 'staff_sign_in'::text, 'booked'::text, 'waitlisted'::text, 'promoted'::text, 'class_changed'::text, 'class_cancelled'::text, 'booking_cancelled'::text, 'form_link'::text]))),
     CONSTRAINT mails_recipient_check CHECK ((recipient <> ''::text)),
     CONSTRAINT mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'failed'::text]))),
-    CONSTRAINT mails_to_somebody CHECK (((num_nonnulls(event_id, booking_id, member_id) = ANY (ARRAY[0, 3])) AND ((booking_id IS NULL) = (recipient IS NOT NULL))))
+    CONSTRAINT mails_to_somebody CHECK (
+CASE
+    WHEN (kind = 'form_link'::text) THEN ((num_nonnulls(form_id, expires_at, member_id) = 3) AND (num_nonnulls(event_id, booking_id, submission_id, account_id, recipient) = 0))
+    ELSE ((num_nonnulls(form_id, expires_at) = 0) AND (num_nonnulls(event_id, booking_id, member_id) = ANY (ARRAY[0, 3])) AND ((booking_id IS NULL) = (recipient IS NOT NULL)))
+END)
 );
 
 CREATE TABLE public.members (
@@ -1345,6 +1351,8 @@ CREATE INDEX mails_of_account ON public.mails USING btree (studio_id, account_id
 
 CREATE INDEX mails_of_booking ON public.mails USING btree (studio_id, booking_id) WHERE (booking_id IS NOT NULL);
 
+CREATE INDEX mails_of_form ON public.mails USING btree (studio_id, form_id) WHERE (form_id IS NOT NULL);
+
 CREATE INDEX mails_of_member ON public.mails USING btree (studio_id, member_id, created_at) WHERE (member_id IS NOT NULL);
 
 CREATE UNIQUE INDEX mails_once_per_event ON public.mails USING btree (studio_id, event_id, booking_id) WHERE (event_id IS NOT NULL);
@@ -1700,6 +1708,9 @@ ALTER TABLE ONLY public.mails
 
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_event_fkey FOREIGN KEY (studio_id, event_id) REFERENCES public.events(studio_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_form_fkey FOREIGN KEY (studio_id, form_id) REFERENCES public.forms(studio_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_member_fkey FOREIGN KEY (studio_id, member_id) REFERENCES public.members(studio_id, id) ON DELETE CASCADE;
