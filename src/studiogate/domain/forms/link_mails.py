@@ -5,14 +5,13 @@ from typing import NamedTuple
 
 from studiogate.domain.forms.acceptance import NotAccepting, closed_reason, not_accepting
 from studiogate.domain.forms.settings import FormSettings
-from studiogate.domain.refusals import Code, Refusal
-from studiogate.domain.staff_input import fault, refused
+from studiogate.domain.refusals import Code, Fault, Refusal
 
 LINK_LIFE = timedelta(days=7)
 # Per member: a mail that was asked for again and again must not flood a mailbox.
 LINKS_PER_HOUR = 3
 LIMIT = "form_links_per_hour"
-NO_ADDRESS = "is missing: enter one for the member, or hand the link over yourself"
+NO_ADDRESS = Fault(("email",), "value_error", "is missing: enter one for the member, or hand the link over yourself")
 
 
 class Delivery(NamedTuple):
@@ -29,7 +28,7 @@ def queue_refusal(email: str | None, against: NotAccepting | None, within_the_ho
     """Return why a link is not mailed. ``against``: why the form would take no submission from this address;
     ``within_the_hour``: how many links were mailed to the member lately."""
     if email is None:
-        return refused(fault("email", NO_ADDRESS))
+        return Refusal(Code.VALIDATION_ERROR, faults=(NO_ADDRESS,))
     if against is not None:
         return not_accepting(against)
     if within_the_hour >= LINKS_PER_HOUR:

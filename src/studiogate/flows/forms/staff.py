@@ -102,7 +102,7 @@ async def link(connection: Connection, access: Access, form_id: UUID, member_id:
 @staff_flow(Permission.SUBMISSIONS)
 async def send_link(connection: Connection, access: Access, wanted: WantedLink) -> QueuedLink | Refusal:
     """Queue a mail with a signed link to a form for a member. The worker reads the address and signs the link when it
-    sends the mail. The lock of the member keeps the number of mails per hour right, and an erasure apart."""
+    sends the mail. The member is locked: mails are counted one sender at a time, and an erasure waits."""
     member = await locked_member(connection, access, wanted.member_id)
     if isinstance(member, Refusal):
         return NO_MEMBER if member.code is Code.NOT_FOUND else member
