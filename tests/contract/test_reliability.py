@@ -3,6 +3,8 @@
 import ast
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,14 @@ def test_a_failed_run_stays_on_record(tmp_path: Path) -> None:
         (1, "failed"),
         (2, "passed"),
     ]
+
+
+def test_a_parallel_run_is_recorded_once(tmp_path: Path) -> None:
+    file = tmp_path / "record.json"
+    options = ["-n", "2", "-p", "no:cacheprovider", "--record", str(file), "tests/domain/test_ids.py"]
+    subprocess.run([sys.executable, "-m", "pytest", *options], check=True, cwd=ROOT, capture_output=True)
+    (run,) = json.loads(file.read_text())["runs"]
+    assert {each["result"] for each in run["tests"].values()} == {"passed"}
 
 
 def test_every_part_has_a_test_and_is_documented() -> None:

@@ -165,7 +165,8 @@ class Recorder:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._file: Path | None = config.option.record
+        # The processes of a parallel run report to the one that started them, which writes the file.
+        self._file: Path | None = None if hasattr(config, "workerinput") else config.option.record
         self._records = Records()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
