@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from studiogate.domain.events import EventType
+from studiogate.flows import events
 from studiogate.flows.bookings import staff
 from tests.support import booking_studio
 from tests.support.batches import in_one_batch
@@ -110,3 +112,10 @@ async def test_the_doctor_finds_a_change_by_staff_without_an_entry(studio: Booki
     assert {(finding.subject, finding.level) for finding in found} == {("audit log", "fault")}
     assert len(found) == 2, "the class and its booking"
     await studio.sql(remembered.format(f"'{transaction_id}'"))
+
+
+async def test_a_sample_event_is_recorded(studio: BookingStudio) -> None:
+    member = await studio.new_member()
+    assert await events.trigger(studio.api.connection, studio.access, EventType.MEMBER_UPDATED) == member
+    (entry,) = await entries(studio)
+    assert (entry["action"], entry["subject_type"], entry["subject_id"]) == ("event.trigger", "member", member)

@@ -7,6 +7,7 @@ import structlog
 
 from studiogate.domain.access import Access, operator_access
 from studiogate.domain.events import EventType
+from studiogate.flows.audit import record
 from studiogate.storage import event_numbering, events, mails
 from studiogate.storage.db.pool import Connection, Database
 
@@ -40,6 +41,7 @@ async def trigger(connection: Connection, access: Access, type_: EventType) -> U
         row_id = await events.newest(connection, access, type_)
         if row_id is not None:
             await events.emit(connection, access, type_, events.Change(row_id))
+            await record(connection, access, "event.trigger", type_.partition(".")[0], row_id)
         return row_id
 
 
