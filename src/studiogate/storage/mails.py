@@ -27,17 +27,23 @@ CONFIRMATIONS_WITHIN_THE_HOUR = """
 STUDIOS_WITH_DUE_MAILS = """
     select distinct studio_id from mails where status = 'queued' and due_at <= clock_timestamp()"""
 
-CLAIM = """
+
+def claimed(about: str) -> str:
+    """Return the beginning of a statement that claims due mails: those about something that the column names. It has
+    them as ``claimed``. $1 is the studio, $2 how many at most, $3 the lease in seconds."""
+    return f"""
     with due as (
-        select m.studio_id, m.id from mails m
-        where m.studio_id = $1 and m.status = 'queued' and m.due_at <= clock_timestamp()
-          and m.submission_id is not null
+        select m.id from mails m
+        where m.studio_id = $1 and m.status = 'queued' and m.due_at <= clock_timestamp() and m.{about} is not null
         order by m.due_at limit $2 for update skip locked
     ), claimed as (
         update mails m set attempts = m.attempts + 1, due_at = clock_timestamp() + $3::integer * interval '1 second'
         from due where m.studio_id = $1 and m.id = due.id
-        returning m.id, m.kind, m.recipient, m.attempts, m.submission_id
-    )
+        returning m.*
+    )"""
+
+
+CLAIM = f"""{claimed("submission_id")}
     select c.id, c.kind, c.recipient, c.attempts, c.submission_id, s.name as studio, s.slug as studio_slug,
            f.id as form_id, f.slug as form_slug, f.title, f.settings, v.fields, n.submitter_name, n.submitter_email,
            n.data, n.created_at, n.verified, s.timezone, k.link_secret

@@ -9,6 +9,7 @@ from studiogate.domain.staff import Role
 from studiogate.domain.staff.roles import Grant, Known
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.mails import claimed
 
 LOCK_STUDIO = "select slug from studios where studio_id = $1 for no key update"
 KNOWN = """
@@ -32,16 +33,7 @@ DISABLE = """
 ENABLE = "update staff_roles set disabled_at = null where studio_id = $1 and account_id = $2"
 QUEUE_MAIL = "insert into mails (studio_id, id, account_id, kind, recipient) values ($1, $2, $3, $4, $5)"
 
-CLAIM_MAILS = """
-    with due as (
-        select m.studio_id, m.id from mails m
-        where m.studio_id = $1 and m.status = 'queued' and m.due_at <= clock_timestamp() and m.account_id is not null
-        order by m.due_at limit $2 for update skip locked
-    ), claimed as (
-        update mails m set attempts = m.attempts + 1, due_at = clock_timestamp() + $3::integer * interval '1 second'
-        from due where m.studio_id = $1 and m.id = due.id
-        returning m.id, m.kind, m.recipient, m.attempts, m.account_id
-    )
+CLAIM_MAILS = f"""{claimed("account_id")}
     select c.id, c.kind, c.recipient, c.attempts, c.account_id, s.name as studio,
            a.password_hash is not null as has_password,
            a.disabled_at is not null or r.disabled_at is not null as is_disabled

@@ -17,6 +17,7 @@ from studiogate.domain.events import EventType
 from studiogate.domain.mails import MAILED_TYPES, MailKind, News
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.mails import claimed
 
 STUDIOS_WITH_NEWS = """
     select h.studio_id from event_heads h left join mail_cursors k on k.studio_id = h.studio_id
@@ -74,17 +75,8 @@ QUEUE = """
     insert into mails (studio_id, id, kind, event_id, booking_id, member_id)
     select $1, w.* from unnest($2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::uuid[]) w"""
 
-# Fetched for the text when the mail is sent. $1 studio, $2 limit, $3 the lease in seconds.
-CLAIM = """
-    with due as (
-        select m.id from mails m
-        where m.studio_id = $1 and m.status = 'queued' and m.due_at <= clock_timestamp() and m.booking_id is not null
-        order by m.due_at limit $2 for update skip locked
-    ), claimed as (
-        update mails m set attempts = m.attempts + 1, due_at = clock_timestamp() + $3::integer * interval '1 second'
-        from due where m.studio_id = $1 and m.id = due.id
-        returning m.id, m.kind, m.attempts, m.booking_id, m.event_id
-    )
+# Fetched for the text when the mail is sent.
+CLAIM = f"""{claimed("booking_id")}
     select q.id, q.kind, q.attempts, p.email, p.first_name, s.name as studio,
            coalesce(l.timezone, s.timezone) as timezone, c.title, c.start_time, c.end_time, l.name as location,
            r.name as room, i.name as instructor, spot.label as spot, entry.position as waitlist_position,

@@ -13,6 +13,7 @@ from studiogate.domain.access import Access
 from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.mails import claimed
 
 QUEUE = """
     insert into mails (studio_id, id, kind, form_id, member_id, expires_at)
@@ -23,17 +24,7 @@ WITHIN_THE_HOUR = """
     where studio_id = $1 and member_id = $2 and kind = 'form_link'
       and created_at > clock_timestamp() - interval '1 hour'"""
 
-# $1 studio, $2 limit, $3 the lease in seconds.
-CLAIM = """
-    with due as (
-        select m.id from mails m
-        where m.studio_id = $1 and m.status = 'queued' and m.due_at <= clock_timestamp() and m.form_id is not null
-        order by m.due_at limit $2 for update skip locked
-    ), claimed as (
-        update mails m set attempts = m.attempts + 1, due_at = clock_timestamp() + $3::integer * interval '1 second'
-        from due where m.studio_id = $1 and m.id = due.id
-        returning m.id, m.attempts, m.form_id, m.member_id, m.expires_at
-    )
+CLAIM = f"""{claimed("form_id")}
     select c.id, c.attempts, c.form_id, c.member_id, c.expires_at, p.email, p.first_name, f.title as form_title,
            f.slug as form_slug, f.status as form_status, f.settings::text as settings, s.name as studio,
            s.slug as studio_slug, s.timezone, k.link_secret, clock_timestamp() as now
