@@ -1,4 +1,5 @@
-"""What partners do to bookings is in the audit log, an entry per request, also if requests share a transaction."""
+"""What partners do to bookings is in the audit log, an entry per request, also if requests share a transaction; and the
+doctor finds what staff did without an entry."""
 
 import json
 from typing import Any
