@@ -168,7 +168,7 @@ async def test_without_the_lock_the_change_would_be_lost(
     """Verifies the test above: only because of the locks does the import see the change."""
     await load_well(connection, small_studio())
     document = changed(json.loads(await exported(connection)), "purchases.0.status", "refunded")
-    monkeypatch.setattr(changes, "_lock", lock_emails)
+    monkeypatch.setattr(changes, "_lock", lambda connection, access, _tables: lock_emails(connection, access))
     async with other.transaction():
         await other.execute(QUANTITY)
         importing = await begin_and_wait(connection, other, document)  # only where the row is written

@@ -29,7 +29,7 @@ FILL = f"""
 
 
 def query(table: Table) -> str:
-    (found,) = (each for each in checks._queries() if "another studio" in each and f" {table.change} c" in each)
+    (found,) = (each for each in checks._queries([table]) if "another studio" in each)
     return found
 
 

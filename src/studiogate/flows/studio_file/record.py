@@ -3,7 +3,7 @@
 The import that creates a studio leaves a single entry: everything in the studio comes from it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from studiogate.domain.access import Access
@@ -16,7 +16,7 @@ from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import diff, own_row
 from studiogate.storage.studio_file.diff import RowChange
-from studiogate.storage.studio_file.tables import TABLES
+from studiogate.storage.studio_file.table_types import Table
 
 ACTION = "studio.import"
 
@@ -35,21 +35,27 @@ def studio_change(access: Access, stored: Mapping[str, Any] | None, wanted: Mapp
 
 
 async def show(
-    connection: Connection, access: Access, studio: RowChange | None, on_change: Callable[[RowChange], None]
+    connection: Connection,
+    access: Access,
+    studio: RowChange | None,
+    tables: Sequence[Table],
+    on_change: Callable[[RowChange], None],
 ) -> None:
     """Pass every changed row to ``on_change``: the studio's own, then in the order of the tables and of the file."""
     if studio is not None:
         on_change(studio)
-    for table in TABLES:
+    for table in tables:
         async for change in diff.row_changes(connection, access, table):
             on_change(change)
 
 
-async def record_rows(connection: Connection, access: Access, studio: RowChange | None) -> None:
+async def record_rows(
+    connection: Connection, access: Access, studio: RowChange | None, tables: Sequence[Table]
+) -> None:
     """Write an audit entry per changed row. Must run before the rows are written."""
     if studio is not None:
         await audit.add(connection, access, _entry("studio", studio))
-    for table in TABLES:
+    for table in tables:
         await diff.record(connection, access, table)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,8 @@ from studiogate.domain.studio_file.sections import EVERY_SECTION, EXTERNAL_IDS, 
 from studiogate.domain.studio_file.values import Setting
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import stage
-from studiogate.storage.studio_file.tables import TABLE_OF_SECTION
+from studiogate.storage.studio_file.table_types import Table
+from studiogate.storage.studio_file.tables import TABLE_OF_SECTION, TABLES
 
 BATCH = 2_000
 # What identifies the rows of sections without ids.
@@ -29,6 +31,7 @@ class StagedRows:
         self._readers = {name: RowReader(section, setting) for name, section in EVERY_SECTION.items()}
         self._faults = faults
         self._rows: dict[str, list[tuple[int, str, Values]]] = defaultdict(list)
+        self._staged: set[str] = set()
         self._faulty: list[tuple[str, Any]] = []
         self._number = 0
         self._waiting = 0
@@ -36,6 +39,12 @@ class StagedRows:
     @property
     def full(self) -> bool:
         return self._waiting >= BATCH
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables that the file has rows for, with those of nested rows. Nothing needs to be done for the others."""
+        nested = {each.name for name in self._staged for each in EVERY_SECTION[name].nested}
+        return [table for table in TABLES if table.title in self._staged | nested]
 
     def add(self, element: Element) -> None:
         reader = self._readers[element.section]
@@ -51,6 +60,7 @@ class StagedRows:
     async def flush(self, connection: Connection, access: Access) -> None:
         for name, rows in self._rows.items():
             await stage.stage(connection, access, TABLE_OF_SECTION[name], rows)
+        self._staged.update(self._rows)
         if self._faulty:
             await stage.stage_faulty(connection, access, self._faulty)
         self._rows.clear()

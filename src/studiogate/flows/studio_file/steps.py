@@ -1,7 +1,7 @@
 """The steps of an import: read, check, apply, announce. They run in one transaction; see ``load``."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -32,6 +32,7 @@ from studiogate.storage.studio_file import (
 )
 from studiogate.storage.studio_file import emails as imported_emails
 from studiogate.storage.studio_file.diff import RowChange
+from studiogate.storage.studio_file.table_types import Table
 from studiogate.storage.studio_file.tables import TABLES
 
 EMAILS = 500
@@ -68,12 +69,13 @@ class Import:
             return refused(Faults([Fault("studio.id", "is not the studio to import into")]), self._warnings)
         await stage.prepare(self._connection)
         await schedule_effects.prepare(self._connection)
-        complete = await self._stage(StagedRows(studio.setting, self._faults), access)
+        rows = StagedRows(studio.setting, self._faults)
+        complete = await self._stage(rows, access)
         if complete and studio.is_of(access):
-            await self._check(access, studio)
+            await self._check(access, studio, rows.tables)
         if self._faults:
             return refused(self._faults, self._warnings)
-        return await self._apply(access, studio)
+        return await self._apply(access, studio, rows.tables)
 
     def _studio_in_the_file(self) -> Any:
         """Read the studio first: other rows depend on its country and currency, and it may come last in the file."""
@@ -106,19 +108,20 @@ class Import:
         self._progress("reading", self._size, self._size)
         return True
 
-    async def _check(self, access: Access, studio: StudioRow) -> None:
-        await stage.finish(self._connection)
+    async def _check(self, access: Access, studio: StudioRow, tables: Sequence[Table]) -> None:
+        await stage.finish(self._connection, tables)
         self._progress("checking", 0, 1)
         await changes.lock_studio(self._connection, access)
         await studio.check(self._connection, access, overwrite=self._options.overwrite)
-        await changes.find_changes(
-            self._connection, access, studio_exists=studio.exists, policy_changes=studio.changes_policy(access)
-        )
         if studio.exists:
-            await self._leave_out_history(access)
+            policy_changes = studio.changes_policy(access)
+            await changes.find_changes(self._connection, access, tables, policy_changes=policy_changes)
+            await self._leave_out_history(access, tables)
+        else:
+            await changes.find_new(self._connection, access, tables)
         await booking_checks.foresee(self._connection, access)
-        await checks.check(self._connection, access, self._faults, overwrite=self._options.overwrite)
-        await self._check_rules(access, studio.setting)
+        await checks.check(self._connection, access, tables, self._faults, overwrite=self._options.overwrite)
+        await self._check_rules(access, studio.setting, tables)
         await warnings.find(self._connection, access, self._warnings)
         if self._options.strict and not self._faults:
             self._faults, self._warnings = self._warnings, Faults()
@@ -127,14 +130,14 @@ class Import:
             await take_files(self._connection, access, self._options.files, self._faults, copy=copy)
         self._progress("checking", 1, 1)
 
-    async def _leave_out_history(self, access: Access) -> None:
-        for section, rows in (await changes.leave_out_history(self._connection, access)).items():
+    async def _leave_out_history(self, access: Access, tables: Sequence[Table]) -> None:
+        for section, rows in (await changes.leave_out_history(self._connection, access, tables)).items():
             message = f"{rows} rows were left out: only the import that creates a studio loads its history"
             self._warnings.add(Fault(section, message))
 
-    async def _check_rules(self, access: Access, setting: Setting) -> None:
+    async def _check_rules(self, access: Access, setting: Setting, tables: Sequence[Table]) -> None:
         """Check the rules over several members for rows that the file gives in part only."""
-        for table in TABLES:
+        for table in tables:
             required = {member.name for member in table.section.members if member.required}
             for rule in table.section.rules:
                 async for row in stage.completed_rows(self._connection, access, table, rule):
@@ -143,16 +146,17 @@ class Import:
                     for loc, message in rule.check(dict(row), setting):
                         self._faults.add(Fault(place_of(row["place"], loc), message, row["n"]))
 
-    async def _apply(self, access: Access, studio: StudioRow) -> Outcome:
+    async def _apply(self, access: Access, studio: StudioRow, tables: Sequence[Table]) -> Outcome:
         announced, own = studio.exists, studio.change(access)
         if self._options.on_change is not None:
-            await record.show(self._connection, access, own, self._options.on_change)
+            await record.show(self._connection, access, own, tables, self._options.on_change)
         if announced:
             await announce.prepare(self._connection, access)
-            await record.record_rows(self._connection, access, own)
+            await record.record_rows(self._connection, access, own, tables)
         sections = {STUDIO.name: await studio.apply(self._connection, access)}
-        for done, table in enumerate(TABLES):
-            self._progress("writing", done, len(TABLES))
+        sections |= {table.title: Counts() for table in TABLES}
+        for done, table in enumerate(tables):
+            self._progress("writing", done, len(tables))
             await apply.apply(self._connection, access, table)
             sections[table.title] = Counts(*await stage.counted(self._connection, table))
         effects = {"credits_adjusted": await recount.settle(self._connection, access)}
@@ -162,7 +166,7 @@ class Import:
         if self._faults:
             return refused(self._faults, self._warnings)
         await record.record_import(self._connection, access, sections)
-        self._progress("writing", len(TABLES), len(TABLES))
+        self._progress("writing", len(tables), len(tables))
         return Outcome(
             sections,
             warnings=self._warnings.listed(),

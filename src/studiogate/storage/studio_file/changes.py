@@ -8,11 +8,12 @@ members, memberships, forms, emails, then all others. Everything that a running 
 anything is written, so the two cannot deadlock.
 """
 
+from collections.abc import Sequence
+
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import schedule_effects
 from studiogate.storage.studio_file.emails import lock_emails
-from studiogate.storage.studio_file.history_tables import HISTORY
 from studiogate.storage.studio_file.schedule_tables import (
     CLASS_TYPES,
     CLASSES,
@@ -23,7 +24,7 @@ from studiogate.storage.studio_file.schedule_tables import (
     SERIES,
 )
 from studiogate.storage.studio_file.table_types import Table
-from studiogate.storage.studio_file.tables import FORMS, MEMBERS, MEMBERSHIPS, TABLES
+from studiogate.storage.studio_file.tables import FORMS, MEMBERS, MEMBERSHIPS
 
 # An arbitrary number of our own, which no other advisory lock uses.
 IMPORTS = 7_311_925
@@ -69,30 +70,42 @@ async def lock_studio(connection: Connection, access: Access) -> None:
     await connection.execute("select from studios where studio_id = $1 for no key update", access.studio_id)
 
 
-async def find_changes(
-    connection: Connection, access: Access, *, studio_exists: bool, policy_changes: bool = False
-) -> None:
-    """Find the changes and lock what they affect; ``policy_changes`` is whether the studio's own policy does."""
-    for table in TABLES:
+async def find_new(connection: Connection, access: Access, tables: Sequence[Table]) -> None:
+    """Find what a new studio gets from these tables of the file: everything."""
+    for table in tables:
         await connection.execute(_differing(table), access.studio_id)
-    if studio_exists:
-        await schedule_effects.find(connection, access, policy_changes=policy_changes)
-        await _lock(connection, access)
-        for table in TABLES:
-            await _look_again(connection, access, table)
-    else:
-        await lock_emails(connection, access)
-    await connection.execute("; ".join(f"analyze {table.change}" for table in TABLES))
+    await lock_emails(connection, access)
+    await _analyze(connection, tables)
 
 
-async def _lock(connection: Connection, access: Access) -> None:
+async def find_changes(
+    connection: Connection, access: Access, tables: Sequence[Table], *, policy_changes: bool
+) -> None:
+    """Find the changes of these tables and lock what they affect; ``policy_changes`` is whether the studio's own policy
+    does."""
+    for table in tables:
+        await connection.execute(_differing(table), access.studio_id)
+    await schedule_effects.find(connection, access, policy_changes=policy_changes)
+    await _lock(connection, access, tables)
+    for table in tables:
+        await _look_again(connection, access, table)
+    await _analyze(connection, tables)
+
+
+async def _analyze(connection: Connection, tables: Sequence[Table]) -> None:
+    for table in tables:
+        await connection.execute(f"analyze {table.change}")
+
+
+async def _lock(connection: Connection, access: Access, tables: Sequence[Table]) -> None:
     for table in SCHEDULE:
-        await connection.execute(_rows_to_lock(table), access.studio_id)
+        if table in tables:
+            await connection.execute(_rows_to_lock(table), access.studio_id)
     for statement in (SERIES_TO_LOCK, CLASSES_TO_LOCK, MEMBERS_TO_LOCK, MEMBERSHIPS_TO_LOCK, _rows_to_lock(FORMS)):
         await connection.execute(statement, access.studio_id)
     # A submission locks the form and then the submitter's email; an import does the same.
     await lock_emails(connection, access)
-    for table in TABLES:
+    for table in tables:
         if table not in (*SCHEDULE, SERIES, CLASSES, MEMBERS, MEMBERSHIPS, FORMS) and not table.append_only:
             await connection.execute(_rows_to_lock(table), access.studio_id)
 
@@ -132,14 +145,14 @@ def _differs(table: Table) -> str:
     return f"({file}) is distinct from ({kept})"
 
 
-async def leave_out_history(connection: Connection, _access: Access) -> dict[str, int]:
+async def leave_out_history(connection: Connection, _access: Access, tables: Sequence[Table]) -> dict[str, int]:
     """Empty the changes of history, which an existing studio has of its own; return how many new rows are lost."""
     lost = {}
-    for table in HISTORY:
-        lost[table.title] = int(await connection.fetchval(f"select count(*) from {table.change}"))
-        await connection.execute(f"truncate {table.change}")
-    for table in TABLES:
-        if _past(table):
+    for table in tables:
+        if table.history:
+            lost[table.title] = int(await connection.fetchval(f"select count(*) from {table.change}"))
+            await connection.execute(f"truncate {table.change}")
+        elif _past(table):
             await connection.execute(f"update {table.change} set {_past(table)} where not existing")
     return {section: count for section, count in lost.items() if count}
 

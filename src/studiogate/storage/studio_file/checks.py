@@ -1,6 +1,6 @@
 """Check references, ids and values that must be unique. Every check selects its faults: n, place, message."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
@@ -12,15 +12,17 @@ from studiogate.storage.studio_file.schedule_checks import SCHEDULE_CHECKS
 from studiogate.storage.studio_file.schedule_tables import CLASS_TYPES, CLASSES, LOCATIONS, SERIES
 from studiogate.storage.studio_file.stage import FAULTY
 from studiogate.storage.studio_file.table_types import Table, Unique
-from studiogate.storage.studio_file.tables import TABLE_BY_NAME, TABLES
+from studiogate.storage.studio_file.tables import TABLE_BY_NAME
 
 WITH_POLICY = (LOCATIONS, CLASS_TYPES, SERIES, CLASSES)
 
 
-async def check(connection: Connection, access: Access, faults: Faults, *, overwrite: bool) -> None:
+async def check(
+    connection: Connection, access: Access, tables: Sequence[Table], faults: Faults, *, overwrite: bool
+) -> None:
     """Add all faults that the database can find to those of the individual rows. With ``overwrite``, rows that have
     changed since the export are no faults."""
-    for query in (*_queries(), *(() if overwrite else _stale())):
+    for query in (*_queries(tables), *(() if overwrite else _stale(tables))):
         rows = await connection.fetch(
             f"""select n, place, message, count(*) over () as found from ({query}) f(n, place, message)
                 where $1::uuid is not null order by n, place limit {KEPT}""",
@@ -39,8 +41,8 @@ async def waiver_known(connection: Connection, access: Access, policy: str) -> b
     return bool(await connection.fetchval(query, access.studio_id, policy))
 
 
-def _queries() -> Iterator[str]:
-    for table in TABLES:
+def _queries(tables: Sequence[Table]) -> Iterator[str]:
+    for table in tables:
         yield _same_id(table)
         yield _required(table)
         if table.identity is None:
@@ -53,15 +55,16 @@ def _queries() -> Iterator[str]:
             yield _twice_in_the_file(table, unique)
             yield _taken_in_the_studio(table, unique)
     for table in WITH_POLICY:
-        yield _waiver(table)
+        if table in tables:
+            yield _waiver(table)
     yield from SCHEDULE_CHECKS
     yield from SEATS
     yield from HISTORY_CHECKS
     yield from PEOPLE_CHECKS
 
 
-def _stale() -> Iterator[str]:
-    for table in TABLES:
+def _stale(tables: Sequence[Table]) -> Iterator[str]:
+    for table in tables:
         if table.revised:
             yield f"""
                 select c.n, c.place, 'changed since this export' from {table.change} c

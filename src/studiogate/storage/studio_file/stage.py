@@ -40,9 +40,10 @@ async def stage_faulty(connection: Connection, _access: Access, ids: Sequence[tu
     await connection.copy_records_to_table(FAULTY, records=ids)
 
 
-async def finish(connection: Connection) -> None:
+async def finish(connection: Connection, tables: Iterable[Table]) -> None:
     """Analyze the staging tables: autovacuum does not process temporary tables."""
-    await connection.execute("; ".join(f"analyze {table.stage}" for table in TABLES))
+    for table in tables:
+        await connection.execute(f"analyze {table.stage}")
 
 
 async def counted(connection: Connection, table: Table) -> tuple[int, int, int]:
