@@ -206,3 +206,9 @@ async def test_a_reader_far_behind_reloads_everything(
     await partner_books(studio, await studio.new_class(HOUR))
     await settled(console)
     assert (await console.get(f"/console/live/changes?since={since}")).json()["classes"] == ["*"]
+
+
+async def test_a_stream_without_a_session_is_refused_and_a_page_leads_to_sign_in(console: Console) -> None:
+    visitor, path = console.anonymous(), f"/console/live?since={await sequence(console)}"
+    assert (await visitor.get(path, headers={"Accept": "text/event-stream"})).status_code == 401
+    assert (await visitor.get(path, headers={"Accept": "text/html"})).status_code == 303

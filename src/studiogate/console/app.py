@@ -164,9 +164,11 @@ class ConsoleApp:
 
 def _sign_in(console: ConsoleRequest) -> Answer:
     """Lead to the page to sign in. Where htmx asks for a part of a page, a dialog asks: the page and what was typed in
-    it stay."""
+    it stay. A stream of events is refused: a page would be an error in the browser."""
     if console.is_fragment:
         return console.ask_again(Refusal(Code.SESSION_ENDED))
+    if console.http.headers.get(b"accept") == sending.STREAM_TYPE:
+        return console.error(Refusal(Code.SESSION_ENDED))
     return console.redirect(checks.sign_in_location(console.http))
 
 

@@ -30,7 +30,8 @@ ON_EVERY_ANSWER: tuple[Header, ...] = (
 )
 # For pages whose own address holds a secret. Not "no-referrer": browsers then send no origin with the page's form.
 ORIGIN_ONLY: Header = (b"referrer-policy", b"strict-origin")
-EVENT_STREAM: tuple[Header, ...] = ((b"content-type", b"text/event-stream"), (b"x-accel-buffering", b"no"))
+STREAM_TYPE = b"text/event-stream"
+EVENT_STREAM: tuple[Header, ...] = ((b"content-type", STREAM_TYPE), (b"x-accel-buffering", b"no"))
 SMALL = 1_024  # bytes below which compressing is not worth it
 LEVEL = 5
 TEXT = (b"text/html", b"application/json")
