@@ -9,7 +9,7 @@ import structlog
 
 from studiogate import clock, telemetry
 from studiogate.console import navigation, screens
-from studiogate.console.framework import assets, checks, csrf, resume, sending, templating
+from studiogate.console.framework import assets, checks, csrf, resume, sending
 from studiogate.console.framework.page import PREFIX, Audience, Match, RouteTable
 from studiogate.console.framework.refusals import shown
 from studiogate.console.framework.request import ConsoleRequest, Refused, is_own_path
@@ -58,7 +58,7 @@ class ConsoleApp:
         routes = screens.routes()
         self._table = RouteTable(routes)
         self._entries = navigation.entries_of([route.path for route in routes if route.method == "GET"])
-        templating.warm()
+        assets.ASSETS.read()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -9,7 +9,7 @@ from studiogate import clock, telemetry
 from studiogate.domain.addresses import owner_of
 from studiogate.domain.logos import PREFIX as LOGO_PREFIX
 from studiogate.domain.logos import is_logo_name
-from studiogate.hosted import assets, bot_protection, pages, show_form, templating
+from studiogate.hosted import assets, bot_protection, pages, show_form
 from studiogate.hosted.notices import Notice, NoticeError, Reason, notice
 from studiogate.hosted.open_form import Opened, Source, find, is_embedded, is_slug, open_form
 from studiogate.hosted.page_cache import PageCache
@@ -68,7 +68,7 @@ class HostedApp:
         self._runtime = runtime
         self._buckets = buckets or Buckets()
         self._pages = PageCache()
-        templating.warm()
+        assets.ASSETS.read()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -1,29 +1,15 @@
-"""The templates of the hosted pages, compiled once."""
+"""The templates of the hosted pages."""
 
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from studiogate.hosted import assets
+from studiogate.templating import templates_in
 
-_templates = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    auto_reload=False,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_templates = templates_in(Path(__file__).parent / "templates")
 _templates.globals.update(asset=assets.ASSETS.address, theme=assets.THEMES.address)
-
-
-def warm() -> None:
-    """Read every asset and compile every template, so that the first visitor does not wait for it."""
-    assets.ASSETS.address("form.css")
-    for name in _templates.list_templates():
-        _templates.get_template(name)
 
 
 def render(template: str, values: dict[str, Any]) -> str:

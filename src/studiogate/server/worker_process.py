@@ -13,8 +13,6 @@ import uvloop
 from studiogate import settings as configuration
 from studiogate import telemetry
 from studiogate.api.health import Health
-from studiogate.flows.bookings import mail_texts as member_mail_texts
-from studiogate.flows.forms import mail_texts as form_mail_texts
 from studiogate.runtime import Runtime
 from studiogate.server import privileges, quick_start
 from studiogate.server.admin_app import AdminApp
@@ -43,8 +41,6 @@ def main() -> None:
     options = parser.parse_args()
     signals = StopSignals().install()
     settings = privileges.enter_data_folder(configuration.load(), options.account)
-    form_mail_texts.warm()
-    member_mail_texts.warm()
     # The account may not be able to read what these load on first use.
     metrics.studiogate_version()
     server_config(_no_application).load()

@@ -31,6 +31,10 @@ class StaticAssets:
         self._sources = sources
         self._headers = headers
 
+    def read(self) -> None:
+        """Read the files now: a process that drops root privileges may not be able to read them later."""
+        self.address(self.names[0])
+
     def address(self, name: str) -> str:
         """Return the address of a file by its path in its folder."""
         if name not in self._files:

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from studiogate import API_VERSION
 from studiogate.api.docs import assets
 from studiogate.domain.refusals import Code
+from studiogate.templating import templates_in
 from studiogate.web.response import Answer
 
 
@@ -24,14 +24,7 @@ def _code(text: str) -> Markup:
 
 
 _CODES = {code.value for code in Code}
-_templates = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    auto_reload=False,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_templates = templates_in(Path(__file__).parent / "templates")
 _templates.filters["prose"] = prose
 _templates.globals.update(asset=assets.address, api_version=API_VERSION)
 

@@ -1,4 +1,4 @@
-"""The console's templates, compiled once.
+"""The console's templates.
 
 Every template has the functions of ``formats`` as filters, ``asset`` for addresses of styles and scripts, and what
 ``ConsoleRequest`` passes: the signed-in person, the studio, the form's tokens. Names that are not there fail loudly.
@@ -8,19 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from studiogate.console.framework import assets, formats
+from studiogate.templating import templates_in
 
-TEMPLATES = Path(__file__).parent.parent / "templates"
-_environment = Environment(
-    loader=FileSystemLoader(TEMPLATES),
-    autoescape=True,
-    undefined=StrictUndefined,
-    auto_reload=False,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_environment = templates_in(Path(__file__).parent.parent / "templates")
 _environment.filters.update(
     clock_time=formats.clock_time,
     day=formats.day,
@@ -32,13 +23,6 @@ _environment.filters.update(
     browser=formats.browser,
 )
 _environment.globals.update(asset=assets.ASSETS.address, theme_address=assets.THEMES.address)
-
-
-def warm() -> None:
-    """Read every asset and compile every template, so that the first request does not wait for it."""
-    assets.ASSETS.address("ui.css")
-    for name in _environment.list_templates(extensions=["html"]):
-        _environment.get_template(name)
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

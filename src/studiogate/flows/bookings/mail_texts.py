@@ -10,20 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-
 from studiogate.domain.bookings.cancellation import CancellationType
 from studiogate.domain.mails import MailKind
 from studiogate.flows.mail_message import Body
+from studiogate.templating import templates_in
 
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "mail_templates"),
-    autoescape=select_autoescape(["html"]),
-    undefined=StrictUndefined,
-    auto_reload=False,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_TEMPLATES = templates_in(Path(__file__).parent / "mail_templates")
 _HEADLINES = {
     MailKind.BOOKED: "You are booked",
     MailKind.WAITLISTED: "You are on the waitlist",
@@ -33,12 +25,6 @@ _HEADLINES = {
     MailKind.BOOKING_CANCELLED: "Your booking is cancelled",
 }
 _RECEIPTS = frozenset({MailKind.CLASS_CANCELLED, MailKind.BOOKING_CANCELLED})
-
-
-def warm() -> None:
-    """Compile every template now: a process that drops root privileges may not be able to read them later."""
-    for name in _TEMPLATES.list_templates():
-        _TEMPLATES.get_template(name)
 
 
 class ClassText(NamedTuple):

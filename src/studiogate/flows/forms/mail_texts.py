@@ -9,26 +9,12 @@ from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-
 from studiogate.domain.forms.definition import FieldType
 from studiogate.flows import mail_message
 from studiogate.flows.mail_message import Body, Envelope, Mailbox
+from studiogate.templating import templates_in
 
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "mail_templates"),
-    autoescape=select_autoescape(["html"]),
-    undefined=StrictUndefined,
-    auto_reload=False,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-
-
-def warm() -> None:
-    """Compile every template now: a process that drops root privileges may not be able to read them later."""
-    for name in _TEMPLATES.list_templates():
-        _TEMPLATES.get_template(name)
+_TEMPLATES = templates_in(Path(__file__).parent / "mail_templates")
 
 
 class Answer(NamedTuple):
