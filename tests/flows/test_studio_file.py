@@ -45,9 +45,9 @@ def small_template(new_database: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-async def small(databases: Callable[[str], str], small_template: str) -> AsyncIterator[Connection]:
+async def small(own_databases: Callable[[str], str], small_template: str) -> AsyncIterator[Connection]:
     """Yield a connection to a new database that already contains the small studio."""
-    async with connected(databases(small_template)) as opened:
+    async with connected(own_databases(small_template)) as opened:
         yield opened
 
 

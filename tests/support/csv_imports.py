@@ -85,8 +85,8 @@ def small_template(new_database: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-async def small(databases: Callable[[str], str], small_template: str) -> AsyncIterator[asyncpg.Connection]:
+async def small(own_databases: Callable[[str], str], small_template: str) -> AsyncIterator[asyncpg.Connection]:
     """Yield a connection to a database with two small studios, north and south."""
-    opened = await asyncpg.connect(databases(small_template), server_settings={"timezone": "UTC"})
+    opened = await asyncpg.connect(own_databases(small_template), server_settings={"timezone": "UTC"})
     yield opened
     await opened.close()

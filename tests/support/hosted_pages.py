@@ -10,9 +10,9 @@ from tests.support.site import Site, serving
 
 
 @pytest.fixture(scope="session")
-def site(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(lasting_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Yield one site for all tests; a test that changes a form uses one of its own."""
-    with serving(Site(new_database(), tmp_path_factory.mktemp("data")), rate_limit=0) as served:
+    with serving(Site(lasting_database(), tmp_path_factory.mktemp("data")), rate_limit=0) as served:
         yield served
 
 

@@ -36,7 +36,7 @@ class Deployment:
 
 
 @pytest.fixture(scope="session")
-def deployments(new_database: Callable[[], str]) -> Iterator[Callable[[int], Deployment]]:
+def deployments(lasting_database: Callable[[], str]) -> Iterator[Callable[[int], Deployment]]:
     """Return a function of the largest batch: each size has its own service, started when it is first needed. A slow
     machine must not lead to refusals."""
     started: dict[int, Deployment] = {}
@@ -44,7 +44,7 @@ def deployments(new_database: Callable[[], str]) -> Iterator[Callable[[int], Dep
 
         def deployment_with(batch: int) -> Deployment:
             if batch not in started:
-                dsn, environment = new_database(), {"STUDIOGATE_BOOKING_BATCH": str(batch)}
+                dsn, environment = lasting_database(), {"STUDIOGATE_BOOKING_BATCH": str(batch)}
                 service = services.enter_context(
                     Service(dsn, api_module=long_timeouts_api.__name__, environment=environment)
                 )
@@ -76,7 +76,7 @@ async def _deadlocks(dsn: str) -> int:
 
 @pytest.fixture(scope="session")
 def mutant_deployments(
-    new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+    lasting_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[int], Deployment]]:
     """Return the same for services into which mutations can be injected."""
     started: dict[int, Deployment] = {}
@@ -84,7 +84,7 @@ def mutant_deployments(
 
         def deployment_with(batch: int) -> Deployment:
             if batch not in started:
-                dsn, mutation = new_database(), tmp_path_factory.mktemp("mutant") / "mutation"
+                dsn, mutation = lasting_database(), tmp_path_factory.mktemp("mutant") / "mutation"
                 environment = {mutants.VARIABLE: str(mutation), "STUDIOGATE_BOOKING_BATCH": str(batch)}
                 service = services.enter_context(Service(dsn, api_module=mutants.__name__, environment=environment))
                 started[batch] = Deployment(service, dsn, mutation)
