@@ -275,7 +275,7 @@ async def test_a_rotated_key_works_at_once(api_studio: ApiStudio) -> None:
 @pytest.mark.parametrize("overlap", [timedelta(days=8), timedelta(days=7, seconds=1), timedelta(seconds=-1)])
 async def test_overlaps_out_of_bounds(api_studio: ApiStudio, overlap: timedelta) -> None:
     key = await api_studio.key()
-    with pytest.raises(keys.KeyProblemError, match="between 0 and 7d"):
+    with pytest.raises(domain.KeyProblemError, match="between 0 and 7d"):
         await keys.rotate(api_studio.api.connection, credential_id(key), overlap)
     left = "select count(*) from credential_secrets where credential_id = $1"
     assert await api_studio.api.connection.fetchval(left, credential_id(key)) == 1
@@ -303,7 +303,7 @@ async def test_rotation_does_not_outlive_expiry_or_revocation(api_studio: ApiStu
     await keys.revoke(connection, credential_id(key))
     for each in (key, new):
         assert_refused(await api_studio.studio_with(each), "revoked_api_key")
-    with pytest.raises(keys.KeyProblemError, match="is revoked"):
+    with pytest.raises(domain.KeyProblemError, match="is revoked"):
         await keys.rotate(connection, credential_id(key), timedelta(0))
 
 
@@ -311,7 +311,7 @@ async def test_rotation_does_not_outlive_expiry_or_revocation(api_studio: ApiStu
     "call", [lambda c: keys.rotate(c, "AAAAAAAA", timedelta(0)), lambda c: keys.revoke(c, "'; --")]
 )
 async def test_unknown_credentials(api_studio: ApiStudio, call: Any) -> None:
-    with pytest.raises(keys.KeyProblemError, match="There is no key"):
+    with pytest.raises(domain.KeyProblemError, match="There is no key"):
         await call(api_studio.api.connection)
 
 

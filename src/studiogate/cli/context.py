@@ -17,12 +17,11 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from studiogate import settings as configuration
-from studiogate.domain.access import Access, operator_access
+from studiogate.domain.access import OPERATOR, Access, operator_access
 from studiogate.domain.ids import parse_id
 from studiogate.domain.instants import instant_text
 from studiogate.domain.names import visible_text
 from studiogate.domain.refusals import Code, Refusal
-from studiogate.flows.keys import OPERATOR, no_studio_text
 from studiogate.server.postgres.embedded import running_postgres
 from studiogate.server.stop_signals import of_this_process
 from studiogate.settings import Settings
@@ -61,7 +60,8 @@ class CommandError(Exception):
 
 
 def no_studio(slug: str) -> CommandError:
-    return CommandError(no_studio_text(slug), Refusal(Code.NOT_FOUND, param="studio"))
+    text = f"There is no studio {slug!r}: `studiogate studio list` shows them, `studiogate studio create` creates one."
+    return CommandError(text, Refusal(Code.NOT_FOUND, param="studio"))
 
 
 def operator_name() -> str:

@@ -10,8 +10,8 @@ import typer
 import typer.exceptions
 
 from studiogate.cli.context import CommandError, complaints, print_error, print_json_error
+from studiogate.domain.keys import KeyProblemError
 from studiogate.domain.names import visible_text
-from studiogate.flows.keys import KeyProblemError
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.server.service_account import AccountError
 from studiogate.server.stop_signals import StopRequestedError

@@ -1,10 +1,8 @@
 """studiogate up | serve."""
 
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from importlib import import_module
-from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
 
 import structlog
@@ -13,15 +11,11 @@ import typer
 from studiogate import clock, telemetry
 from studiogate import settings as configuration
 from studiogate.cli.context import CommandError, DataFolder, complaints, screen
-from studiogate.cli.secret_key import check_key
-from studiogate.domain.encryption import Sealer
 from studiogate.server.address_file import address_of, noted
 from studiogate.server.postgres.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from studiogate.server.stop_signals import StopRequestedError, StopSignals, of_this_process
 from studiogate.server.supervisor import Supervisor, listen
 from studiogate.settings import Settings
-from studiogate.storage.db import migrate, pool
-from studiogate.storage.db.pool import Connection
 
 READY_SECONDS = 30.0
 AGAIN_SECONDS = 5.0  # before the next attempt to start a database that failed to start
@@ -44,7 +38,9 @@ def up(
     """Start everything: PostgreSQL, migrations, the demo studio when the database is empty, the API."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
     with stoppable(settings) as signals, _service(settings, signals, no_worker=no_worker) as (dsn, supervisor):
-        key, console = signals.run(_prepare(settings, dsn, no_demo))
+        from studiogate.cli.prepare import prepare_database
+
+        key, console = signals.run(prepare_database(settings, dsn, no_demo))
         _run(settings, supervisor, signals, Shown(key, console))
 
 
@@ -58,6 +54,8 @@ def serve(
     """Serve the API on a migrated database, with housekeeping beside it."""
     settings = configuration.load(host=host, port=port, data_dir=data, workers=workers)
     with stoppable(settings) as signals, _service(settings, signals, no_worker=no_worker) as (dsn, supervisor):
+        from studiogate.cli.prepare import check_database
+
         signals.run(check_database(settings, dsn))
         _run(settings, supervisor, signals)
 
@@ -155,42 +153,6 @@ class KeepAlive:
             pause = AGAIN_SECONDS
             log.error("database does not run", problem=str(error))
         self._next = clock.monotonic() + pause
-
-
-async def _prepare(settings: Settings, dsn: str, no_demo: bool) -> tuple[str | None, str]:
-    """Migrate the database, and load the demo studio unless it is not wanted; return a key of it and the path of the
-    console, with a link that signs in."""
-    connection = await pool.connect(dsn)
-    try:
-        await migrate.migrate(connection)
-        await check_key(connection, settings)
-        key = None if no_demo else await _ensure_demo(connection, settings.data_dir)
-        return key, await _console_path(connection, settings)
-    finally:
-        await connection.close()
-
-
-async def _ensure_demo(connection: Connection, folder: Path) -> str | None:
-    # Imported only here: it is large, and by now the first API process runs its own imports in parallel.
-    ensure: Callable[[Connection, Path], Awaitable[str | None]] = import_module("studiogate.cli.demo").ensure
-    return await ensure(connection, folder)
-
-
-async def _console_path(connection: Connection, settings: Settings) -> str:
-    # Imported only here, for the same reason.
-    path: Callable[[Connection, Sealer], Awaitable[str]] = import_module("studiogate.cli.console_link").console_path
-    return await path(connection, Sealer(lambda: configuration.secret_keys(settings)))
-
-
-async def check_database(settings: Settings, dsn: str) -> None:
-    """Refuse to start on a database that is not migrated, or whose secrets this process cannot decrypt."""
-    connection = await pool.connect(dsn)
-    try:
-        if await migrate.pending(connection):
-            raise CommandError("The database is not migrated: run `studiogate migrate`.")
-        await check_key(connection, settings)
-    finally:
-        await connection.close()
 
 
 class Shown(NamedTuple):

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from studiogate import settings as configuration
 from studiogate.cli.context import DataFolder
-from studiogate.cli.serve import admin_socket, check_database, database_for, say, stoppable
+from studiogate.cli.prepare import check_database
+from studiogate.cli.serve import admin_socket, database_for, say, stoppable
 from studiogate.server.supervisor import Supervisor
 
 

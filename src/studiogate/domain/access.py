@@ -8,6 +8,8 @@ from uuid import UUID
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import DANGEROUS, Channel, Permission, Staff
 
+OPERATOR = "operator"
+
 
 class Scope(StrEnum):
     STUDIO_READ = "studio:read"
@@ -121,11 +123,11 @@ class Access:
         return None if self.staff is None else self.staff.instructor_id
 
 
-def operator_access(studio_id: UUID, name: str = "operator", channel: Channel = Channel.COMMAND) -> Access:
+def operator_access(studio_id: UUID, name: str = OPERATOR, channel: Channel = Channel.COMMAND) -> Access:
     """Return the access of whoever runs commands on the server: everything in one studio. ``name`` is their account on
     that machine."""
     staff = Staff(name, frozenset(Permission), channel)
-    return Access(studio_id, "operator", frozenset(Scope), None, Actor.STAFF, staff)
+    return Access(studio_id, OPERATOR, frozenset(Scope), None, Actor.STAFF, staff)
 
 
 def staff_access(studio_id: UUID, staff: Staff, location_ids: tuple[UUID, ...] | None) -> Access:

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from studiogate.domain import keys
-from studiogate.domain.access import Access, operator_access
+from studiogate.domain.access import OPERATOR, Access, operator_access
 from studiogate.domain.instants import instant_text
 from studiogate.domain.key_limits import read_key_limits
+from studiogate.domain.keys import KeyProblemError
 from studiogate.domain.names import name_fault
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission
@@ -21,13 +22,8 @@ from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection, Record
 
 MAXIMUM_OVERLAP = timedelta(days=7)
-OPERATOR = "operator"
 REVOKED = Refusal(Code.INVALID_TRANSITION, {"from": "revoked"})
 Result = TypeVar("Result")
-
-
-class KeyProblemError(Exception):
-    """A key cannot be created or changed; the text says why and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class KeyRequest:
     location_ids: Sequence[UUID] | None = None
     expires_at: datetime | None = None
     rate_limit: int | None = None
-    created_by: str = "operator"
+    created_by: str = OPERATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +50,7 @@ async def create(connection: Connection, studio_slug: str, wanted: KeyRequest) -
     async with connection.transaction():
         studio = await studios.find_studio(connection, studio_slug)
         if studio is None:
-            raise KeyProblemError(no_studio_text(studio_slug))
+            raise KeyProblemError(f"There is no studio {studio_slug!r}.")
         return await _create(connection, operator_access(studio["studio_id"]), studio, wanted)
 
 
@@ -211,11 +207,6 @@ def _hash(key: str) -> bytes:
     if presented is None:
         raise AssertionError("a key that we just made must parse")
     return presented.secret_hash
-
-
-def no_studio_text(slug: str) -> str:
-    """Return what to do about a slug that no studio has."""
-    return f"There is no studio {slug!r}: `studiogate studio list` shows them, `studiogate studio create` creates one."
 
 
 def _unknown(credential_id: str) -> str:
