@@ -54,14 +54,15 @@ def test_no_attic() -> None:
 
 
 def test_no_import_inside_a_function() -> None:
-    hidden = [
-        where(path, node)
+    hidden = {
+        path.relative_to(PACKAGE).as_posix()
         for path in SOURCES
         for function in functions(tree(path))
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
-    assert hidden == []
+    }
+    # It imports what prepares the database while the first API process starts.
+    assert hidden == {"cli/serve.py"}
 
 
 # The clock.

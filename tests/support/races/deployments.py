@@ -74,17 +74,18 @@ async def _deadlocks(dsn: str) -> int:
         await connection.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def mutant_deployments(
-    lasting_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+    new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[int], Deployment]]:
-    """Return the same for services into which mutations can be injected."""
+    """Return the same for services into which mutations can be injected. Each file of tests has its own, because a
+    mutant leaves broken rows behind."""
     started: dict[int, Deployment] = {}
     with ExitStack() as services:
 
         def deployment_with(batch: int) -> Deployment:
             if batch not in started:
-                dsn, mutation = lasting_database(), tmp_path_factory.mktemp("mutant") / "mutation"
+                dsn, mutation = new_database(), tmp_path_factory.mktemp("mutant") / "mutation"
                 environment = {mutants.VARIABLE: str(mutation), "STUDIOGATE_BOOKING_BATCH": str(batch)}
                 service = services.enter_context(Service(dsn, api_module=mutants.__name__, environment=environment))
                 started[batch] = Deployment(service, dsn, mutation)
