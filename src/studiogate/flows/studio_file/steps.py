@@ -109,7 +109,7 @@ class Import:
         return True
 
     async def _check(self, access: Access, studio: StudioRow, tables: Sequence[Table]) -> None:
-        await stage.finish(self._connection, tables)
+        await stage.analyze_rows(self._connection)
         self._progress("checking", 0, 1)
         await changes.lock_studio(self._connection, access)
         await studio.check(self._connection, access, overwrite=self._options.overwrite)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file import schedule_effects
+from studiogate.storage.studio_file import schedule_effects, stage
 from studiogate.storage.studio_file.emails import lock_emails
 from studiogate.storage.studio_file.schedule_tables import (
     CLASS_TYPES,
@@ -75,7 +75,7 @@ async def find_new(connection: Connection, access: Access, tables: Sequence[Tabl
     for table in tables:
         await connection.execute(_differing(table), access.studio_id)
     await lock_emails(connection, access)
-    await _analyze(connection, tables)
+    await stage.analyze_changes(connection)
 
 
 async def find_changes(
@@ -89,12 +89,7 @@ async def find_changes(
     await _lock(connection, access, tables)
     for table in tables:
         await _look_again(connection, access, table)
-    await _analyze(connection, tables)
-
-
-async def _analyze(connection: Connection, tables: Sequence[Table]) -> None:
-    for table in tables:
-        await connection.execute(f"analyze {table.change}")
+    await stage.analyze_changes(connection)
 
 
 async def _lock(connection: Connection, access: Access, tables: Sequence[Table]) -> None:

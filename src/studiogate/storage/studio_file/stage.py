@@ -40,10 +40,15 @@ async def stage_faulty(connection: Connection, _access: Access, ids: Sequence[tu
     await connection.copy_records_to_table(FAULTY, records=ids)
 
 
-async def finish(connection: Connection, tables: Iterable[Table]) -> None:
-    """Analyze the staging tables: autovacuum does not process temporary tables."""
-    for table in tables:
-        await connection.execute(f"analyze {table.stage}")
+async def analyze_rows(connection: Connection) -> None:
+    """Analyze the staging tables: autovacuum does not process temporary tables. The empty ones too: PostgreSQL expects
+    many rows in a table that was never analyzed."""
+    await connection.execute("; ".join(f"analyze {table.stage}" for table in TABLES))
+
+
+async def analyze_changes(connection: Connection) -> None:
+    """Do the same for the changes that were found."""
+    await connection.execute("; ".join(f"analyze {table.change}" for table in TABLES))
 
 
 async def counted(connection: Connection, table: Table) -> tuple[int, int, int]:
