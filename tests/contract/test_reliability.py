@@ -69,13 +69,15 @@ def test_a_page_shows_counts_and_every_run() -> None:
             "at": "2026-01-02 10:00",
             "what": "battery",
             "seed": 8,
+            "stolen": 0.125,
             "tests": {f"{name}[300]": {"result": "passed", **full}},
         },
         {"at": "2026-01-02 11:00", "what": "everyday tests", "seed": 9, "tests": {f"{name}[15]": {"result": "passed"}}},
     ]
     written = page({"machine": "2 cores", "runs": runs})
     assert "Tried on 2 cores" in written
-    assert "| 1 | 2026-01-01 10:00 | battery | 7 | 1 | 1 |" in written
+    assert "| 1 | 2026-01-01 10:00 | battery | 7 | not measured | 1 | 1 |" in written
+    assert "| 2 | 2026-01-02 10:00 | battery | 8 | 12% | 1 | 0 |" in written
     assert "| `races/test_races.py::test_last_seats` | 300 duels | failed in run 1, passed in run 2 |" in written
     assert "| `races/test_races.py::test_full_classes` | 0 cases | not run |" in written
 
@@ -83,7 +85,7 @@ def test_a_page_shows_counts_and_every_run() -> None:
 def test_a_failed_run_stays_on_record(tmp_path: Path) -> None:
     kept = tmp_path / "record.json"
     for seed, result in ((1, "failed"), (2, "passed")):
-        Records({"tests/x.py::test_x": {"result": result}}).keep(kept, "battery", seed)
+        Records({"tests/x.py::test_x": {"result": result}}).keep(kept, "battery", seed, 0.0)
     runs = json.loads(kept.read_text())["runs"]
     assert [(run["seed"], run["tests"]["tests/x.py::test_x"]["result"]) for run in runs] == [
         (1, "failed"),

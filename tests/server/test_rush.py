@@ -1,13 +1,16 @@
 """What keeps reads quick during a rush is connected: reads are counted, writes begin a few at a time."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from studiogate import settings
+from studiogate.domain import keys
 from studiogate.runtime import Runtime
 from studiogate.server.front_ends import FrontEnds
-from studiogate.web.admission import Admission
+from studiogate.storage.db import load_shedding
+from studiogate.web.admission import AT_ONCE, Admission
 from tests.support.asgi import ask
 
 pytestmark = pytest.mark.anyio
@@ -39,11 +42,33 @@ async def test_what_the_service_reads_by_itself_is_not_counted(runtime: Runtime)
 async def test_writes_of_partners_enter_and_reads_do_not(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[str] = []
 
-    async def enter(_: Admission) -> None:
+    async def enter(_: Admission) -> bool:
         entered.append(method)
+        return False
 
     monkeypatch.setattr(Admission, "enter", enter)
     app = FrontEnds(runtime)
     for method in ("GET", "POST", "HEAD", "PATCH", "DELETE"):
         await ask(app, method, "/bookings")
     assert entered == ["POST", "PATCH", "DELETE"]
+
+
+async def test_writes_that_arrive_together_do_not_overfill_the_queue(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue is empty when the first of them is examined; whoever begins later finds the others in it."""
+    app, database, requests, most = FrontEnds(runtime), runtime.database, 100, 10
+    monkeypatch.setattr(
+        load_shedding.WaitEstimate, "would_time_out", lambda _estimate, ahead, patience=None: ahead >= most
+    )
+    held = [await database.acquire() for _ in range(database.use[0])]
+    unknown_keys = [keys.new_key(f"{number:08}", test=False) for number in range(requests)]
+    sent = [asyncio.create_task(ask(app, "POST", "/bookings", key=key)) for key in unknown_keys]
+    while sum(task.done() for task in sent) + database.use[3] < requests:
+        await asyncio.sleep(0)
+    waiting = database.use[3]
+    for connection in held:
+        database.release(connection)
+    statuses = [answer.status for answer in await asyncio.gather(*sent)]
+    assert most <= waiting < most + AT_ONCE
+    assert statuses.count(503) == requests - waiting

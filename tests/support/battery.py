@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from bench.processes import MachineTime
+
 PARTS = (
     "seats",
     "credits",
@@ -104,12 +106,14 @@ class Records:
         found = [(name, row) for name, row in self.tests.items() if row.get("part")]
         return sorted(found, key=lambda each: PARTS.index(each[1]["part"]))
 
-    def keep(self, path: Path, what: str, seed: int) -> None:
-        """Append this run to the earlier ones: a failed run stays on record when a later one passes."""
+    def keep(self, path: Path, what: str, seed: int, stolen: float) -> None:
+        """Append this run to the earlier ones: a failed run stays on record when a later one passes. ``stolen`` is the
+        share of the CPU time that other guests of the host took."""
         runs = json.loads(path.read_text())["runs"] if path.exists() else []
         path.parent.mkdir(parents=True, exist_ok=True)
         tests = dict(sorted(self.tests.items()))
-        runs.append({"at": f"{datetime.now(UTC):%Y-%m-%d %H:%M}", "what": what, "seed": seed, "tests": tests})
+        at = f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+        runs.append({"at": at, "what": what, "seed": seed, "stolen": round(stolen, 3), "tests": tests})
         path.write_text(json.dumps({"machine": machine(), "runs": runs}, indent=1) + "\n")
 
 
@@ -167,14 +171,15 @@ class Recorder:
         self._config = config
         # The processes of a parallel run report to the one that started them, which writes the file.
         self._file: Path | None = None if hasattr(config, "workerinput") else config.option.record
-        self._records = Records()
+        self._records, self._began = Records(), MachineTime.now()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._records.note(report)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._file is not None:
-            self._records.keep(self._file, what_ran(self._config), self._config.option.seed)
+            stolen = self._began.stolen_since()
+            self._records.keep(self._file, what_ran(self._config), self._config.option.seed, stolen)
         if found := self._records.of_the_battery():
             terminalreporter.section("battery")
             for line in table(found):

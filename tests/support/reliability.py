@@ -17,7 +17,8 @@ HEAD = """# What is promised, and how it was tried
 
 Made by `make reliability` from what the tests recorded: not written by hand. Every promise names the tests that try to
 break it. `make battery` runs those with counts at full size; the others run in every `make test`. Each race has its
-mutant: the same test must fail on a service with one mistake in it, and that is a test as well.
+mutant: the same test must fail on a service with one mistake in it, and that is a test as well. "Stolen" is the share
+of the CPU time that other guests of the machine's host took: what depends on speed is worth little above some 10 %.
 
 """
 Row = dict[str, Any]
@@ -36,10 +37,11 @@ def page(record: dict[str, Any]) -> str:
 
 
 def table_of_runs(runs: list[Run]) -> list[str]:
-    lines = ["| run | when (UTC) | what | seed | tests | failed |\n|---|---|---|---|---|---|\n"]
+    lines = ["| run | when (UTC) | what | seed | stolen | tests | failed |\n|---|---|---|---|---|---|---|\n"]
     for number, run in enumerate(runs, 1):
         results = [row["result"] for row in run["tests"].values()]
-        cells = (number, run["at"], run["what"], run["seed"], len(results), results.count("failed"))
+        stolen = f"{run['stolen']:.0%}" if "stolen" in run else "not measured"
+        cells = (number, run["at"], run["what"], run["seed"], stolen, len(results), results.count("failed"))
         lines.append(f"| {' | '.join(map(str, cells))} |\n")
     return lines
 

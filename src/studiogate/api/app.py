@@ -132,9 +132,10 @@ class PartnerApp:
         if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
             return await self._public(exchange)
         # Before any other work: under overload, refusing requests would be most of the work.
-        self._runtime.database.shed_if_overloaded(self._runtime.class_queue.batches_waiting)
-        if request.method not in READS:
-            await self._admission.enter()
+        self._shed_if_overloaded()
+        if request.method not in READS and await self._admission.enter():
+            # Again: those that arrived with it and began before it have joined the queue.
+            self._shed_if_overloaded()
         match = self._tree.match(request.path)
         if match is not None:
             exchange.route = match.template
@@ -144,6 +145,9 @@ class PartnerApp:
         if isinstance(credential, Answer):
             return credential
         return await self._route(exchange, match, credential)
+
+    def _shed_if_overloaded(self) -> None:
+        self._runtime.database.shed_if_overloaded(self._runtime.class_queue.batches_waiting)
 
     async def _public(self, exchange: _Exchange) -> Answer:
         """Serve health, metrics and documentation, which need no key."""
