@@ -133,9 +133,8 @@ class PartnerApp:
             return await self._public(exchange)
         # Before any other work: under overload, refusing requests would be most of the work.
         self._shed_if_overloaded()
-        if request.method not in READS and await self._admission.enter():
-            # Again: those that arrived with it and began before it have joined the queue.
-            self._shed_if_overloaded()
+        if request.method not in READS:
+            await self._admission.enter()
         match = self._tree.match(request.path)
         if match is not None:
             exchange.route = match.template
@@ -186,6 +185,8 @@ class PartnerApp:
         credential = await self.authenticator.authenticate(exchange.request.headers.get(b"x-service-key"))
         if isinstance(credential, Refusal):
             return self._unauthenticated(exchange, credential)
+        # Again: since it arrived, requests that arrived with it or waited for the same lookup have joined the queue.
+        self._shed_if_overloaded()
         exchange.access = credential.access
         if credential.secret_expires_at is not None:
             exchange.headers.append((KEY_EXPIRES, instant_text(credential.secret_expires_at).encode()))

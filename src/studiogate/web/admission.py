@@ -18,19 +18,18 @@ class Admission:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_scheduled = False
 
-    async def enter(self) -> bool:
-        """Return at once if few requests have begun in this iteration, else in a later one. Return whether it waited."""
+    async def enter(self) -> None:
+        """Return at once if few requests have begun in this iteration, else in a later one."""
         loop = asyncio.get_running_loop()
         if not self._is_scheduled:
             self._is_scheduled = True
             loop.call_soon(self._begin_next)
         if self._begun < AT_ONCE and not self._waiting:
             self._begun += 1
-            return False
+            return
         waiting = loop.create_future()
         self._waiting.append(waiting)
         await waiting
-        return True
 
     def _begin_next(self) -> None:
         self._begun = 0

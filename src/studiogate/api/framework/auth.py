@@ -13,6 +13,9 @@ from studiogate.storage.db.pool import Database
 
 # Revoking or narrowing a key must take effect within 5 s in every process; the difference allows for a slow lookup.
 CACHE_SECONDS = 3.0
+# The credential of a key in use is looked up again before it expires, so that no request waits for it. Otherwise all
+# requests of a busy key would wait for that lookup and then, together, need a connection each.
+REFRESH_SECONDS = 2.0
 CACHE_SIZE = 10_000
 # A key that was refused is not looked up again for this long. A new or rotated key works within that time even if
 # somebody keeps trying wrong secrets of the same credential; otherwise it works at once.
@@ -44,6 +47,7 @@ class Authenticator:
             verdict = await self._verdict_of_lookup(presented, now)
         if isinstance(verdict, Credential):
             self._used[presented.credential_id] = now
+            self._refresh(presented.credential_id)
         return verdict
 
     def _parse(self, key: bytes) -> PresentedKey | None:
@@ -61,6 +65,11 @@ class Authenticator:
     def _cached(self, credential_id: str) -> Credential | None:
         looked_up, credential = self._cache.get(credential_id, NOT_CACHED)
         return credential if clock.monotonic() - looked_up < CACHE_SECONDS else None
+
+    def _refresh(self, credential_id: str) -> None:
+        looked_up, _ = self._cache.get(credential_id, NOT_CACHED)
+        if clock.monotonic() - looked_up >= REFRESH_SECONDS and credential_id not in self._lookups:
+            self._start_lookup(credential_id)
 
     def _was_refused(self, credential_id: str) -> bool:
         """Return whether it was refused a moment ago: wrong keys must not cost one database statement each."""
