@@ -489,7 +489,7 @@ async def test_our_own_failures(
 async def test_a_request_that_would_time_out_is_shed_before_its_key_is_checked(
     shared_api: PartnerApi, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Load is shed before the key is checked; requests that wait for a class count. Health checks still answer."""
+    """Load is shed before the key is checked; classes whose batch begins next count. Health checks still answer."""
     asked: list[int] = []
 
     def refuse(_database: Database, on_their_way: int) -> None:
@@ -497,7 +497,7 @@ async def test_a_request_that_would_time_out_is_shed_before_its_key_is_checked(
         raise OverloadedError
 
     monkeypatch.setattr(Database, "shed_if_overloaded", refuse)
-    monkeypatch.setattr(shared_api.app._runtime.class_queue, "batches_waiting", 7)
+    monkeypatch.setattr(shared_api.app._runtime.class_queue, "rows_starting", 7)
     for sent in (key, None):
         response = await ask(shared_api.app, "GET", "/studio", key=sent)
         assert_refused(response, Code.OVERLOADED)

@@ -20,6 +20,7 @@ from studiogate.flows.bookings.book import WantedBooking, book_together
 from studiogate.flows.bookings.cancel import WantedCancellation
 from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
 from studiogate.storage.bookings import lock
+from studiogate.storage.db import pool
 from studiogate.storage.db.pool import (
     Connection,
     Database,
@@ -113,6 +114,27 @@ async def test_a_lost_server_is_not_asked_again_and_again(studio: BookingStudio)
     outcomes = await replace(booking_flow.execution(studio.database), together=together)(asked)
     assert (together.sizes, {type(outcome) for outcome in outcomes}) == ([9], {DatabaseUnavailableError})
     assert await studio.rows("bookings") == []
+
+
+async def test_connections_that_are_all_in_use_are_waited_for_once(
+    studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Smaller batches would wait for a connection as well, one after the other."""
+    database, waits = Database(str(studio.api.app._runtime.settings.database_url), 1), list[Database]()
+    wait = Database._wait_for_connection
+
+    async def counted(database: Database) -> Connection:
+        waits.append(database)
+        return await wait(database)
+
+    monkeypatch.setattr(Database, "_wait_for_connection", counted)
+    monkeypatch.setattr(pool, "ACQUIRE_SECONDS", 0.01)
+    asked = await some_requests(studio)
+    async with database.connection():
+        outcomes = await booking_flow.execution(database)(asked)
+    assert (kinds(outcomes), waits) == (["NoConnectionError"] * COUNT, [database])
+    assert kinds(await booking_flow.execution(database)(asked)) == ["Stored"] * COUNT
+    await database.close()
 
 
 async def test_a_connection_that_is_cut_inside_a_batch(studio: BookingStudio) -> None:

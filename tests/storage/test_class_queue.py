@@ -47,7 +47,7 @@ def send(queue: ClassQueue, run: Any, requests: Sequence[Any], row: Any = "class
 
 
 def is_empty(queue: ClassQueue) -> bool:
-    return (queue.waiting, queue.batches_waiting, queue._queues) == (0, 0, {})
+    return (queue.waiting, queue.rows_starting, queue._queues) == (0, 0, {})
 
 
 async def test_what_arrives_meanwhile_shares_the_next_batch_in_order() -> None:
@@ -56,7 +56,7 @@ async def test_what_arrives_meanwhile_shares_the_next_batch_in_order() -> None:
     await settle()
     others = send(queue, run, range(1, 8))
     await settle()
-    assert (run.batches, queue.waiting, queue.batches_waiting) == ([[0]], 7, 2)
+    assert (run.batches, queue.waiting) == ([[0]], 7)
     run.end(3)
     results = await asyncio.gather(*first, *others)
     assert results == [f"done {number}" for number in range(8)]
@@ -169,6 +169,20 @@ async def test_a_cancelled_request_leaves_the_queue_or_its_batch_goes_on() -> No
     assert is_empty(queue)
 
 
+async def test_rows_whose_first_batch_has_not_begun_are_counted() -> None:
+    """A crowd for one row is one of them, however large: it needs one connection at a time."""
+    queue, run = ClassQueue(MOST), Counter()
+    requests = [queue.submit(row, run, number) for row in ("one", "two") for number in range(10)]
+    sent = [asyncio.create_task(each) for each in requests]
+    await asyncio.sleep(0)
+    assert (queue.rows_starting, queue.waiting) == (2, 20)
+    await settle()
+    assert (queue.rows_starting, queue.waiting) == (0, 12)
+    run.end(6)
+    await asyncio.gather(*sent)
+    assert is_empty(queue)
+
+
 async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_queue, "PATIENCE_SECONDS", 0.01)
     queue, run = ClassQueue(MOST), Counter()
@@ -177,7 +191,7 @@ async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     (late,) = send(queue, run, [1])
     with pytest.raises(OverloadedError):
         await late
-    assert (queue.waiting, queue.batches_waiting) == (0, 0)
+    assert queue.waiting == 0
     run.end()
     assert await sent[0] == "done 0", "who is being served is not interrupted"
 

@@ -10,7 +10,13 @@ import pytest
 from studiogate.flows import retry
 from studiogate.storage.db import pool as database
 from studiogate.storage.db.load_shedding import WaitEstimate
-from studiogate.storage.db.pool import Database, DatabaseUnavailableError, OverloadedError, TransactionConflictError
+from studiogate.storage.db.pool import (
+    Database,
+    DatabaseUnavailableError,
+    NoConnectionError,
+    OverloadedError,
+    TransactionConflictError,
+)
 from tests.support.background import beside
 
 pytestmark = pytest.mark.anyio
@@ -179,7 +185,7 @@ async def test_waiting_ends_as_overloaded(pool: Database, monkeypatch: pytest.Mo
     monkeypatch.setattr(database, "ACQUIRE_SECONDS", 0.1)
     held = [await pool.acquire() for _ in range(2)]
     results = await asyncio.gather(*(backend(pool) for _ in range(5)), return_exceptions=True)
-    assert [type(each) for each in results] == [OverloadedError] * 5
+    assert [type(each) for each in results] == [NoConnectionError] * 5
     for connection in held:
         pool.release(connection)
     assert await backend(pool)
@@ -210,11 +216,15 @@ async def test_a_request_that_would_time_out_is_refused_at_once(
 
 
 async def test_load_shedding_counts_the_whole_queue(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests in another queue ahead of this one count, but only while this queue is not empty."""
+    """Requests that are about to join the queue count, as far as no connection is free for them."""
     monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _estimate, ahead: ahead > 3)
-    pool.shed_if_overloaded(100)
+    pool.shed_if_overloaded(5)
+    with pytest.raises(OverloadedError):
+        pool.shed_if_overloaded(6)
     held = [await pool.acquire() for _ in range(2)]
-    pool.shed_if_overloaded(100)
+    pool.shed_if_overloaded(3)
+    with pytest.raises(OverloadedError):
+        pool.shed_if_overloaded(4)
     waiting = [asyncio.create_task(pool.acquire()) for _ in range(2)]
     await settle()
     pool.shed_if_overloaded(1)

@@ -146,7 +146,7 @@ class PartnerApp:
         return await self._route(exchange, match, credential)
 
     def _shed_if_overloaded(self) -> None:
-        self._runtime.database.shed_if_overloaded(self._runtime.class_queue.batches_waiting)
+        self._runtime.database.shed_if_overloaded(self._runtime.class_queue.rows_starting)
 
     async def _public(self, exchange: _Exchange) -> Answer:
         """Serve health, metrics and documentation, which need no key."""

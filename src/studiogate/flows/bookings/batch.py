@@ -31,7 +31,13 @@ from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.bookings.lock import LockedClass
 from studiogate.storage.db import class_queue
 from studiogate.storage.db.class_queue import ClassQueue
-from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError, OverloadedError
+from studiogate.storage.db.pool import (
+    Connection,
+    Database,
+    DatabaseUnavailableError,
+    NoConnectionError,
+    OverloadedError,
+)
 from studiogate.storage.idempotency import Answer, Claim
 
 Wanted = TypeVar("Wanted")
@@ -81,7 +87,7 @@ class Execution(Generic[Wanted]):
             if isinstance(error, OverloadedError) and hurried_until is None:
                 hurried_until = clock.monotonic() + class_queue.PATIENCE_SECONDS / 2
             is_late = hurried_until is not None and clock.monotonic() > hurried_until
-            if len(batch) == 1 or is_late or isinstance(error, DatabaseUnavailableError):
+            if len(batch) == 1 or is_late or isinstance(error, (NoConnectionError, DatabaseUnavailableError)):
                 return [error] * len(batch)
             locked = await self._locked_elsewhere(batch) if isinstance(error, OverloadedError) else set()
             if locked:

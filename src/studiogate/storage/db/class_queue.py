@@ -57,7 +57,7 @@ class ClassQueue:
         self._tasks: set[asyncio.Task[None]] = set()
         self.reads = 0  # requests so far that only read; front ends count them
         self.waiting = 0  # requests, for any row
-        self.batches_waiting = 0  # the transactions that these will take
+        self.rows_starting = 0  # whose first batch has not begun and will need a connection at once
 
     async def submit(self, row: Hashable, run: Run, request: Any) -> Any:
         """Execute a request in its turn and return its result. Consecutive requests with an equal ``run`` may share a
@@ -68,6 +68,7 @@ class ClassQueue:
         if queue is None:
             queue = self._queues[row] = _Queue()
             self._append(queue, waiting)
+            self.rows_starting += 1
             self._start(self._work_off(row, queue))
             return await waiting.result
         if queue.wait_estimate.would_time_out(self._batches(queue), PATIENCE_SECONDS):
@@ -92,6 +93,7 @@ class ClassQueue:
 
     async def _work_off(self, row: Hashable, queue: _Queue) -> None:
         """Execute batches until nobody waits for the row."""
+        self.rows_starting -= 1
         try:
             while batch := self._take(queue):
                 began, reads = clock.monotonic(), self.reads
@@ -116,17 +118,16 @@ class ClassQueue:
 
     def _take(self, queue: _Queue) -> list[_Waiting]:
         """Remove the next batch from the queue: the requests at its head, as far as they can be executed together."""
-        before, batch = self._batches(queue), list[_Waiting]()
+        batch = list[_Waiting]()
         while queue.waiting and len(batch) < self._most and (not batch or queue.waiting[0].run == batch[0].run):
             batch.append(queue.waiting.popleft())
             batch[-1].is_queued = False
-        self._count(queue, -len(batch), before)
+        self.waiting -= len(batch)
         return batch
 
     def _append(self, queue: _Queue, waiting: _Waiting) -> None:
-        before = self._batches(queue)
         queue.waiting.append(waiting)
-        self._count(queue, 1, before)
+        self.waiting += 1
 
     def _give_up(self, queue: _Queue, waiting: _Waiting) -> None:
         """End the wait of a request that is still in the queue; one whose batch is being executed gets its result."""
@@ -136,17 +137,13 @@ class ClassQueue:
     def _remove(self, queue: _Queue, waiting: _Waiting) -> bool:
         if not waiting.is_queued:
             return False
-        before, waiting.is_queued = self._batches(queue), False
+        waiting.is_queued = False
         queue.waiting.remove(waiting)
-        self._count(queue, -1, before)
+        self.waiting -= 1
         return True
 
     def _batches(self, queue: _Queue) -> int:
         return -(-len(queue.waiting) // self._most)
-
-    def _count(self, queue: _Queue, requests: int, batches_before: int) -> None:
-        self.waiting += requests
-        self.batches_waiting += self._batches(queue) - batches_before
 
 
 def pause_for_others(batch_seconds: float, batches: int, time_left: float) -> float:

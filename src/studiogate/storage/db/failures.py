@@ -1,6 +1,7 @@
 """This service's exceptions for database failures, and the driver's exceptions that each one replaces.
 
 OverloadedError                no connection or lock became free in time
+  NoConnectionError            all connections of the pool were in use for too long
 TransactionConflictError       rolled back by PostgreSQL; a retry helps
 DatabaseUnavailableError       the server cannot be reached, or was lost during a statement
   ReadOnlyDatabaseError        the server is a standby, or was set read-only
@@ -22,6 +23,10 @@ else:
 
 class OverloadedError(Exception):
     """No connection, or no lock, became free in time."""
+
+
+class NoConnectionError(OverloadedError):
+    """All connections of the pool were in use for too long."""
 
 
 class DatabaseUnavailableError(Exception):

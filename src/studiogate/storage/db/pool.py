@@ -19,6 +19,7 @@ from studiogate.storage.db.failures import (
     UNAVAILABLE,
     Connection,
     DatabaseUnavailableError,
+    NoConnectionError,
     OverloadedError,
     PoolerError,
     ReadOnlyDatabaseError,
@@ -35,6 +36,7 @@ __all__ = [
     "Connection",
     "Database",
     "DatabaseUnavailableError",
+    "NoConnectionError",
     "OverloadedError",
     "PoolerError",
     "ReadOnlyDatabaseError",
@@ -112,16 +114,17 @@ class Database:
             self._open += 1
             return await self._connect()
         if self._is_stalled():
-            raise OverloadedError
+            raise NoConnectionError
         return await self._wait_for_connection()
 
     def shed_if_overloaded(self, on_their_way: int) -> None:
         """Raise OverloadedError if a new request would wait too long; front ends call this before any work is done.
 
-        ``on_their_way`` is the number of requests that wait in another queue before they join this one.
+        ``on_their_way`` is the number of requests, admitted already, that are about to need a connection.
         """
-        ahead = len(self._waiting)
-        if ahead and (self._wait_estimate.would_time_out(ahead + on_their_way) or self._is_stalled()):
+        free = len(self._idle) + self._size - self._open
+        ahead = len(self._waiting) + on_their_way - free
+        if ahead > 0 and (self._wait_estimate.would_time_out(ahead) or self._is_stalled()):
             raise OverloadedError
 
     def _is_stalled(self) -> bool:
@@ -186,7 +189,7 @@ class Database:
             connection = await self._waiting.wait(ACQUIRE_SECONDS, self._give)
         except TimeoutError:
             self._overloaded_until = clock.monotonic() + OVERLOADED_SECONDS
-            raise OverloadedError from None
+            raise NoConnectionError from None
         return await self._connect() if connection is None else connection
 
     async def _discard(self, connection: Connection) -> None:
