@@ -25,9 +25,9 @@ PATIENCE_SECONDS = 5.0
 # nobody else in this process is served.
 PORTION = 8
 # The time within which a crowd is executed if it pauses for others; what remains of the patience is a reserve.
-CROWD_SECONDS = 3.0
+CROWD_SECONDS = 3.5
 # The longest pause, as a multiple of the batch before it.
-LONGEST_PAUSE = 3.0
+LONGEST_PAUSE = 6.0
 
 Run = Callable[[Any], Awaitable[Sequence[Any]]]
 """Executes a batch, a sequence of requests; returns a result or an exception for each of them."""
