@@ -46,6 +46,7 @@ async def test_a_mail_names_the_member_and_the_form_and_holds_no_secret(studio: 
     assert week <= done.expires_at - mail["created_at"] < week + timedelta(hours=1)
     (entry,) = await entries(studio)
     assert (entry["action"], entry["subject_type"], entry["subject_id"]) == ("form.send_link", "member", member)
+    assert entry["changes"] == {"form_id": [None, str(form)]}
 
 
 async def test_the_life_of_the_link_is_stored(studio: BookingStudio) -> None:

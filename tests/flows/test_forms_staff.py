@@ -122,5 +122,6 @@ async def test_a_link_is_audited(studio: BookingStudio) -> None:
     assert ground.member_known
     (entry,) = await entries(studio)
     assert (entry["action"], entry["subject_type"], entry["subject_id"]) == ("form.link", "member", member)
+    assert entry["changes"] == {"form_id": [None, str(form)]}
     assert (await refused(studio, flow.link, uuid4(), member)).code is Code.NOT_FOUND
     assert (await refused(studio, flow.link, form, uuid4())).details == {"kind": "member"}

@@ -19,7 +19,8 @@ from studiogate.flows.forms.save import WantedForm
 from studiogate.flows.forms.submit import reason_against
 from studiogate.flows.members.locked import locked_member
 from studiogate.flows.staff_flow import staff_flow
-from studiogate.storage.audit import Subject
+from studiogate.storage import audit
+from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted, link_mails, uploads
 from studiogate.storage.forms import save as storage
@@ -95,7 +96,7 @@ async def link(connection: Connection, access: Access, form_id: UUID, member_id:
         return NOT_FOUND
     if not ground.member_known:
         return NO_MEMBER
-    await record(connection, access, "form.link", "member", member_id)
+    await _record_link(connection, access, "form.link", member_id, form_id)
     return ground
 
 
@@ -116,5 +117,11 @@ async def send_link(connection: Connection, access: Access, wanted: WantedLink) 
     if refusal is not None:
         return refusal
     await link_mails.queue(connection, access, form.id, member.id, expires_at)
-    await record(connection, access, "form.send_link", "member", member.id)
+    await _record_link(connection, access, "form.send_link", member.id, form.id)
     return QueuedLink(masked_email(email or ""), expires_at)
+
+
+async def _record_link(connection: Connection, access: Access, action: str, member_id: UUID, form_id: UUID) -> None:
+    """Record which form a member was given the link to."""
+    changes = {"form_id": [None, str(form_id)]}
+    await audit.add(connection, access, Entry(action, Subject("member", member_id), changes))
