@@ -1,9 +1,13 @@
 """Plans are made once per connection, perhaps on empty tables: they must not scan the tables once these have grown."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from asyncpg.connection import LoggedQuery
 
 from studiogate.domain.access import Access
 from studiogate.flows.bookings import book as booking_flow
@@ -127,6 +131,38 @@ async def test_bookings_their_events_and_their_cancellations(studio: BookingStud
         await number_the_rest(database, access)
     await database.close()
     await studio.sql("delete from events where studio_id = $1")
+
+
+def conditions_on_memberships(plan: Any) -> Iterator[str]:
+    if plan.get("Relation Name") == "memberships" and "Index Name" in plan:
+        yield "primary key" if plan["Index Name"] == "memberships_pkey" else plan["Index Cond"]
+    for part in plan.get("Plans", ()):
+        yield from conditions_on_memberships(part)
+
+
+@pytest.mark.parametrize("rows", [1, 50, 500])
+async def test_memberships_are_found_by_their_id_or_their_member(studio: BookingStudio, rows: int) -> None:
+    """Their other index contains the id as well, behind the member: by the id alone, a statement reads all of it. What
+    it reads in vain is not counted as read, so the plan is looked at."""
+    access = replace(studio.access, credential_id=studio.key.split("_")[2])
+    database = Database(str(studio.api.app._runtime.settings.database_url), 1)
+    await studio.sql(GROW_MEMBERS, rows, studio.product)
+    await studio.api.connection.execute("analyze")
+    sent: list[LoggedQuery] = []
+    async with database.connection() as connection:
+        connection.add_query_logger(sent.append)
+    await book(database, studio, access, 2)
+    await cancel(database, studio, access, 2)
+    found: list[str] = []
+    async with database.connection() as connection:
+        connection.remove_query_logger(sent.append)
+        for query, arguments in [(each.query, each.args) for each in sent if each.args]:
+            plan = await connection.fetchval(f"explain (format json) {query}", *arguments)
+            found += conditions_on_memberships(json.loads(plan)[0]["Plan"])
+    await database.close()
+    await studio.sql("delete from events where studio_id = $1")
+    assert found
+    assert [each for each in found if each != "primary key" and "member_id" not in each] == []
 
 
 async def submit(connection: Connection, access: Access, form_id: UUID) -> None:

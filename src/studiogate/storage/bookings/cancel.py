@@ -38,7 +38,7 @@ RECORD = Statement(f"""
                     fingerprint, number)
     ), gone as (
         update bookings set status = 'cancelled', class_spot_id = null
-        where studio_id = :studio and id = any(:ids::uuid[])
+        where studio_id = :studio and class_id = :class_id and id = any(:ids::uuid[])
         returning *
     ), counted as (
         update classes set booked_count = booked_count - :seats where studio_id = :studio and id = :class_id
@@ -52,6 +52,7 @@ RECORD = Statement(f"""
     ), repaid as (
         update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
         where studio_id = :studio and id = any(array(select membership_id from new where returned = 1))
+        and member_id = any(:members::uuid[])
     ), settled as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
         select :studio, ledger_id, membership_id, id, returned,

@@ -25,7 +25,8 @@ PARTNER = "partner_api"
 
 # A single statement: the class is locked while it runs, so every round trip saved means more bookings per second for a
 # popular class. ``new`` holds one row per booking, in order of arrival, with the key under which its answer is stored;
-# the answers of refused requests are given as they are.
+# the answers of refused requests are given as they are. Memberships are also looked for by their members: PostgreSQL
+# expects an array of ids to be long, and would rather read all memberships of a small studio.
 RECORD = Statement(f"""
     with new as materialized (
         select * from unnest(:ids::uuid[], :members::uuid[], :statuses_of_bookings::text[], :spots::uuid[],
@@ -53,6 +54,7 @@ RECORD = Statement(f"""
     ), paid as (
         update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1
         where studio_id = :studio and id = any(array(select membership_id from new where credits = 1))
+        and member_id = any(:members::uuid[])
     ), ledger as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
         select :studio, further_id, membership_id, id, -1, 'booked' from new where credits = 1
