@@ -19,7 +19,7 @@ from studiogate.domain.leads import (
 from studiogate.domain.people import notes_refusal
 from studiogate.domain.phones import normalize_phone
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.flows.announce import changing, emit_event
+from studiogate.flows.announce import changing
 from studiogate.flows.audit import audited_key, record_creation_by_key
 from studiogate.storage import leads as storage
 from studiogate.storage import people, studio
@@ -73,27 +73,12 @@ async def create_or_identify(connection: Connection, access: Access, email: str,
     if metadata_too_large(contact.metadata):
         return faulty(METADATA_TOO_LARGE)
     given = LeadContact(contact.first_name, contact.last_name, phone, contact.source, contact.metadata)
-    kept = await storage.lock_lead_by_email(connection, access, email)
-    if kept is None:
-        await people.lock_email(connection, access, email)
-        made = await _make(connection, access, email, given.filled_from(LeadContact(source=DEFAULT_SOURCE)))
-        if isinstance(made, UUID):
-            await record_creation_by_key(connection, access, "lead.create", Subject("lead", made))
-            return mutation(made, created=True)
-        kept = made
-    return await _fill(connection, access, kept, given)
-
-
-async def _make(connection: Connection, access: Access, email: str, contact: LeadContact) -> UUID | KeptLead:
-    """Create a lead and return its id, or lock and return one that was created first. The email must be locked."""
-    made = await storage.insert_lead(connection, access, email, contact)
-    if made is not None:
-        await emit_event(connection, access, EventType.LEAD_CREATED, made)
-        return made
-    kept = await storage.lock_lead_by_email(connection, access, email)
-    if kept is None:
-        raise AssertionError("a lead is deleted only while its email is locked")
-    return kept
+    await people.lock_email(connection, access, email)
+    found = await storage.make_or_lock(connection, access, email, given.filled_from(LeadContact(source=DEFAULT_SOURCE)))
+    if isinstance(found, KeptLead):
+        return await _fill(connection, access, found, given)
+    await record_creation_by_key(connection, access, "lead.create", Subject("lead", found.id), found.row)
+    return mutation(found.id, created=True)
 
 
 async def _fill(connection: Connection, access: Access, kept: KeptLead, given: LeadContact) -> str | Refusal:
@@ -136,8 +121,7 @@ async def update(connection: Connection, access: Access, lead_id: str, wanted: L
 async def lead_from_form(connection: Connection, access: Access, email: str, name: str | None) -> UUID:
     """Return the id of a lead for an unknown email that came with a form. The email must be locked."""
     contact = LeadContact(first_name=(name or "").strip().partition(" ")[0], source=FORM_SOURCE)
-    made = await _make(connection, access, email, contact)
-    return made if isinstance(made, UUID) else made.id
+    return (await storage.make_or_lock(connection, access, email, contact)).id
 
 
 async def note_submission(connection: Connection, access: Access, lead_id: UUID, submission: FormSubmission) -> None:

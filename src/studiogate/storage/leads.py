@@ -4,15 +4,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.events import EventType
 from studiogate.domain.leads import LeadContact
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.ids import new_id
-from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
+from studiogate.storage.events import event_insert
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.people import IS_MEMBER
 from studiogate.storage.resources import LEAD
@@ -29,20 +31,29 @@ async def read_lead(connection: Connection, access: Access, lead_id: str) -> str
     return await read_one(connection, access, LEAD, lead_id)
 
 
-# A lead whose email already belongs to a member is created as converted.
-INSERT = f"""
-    insert into leads (studio_id, id, email, first_name, last_name, phone, source, metadata, status, lifecycle_stage)
-    select $1, $2, $3, $4, $5, $6, $7, $8, case when known then 'converted' else 'new' end,
-           case when known then 'member' else 'lead' end
-    from (select {IS_MEMBER.format("$3")} as known) member
-    on conflict (studio_id, email) do nothing returning id"""
-
+KEPT = "id, first_name, last_name, phone, source, metadata, status, octet_length(staff_notes) as notes_bytes"
 # Locks the row: concurrent transactions that fill in the same lead run one after the other.
-LOCK = """
-    select id, first_name, last_name, phone, source, metadata, status, octet_length(staff_notes) as notes_bytes
-    from leads
-    where studio_id = $1 and {} = $2 for no key update"""
-LOCK_BY_EMAIL, LOCK_BY_ID = LOCK.format("email"), LOCK.format("id")
+LOCK = f"select {KEPT} from leads where studio_id = $1 and id = $2 for no key update"
+
+# Either a new lead with its event, or the lead that has this email already, which is locked. A lead whose email already
+# belongs to a member is created as converted.
+MAKE_OR_LOCK = f"""
+    with made as (
+        insert into leads (studio_id, id, email, first_name, last_name, phone, source, metadata, status,
+                           lifecycle_stage)
+        select $1, $2, $3, $4, $5, $6, $7, $8, case when known then 'converted' else 'new' end,
+               case when known then 'member' else 'lead' end
+        from (select {IS_MEMBER.format("$3")} as known) member
+        on conflict (studio_id, email) do nothing returning *
+    ), wire as (
+        select e.id, row_to_json(w) as object from made e cross join lateral (select {LEAD.columns}) w
+    ), announced as (
+        {event_insert(EventType.LEAD_CREATED, "wire", "$9", "$10")}
+    ), kept as (
+        select {KEPT} from leads where studio_id = $1 and email = $3 for no key update
+    )
+    select to_jsonb(made)::text as made, kept.* from (values (true)) always left join made on true
+    left join kept on true"""
 
 FILL = """
     update leads set first_name = $3, last_name = $4, phone = $5, source = $6, metadata = $7
@@ -85,25 +96,33 @@ class LeadChange:
     metadata: Mapping[str, Any] | None = None
 
 
-async def insert_lead(connection: Connection, access: Access, email: str, contact: LeadContact) -> UUID | None:
-    """Insert a lead; return its id, or None if this email already has one. Waits for a concurrent insert of the same
-    email."""
+class NewLead(NamedTuple):
+    id: UUID
+    row: Mapping[str, Any]  # as stored
+
+
+async def make_or_lock(
+    connection: Connection, access: Access, email: str, contact: LeadContact
+) -> "NewLead | KeptLead":
+    """Insert a lead and emit its event, or lock the lead that has this email. The email must be locked."""
     values = (contact.first_name, contact.last_name, contact.phone, contact.source, json.dumps(dict(contact.metadata)))
-    made: UUID | None = await connection.fetchval(INSERT, access.studio_id, new_id(), email, *values)
-    return made
-
-
-async def lock_lead_by_email(connection: Connection, access: Access, email: str) -> KeptLead | None:
-    return _kept(await connection.fetchrow(LOCK_BY_EMAIL, access.studio_id, email))
+    lead_id, event_id = new_id(), new_id()
+    (row,) = await connection.fetch(
+        MAKE_OR_LOCK, access.studio_id, lead_id, email, *values, event_id, access.actor.value
+    )
+    if row["made"] is not None:
+        return NewLead(lead_id, json.loads(row["made"]))
+    if row["id"] is None:
+        raise TransactionConflictError("a lead with this email was created without a lock of the email")
+    return _kept(row)
 
 
 async def lock_lead(connection: Connection, access: Access, lead_id: str | UUID) -> KeptLead | None:
-    return _kept(await connection.fetchrow(LOCK_BY_ID, access.studio_id, lead_id))
+    row = await connection.fetchrow(LOCK, access.studio_id, lead_id)
+    return None if row is None else _kept(row)
 
 
-def _kept(row: Record | None) -> KeptLead | None:
-    if row is None:
-        return None
+def _kept(row: Record) -> KeptLead:
     contact = LeadContact(row["first_name"], row["last_name"], row["phone"], row["source"], json.loads(row["metadata"]))
     return KeptLead(row["id"], contact, row["status"], row["notes_bytes"])
 
