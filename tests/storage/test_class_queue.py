@@ -47,7 +47,7 @@ def send(queue: ClassQueue, run: Any, requests: Sequence[Any], row: Any = "class
 
 
 def is_empty(queue: ClassQueue) -> bool:
-    return (queue.waiting, queue.rows_starting, queue._queues) == (0, 0, {})
+    return (queue.waiting, queue._queues) == (0, {})
 
 
 async def test_what_arrives_meanwhile_shares_the_next_batch_in_order() -> None:
@@ -93,8 +93,8 @@ async def test_a_crowd_pauses_while_others_read(monkeypatch: pytest.MonkeyPatch,
     queue, run = ClassQueue(MOST), Counter()
     sent = send(queue, run, [0])
     await settle()
-    sent += send(queue, run, range(1, 2 * MOST + 1))
-    for _ in range(3):
+    sent += send(queue, run, range(1, 3 * MOST + 1))
+    for _ in range(4):
         await settle()
         queue.reads += reads  # while a batch is executed
         run.end()
@@ -152,34 +152,44 @@ async def test_each_request_has_its_own_fate() -> None:
     assert [str(each) for each in results] == ["done 0", "done 1", "guilty", "done 3"]
 
 
-async def test_a_cancelled_request_leaves_the_queue_or_its_batch_goes_on() -> None:
+async def test_a_cancelled_request_leaves_the_queue() -> None:
     queue, run = ClassQueue(MOST), Counter()
     sent = send(queue, run, [0])
     await settle()
     sent += send(queue, run, [1, 2, 3])
     await settle()
-    sent[0].cancel()  # its batch is being executed
-    sent[2].cancel()  # it waits
+    sent[2].cancel()
     await settle()
     assert queue.waiting == 2
     run.end(2)
     results = await asyncio.gather(*sent, return_exceptions=True)
-    assert [type(each) for each in results] == [asyncio.CancelledError, str, asyncio.CancelledError, str]
+    assert [type(each) for each in results] == [str, str, asyncio.CancelledError, str]
     assert run.batches == [[0], [1, 3]]
     assert is_empty(queue)
 
 
-async def test_rows_whose_first_batch_has_not_begun_are_counted() -> None:
-    """A crowd for one row is one of them, however large: it needs one connection at a time."""
+async def test_a_request_that_nobody_precedes_begins_at_once() -> None:
+    """In the same step: whoever examines the load next sees it at work or waiting for a connection."""
     queue, run = ClassQueue(MOST), Counter()
-    requests = [queue.submit(row, run, number) for row in ("one", "two") for number in range(10)]
-    sent = [asyncio.create_task(each) for each in requests]
+    sent = send(queue, run, range(10), "one") + send(queue, run, range(10), "two")
     await asyncio.sleep(0)
-    assert (queue.rows_starting, queue.waiting) == (2, 20)
-    await settle()
-    assert (queue.rows_starting, queue.waiting) == (0, 12)
-    run.end(6)
+    assert (run.batches, queue.waiting) == ([[0], [0]], 18)
+    run.end(8)
     await asyncio.gather(*sent)
+    assert is_empty(queue)
+
+
+async def test_the_others_are_executed_if_the_first_is_cancelled() -> None:
+    queue, run = ClassQueue(MOST), Counter()
+    (first,) = send(queue, run, [0])
+    await settle()
+    others = send(queue, run, [1, 2])
+    await settle()
+    first.cancel()
+    await settle()
+    assert run.batches == [[0], [1, 2]]
+    run.end()
+    assert await asyncio.gather(*others) == ["done 1", "done 2"]
     assert is_empty(queue)
 
 
@@ -226,14 +236,17 @@ async def test_a_fault_of_a_batch_ends_only_this_batch() -> None:
 
 async def test_settled_waits_for_the_batches_in_progress() -> None:
     queue, run = ClassQueue(MOST), Counter()
-    (sent,) = send(queue, run, [0])
+    first = send(queue, run, [0])
     await settle()
+    (sent,) = send(queue, run, [1])
+    run.end()
+    await asyncio.gather(*first)
     closing = asyncio.create_task(queue.settled())
     await settle()
     assert not closing.done()
     run.end()
     await closing
-    assert await sent == "done 0"
+    assert await sent == "done 1"
 
 
 async def batch_with_one_who_goes() -> list[Any]:

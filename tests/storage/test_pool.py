@@ -216,20 +216,16 @@ async def test_a_request_that_would_time_out_is_refused_at_once(
 
 
 async def test_load_shedding_counts_the_whole_queue(pool: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests that are about to join the queue count, as far as no connection is free for them."""
     monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _estimate, ahead: ahead > 3)
-    pool.shed_if_overloaded(5)
-    with pytest.raises(OverloadedError):
-        pool.shed_if_overloaded(6)
+    pool.shed_if_overloaded()
     held = [await pool.acquire() for _ in range(2)]
-    pool.shed_if_overloaded(3)
-    with pytest.raises(OverloadedError):
-        pool.shed_if_overloaded(4)
-    waiting = [asyncio.create_task(pool.acquire()) for _ in range(2)]
+    waiting = [asyncio.create_task(pool.acquire()) for _ in range(3)]
     await settle()
-    pool.shed_if_overloaded(1)
+    pool.shed_if_overloaded()
+    waiting.append(asyncio.create_task(pool.acquire()))
+    await settle()
     with pytest.raises(OverloadedError):
-        pool.shed_if_overloaded(2)
+        pool.shed_if_overloaded()
     waiting.append(asyncio.create_task(pool.acquire()))  # a request that was admitted is not rejected here
     await settle()
     assert not waiting[-1].done()

@@ -132,7 +132,7 @@ class PartnerApp:
         if not request.path.startswith(PREFIX + "/") or request.path == self._pages.openapi_path:
             return await self._public(exchange)
         # Before any other work: under overload, refusing requests would be most of the work.
-        self._shed_if_overloaded()
+        self._runtime.database.shed_if_overloaded()
         if request.method not in READS:
             await self._admission.enter()
         match = self._tree.match(request.path)
@@ -144,9 +144,6 @@ class PartnerApp:
         if isinstance(credential, Answer):
             return credential
         return await self._route(exchange, match, credential)
-
-    def _shed_if_overloaded(self) -> None:
-        self._runtime.database.shed_if_overloaded(self._runtime.class_queue.rows_starting)
 
     async def _public(self, exchange: _Exchange) -> Answer:
         """Serve health, metrics and documentation, which need no key."""
@@ -186,7 +183,7 @@ class PartnerApp:
         if isinstance(credential, Refusal):
             return self._unauthenticated(exchange, credential)
         # Again: since it arrived, requests that arrived with it or waited for the same lookup have joined the queue.
-        self._shed_if_overloaded()
+        self._runtime.database.shed_if_overloaded()
         exchange.access = credential.access
         if credential.secret_expires_at is not None:
             exchange.headers.append((KEY_EXPIRES, instant_text(credential.secret_expires_at).encode()))

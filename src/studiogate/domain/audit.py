@@ -43,10 +43,11 @@ SECRET = frozenset({"secret", "secret_hash", "password_hash", "totp_secret", "se
 def changed_fields(kind: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the fields that differ as ``{name: [old, new]}``; a row that is new or gone has null on one side."""
     old, new = before or {}, after or {}
+    both = ((name, old.get(name), new.get(name)) for name in sorted({*old, *new}) if is_recorded(name))
     return {
-        name: [_shown(kind, name, old.get(name)), _shown(kind, name, new.get(name))]
-        for name in sorted({*old, *new})
-        if is_recorded(name) and not same_json(old.get(name), new.get(name))
+        name: [_shown(kind, name, was), _shown(kind, name, becomes)]
+        for name, was, becomes in both
+        if not same_json(was, becomes)
     }
 
 

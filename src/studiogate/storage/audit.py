@@ -135,21 +135,22 @@ async def add_selected(connection: Connection, access: Access, kind: str, entrie
     )
 
 
-def changes_by_key(access: Access, kind: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str | None:
-    """Return the fields that differ, as JSON, or None if staff make the change: their flows record the whole action."""
-    return json.dumps(changed_fields(kind, before, after)) if access.actor is Actor.PARTNER else None
+def changes_by_key(
+    access: Access, kind: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the fields that differ, or None if staff make the change: their flows record the whole action."""
+    return changed_fields(kind, before, after) if access.actor is Actor.PARTNER else None
 
 
 def recorded_for_keys(action: str, kind: str, changed: str) -> str:
     """Return the part of a statement with named parameters (``:studio``) that writes the entries of what keys change.
 
     ``changed`` names the part with the rows' id, number and event_id, which becomes the id of the entry; with the key
-    (credential_id) and the address of each; and with ``changes_by_key``, as changes.
+    (credential_id) and the address of each; and with ``changes_by_key``, as jsonb.
     """
     return f"""
         insert into audit_log (studio_id, id, channel, actor_name, address, action, subject_type, subject_id, changes)
-        select :studio, event_id, '{Actor.PARTNER.value}', credential_id, address, '{action}', '{kind}', id,
-               changes::jsonb
+        select :studio, event_id, '{Actor.PARTNER.value}', credential_id, address, '{action}', '{kind}', id, changes
         from {changed} where changes is not null order by number"""
 
 

@@ -11,12 +11,13 @@ result then conflicts with that row, and the whole transaction is retried.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
 
 from studiogate.domain.access import Access
+from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement
 
@@ -27,8 +28,7 @@ KEPT = "interval '24 hours'"  # from completion, by the database's clock
 # plan that was made while the table was small.
 CLAIMED = f"""
     select given.number, given.id, pg_try_advisory_xact_lock(given.lock) as key_is_free, k.fingerprint, k.status, k.body
-    from unnest(:credentials::text[], :keys::text[], :locks::bigint[], :ids::uuid[]) with ordinality
-        as given(credential_id, key, lock, id, number)
+    from json_to_recordset(:claims::json) as given(number integer, credential_id text, key text, lock bigint, id uuid)
     left join lateral (
         select * from idempotency_keys k
         where k.studio_id = :studio and k.credential_id = given.credential_id and k.key = given.key
@@ -55,10 +55,11 @@ def stored_answers(answers: str) -> str:
 
 
 CLAIM = Statement(f"with claimed as ({CLAIMED}) {NOT_TO_EXECUTE}")
-GIVEN_ANSWERS = """
-    select * from unnest(:credentials::text[], :keys::text[], :fingerprints::bytea[], :statuses::integer[],
-                         :bodies::bytea[])"""
-REMEMBER = Statement(stored_answers(GIVEN_ANSWERS))
+REMEMBER = Statement(
+    stored_answers("""
+        select * from json_to_recordset(:answers::json)
+            as each(credential_id text, key text, fingerprint bytea, status integer, body bytea)""")
+)
 WAIT = "select pg_advisory_xact_lock($1)"
 IS_REMEMBERED = f"""
     select exists (select from idempotency_keys where studio_id = $1 and credential_id = $2 and key = $3
@@ -111,14 +112,17 @@ Found = dict[int, FirstResult | None]
 """By the number of a request: the result that is stored under its key, or None if another transaction holds the key."""
 
 
-def claim_arguments(claims: Sequence[Claim]) -> dict[str, Any]:
-    """Return the values that ``CLAIMED`` names, except the studio."""
-    return {
-        "credentials": [each.credential_id for each in claims],
-        "keys": [each.key for each in claims],
-        "locks": [None if each.key is None else _lock_number(each.credential_id, each.key) for each in claims],
-        "ids": [each.row_id for each in claims],
-    }
+def claim_rows(claims: Sequence[Claim]) -> str:
+    """Return claims as the rows that ``CLAIMED`` reads."""
+    return json_rows(
+        {
+            "credential_id": each.credential_id,
+            "key": each.key,
+            "lock": None if each.key is None else _lock_number(each.credential_id, each.key),
+            "id": each.row_id,
+        }
+        for each in claims
+    )
 
 
 def not_to_execute(row: Record) -> Found:
@@ -127,17 +131,17 @@ def not_to_execute(row: Record) -> Found:
         return {}
     found = zip(row["fingerprints"], row["first_statuses"], row["bodies"], strict=True)
     results = [None if each[1] is None else FirstResult(*each) for each in found]
-    return {number - 1: result for number, result in zip(row["numbers"], results, strict=True)}
+    return dict(zip(row["numbers"], results, strict=True))
 
 
 async def claim(connection: Connection, access: Access, key: str) -> FirstResult | None:
     """Claim the key for this transaction, or return the result that is stored under it. If another transaction holds
     the key, wait for it."""
-    claims = claim_arguments([Claim(access.credential_id, key)])
-    found = not_to_execute(await CLAIM.row(connection, studio=access.studio_id, **claims))
+    claims = claim_rows([Claim(access.credential_id, key)])
+    found = not_to_execute(await CLAIM.row(connection, studio=access.studio_id, claims=claims))
     if found == {0: None}:
         await wait_for_key(connection, access, key)
-        found = not_to_execute(await CLAIM.row(connection, studio=access.studio_id, **claims))
+        found = not_to_execute(await CLAIM.row(connection, studio=access.studio_id, claims=claims))
     return found.get(0)
 
 
@@ -155,24 +159,23 @@ def _lock_number(credential_id: str, key: str) -> int:
     return int.from_bytes(hashlib.blake2b(f"{credential_id} {key}".encode(), digest_size=8).digest(), signed=True)
 
 
-def answer_arguments(answers: Sequence[Answer]) -> dict[str, Any]:
-    """Return the values that ``GIVEN_ANSWERS`` names."""
-    return {
-        "credentials": [each.credential_id for each in answers],
-        "keys": [each.once.key for each in answers],
-        "fingerprints": [each.once.fingerprint for each in answers],
-        "statuses": [each.status for each in answers],
-        "bodies": [each.body for each in answers],
-    }
-
-
 async def remember(connection: Connection, access: Access, once: Once, status: int, body: bytes) -> None:
     await remember_all(connection, access, [Answer(access.credential_id, once, status, body)])
 
 
 async def remember_all(connection: Connection, access: Access, answers: Sequence[Answer]) -> None:
     """Store answers; raise TransactionConflictError if another request's result is stored under one of the keys."""
-    stored = await REMEMBER.rows(connection, studio=access.studio_id, **answer_arguments(answers))
+    rows = json_rows(
+        {
+            "credential_id": each.credential_id,
+            "key": each.once.key,
+            "fingerprint": each.once.fingerprint,
+            "status": each.status,
+            "body": each.body,
+        }
+        for each in answers
+    )
+    stored = await REMEMBER.rows(connection, studio=access.studio_id, answers=rows)
     check_stored(len(stored), len(answers))
 
 

@@ -41,8 +41,8 @@ async def _nothing(*_: object, **__: object) -> None:
 
 
 async def _claimed(connection: Any, access: Any, claims: Any) -> Any:
-    arguments = idempotency.claim_arguments(claims)
-    return idempotency.not_to_execute(await idempotency.CLAIM.row(connection, studio=access.studio_id, **arguments))
+    rows = idempotency.claim_rows(claims)
+    return idempotency.not_to_execute(await idempotency.CLAIM.row(connection, studio=access.studio_id, claims=rows))
 
 
 async def _holders(connection: Any, access: Any, claims: Any) -> Any:
@@ -83,13 +83,13 @@ async def _cancel_without_the_key(connection: Any, access: Any, class_id: Any, c
     return await lock_to_cancel(connection, access, class_id, [each._replace(key=None) for each in claims])
 
 
-async def _record_without_the_key(connection: Any, access: Any, situation: Any, new: Any, _refused: Any) -> Any:
+async def _record_without_the_key(connection: Any, access: Any, situation: Any, new: Any) -> Any:
     bookings = [each._replace(once=None) for each in new.bookings]
     return await record_bookings(connection, access, situation, new._replace(bookings=bookings))
 
 
 async def _record_cancellations_without_the_key(
-    connection: Any, access: Any, situation: Any, cancellations: Any, _stored: Any
+    connection: Any, access: Any, situation: Any, cancellations: Any, _success: Any
 ) -> Any:
     await record_cancellations(connection, access, situation, [each._replace(once=None) for each in cancellations])
 

@@ -194,8 +194,8 @@ class Batch(ABC, Generic[Wanted, New]):
         """Decide one request for a class that it may see; note what is to be written, or return a refusal."""
 
     @abstractmethod
-    async def record(self, new: Sequence[New], answers: Sequence[Answer]) -> list[str]:
-        """Write what was decided, and the answers to other requests; return the results in wire form."""
+    async def record(self, new: Sequence[New]) -> list[str]:
+        """Write what was decided, with the results as answers; return the results in wire form."""
 
     @abstractmethod
     async def is_visible(self, access: Access, wanted: Wanted) -> bool:
@@ -260,10 +260,10 @@ class Batch(ABC, Generic[Wanted, New]):
         """Write what was decided since the last time."""
         (answers, self._answers), (new, self.new) = (self._answers, []), (self.new, {})
         if new:
-            results = await self.record(list(new.values()), answers)
+            results = await self.record(list(new.values()))
             for number, wire in zip(new, results, strict=True):
                 self._outcomes[number] = Stored(self.success, wire.encode())
-        elif answers:
+        if answers:
             await idempotency.remember_all(self.connection, self.access, answers)
 
     def _outcome(self, number: int) -> BatchOutcome:

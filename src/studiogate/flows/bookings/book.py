@@ -20,7 +20,6 @@ from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
 from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
-from studiogate.storage.idempotency import Answer
 
 NO_CLASS = Refusal(Code.NOT_FOUND, param="class_id")
 NO_MEMBER = Refusal(Code.NOT_FOUND, param="member_id")
@@ -63,7 +62,8 @@ async def book_together(connection: Connection, asked: Sequence[Asked[WantedBook
 
 
 class _Bookings(Batch[WantedBooking, NewBooking]):
-    _people: PeopleSituation | None = None  # as the last decision left them
+    _people: PeopleSituation | None = None  # as the last decision found them
+    _last: NewBooking | None = None  # what that decision added
     _promoted = False
 
     async def is_visible(self, access: Access, wanted: WantedBooking) -> bool:
@@ -72,6 +72,9 @@ class _Bookings(Batch[WantedBooking, NewBooking]):
     async def decide(self, number: int, situation: ClassSituation) -> Refusal | None:
         wanted = self.asked[number].wanted
         people = self._people or self.locked.people or await self._look_at_people(situation)
+        if self._last is not None:
+            situation, people = promote.after_booking(situation, people, self._last)
+            self.situation, self._people, self._last = situation, people, None
         if wanted.member_id not in people.members:
             return NO_MEMBER
         if people.waiting and not self._promoted:
@@ -82,8 +85,7 @@ class _Bookings(Batch[WantedBooking, NewBooking]):
         self.situation, self._people = situation, people
         if decision.refusal is not None:
             return decision.refusal
-        new = _new_booking(self.asked[number], decision, situation.class_.waitlist_count + 1)
-        self.situation, self._people = promote.after_booking(situation, people, new)
+        new = self._last = _new_booking(self.asked[number], decision, situation.class_.waitlist_count + 1)
         if decision.converts is None:
             self.note(number, new)
             return None
@@ -103,11 +105,11 @@ class _Bookings(Batch[WantedBooking, NewBooking]):
         self._people = await promote.look_at_people(self.connection, self.access, situation, concerned)
         return self._people
 
-    async def record(self, new: Sequence[NewBooking], answers: Sequence[Answer]) -> list[str]:
+    async def record(self, new: Sequence[NewBooking]) -> list[str]:
         if self.situation is None or self._people is None:
             raise AssertionError("a booking is decided on a class and its people")
         bookings = NewBookings(new, self._people.now, self.success)
-        made = await create.record_bookings(self.connection, self.access, self.situation, bookings, answers)
+        made = await create.record_bookings(self.connection, self.access, self.situation, bookings)
         return [made[each.id] for each in new]
 
 

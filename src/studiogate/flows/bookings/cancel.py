@@ -30,7 +30,6 @@ from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, 
 from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
-from studiogate.storage.idempotency import Answer
 
 
 class WantedCancellation(NamedTuple):
@@ -116,10 +115,10 @@ class _Cancellations(Batch[WantedCancellation, NewCancellation]):
         if number + 1 < len(self.asked):
             self.situation, self._held = await lock.lock_class(connection, access, class_.id), None
 
-    async def record(self, new: Sequence[NewCancellation], answers: Sequence[Answer]) -> list[str]:
+    async def record(self, new: Sequence[NewCancellation]) -> list[str]:
         if self.situation is None:
             raise AssertionError("a cancellation is decided on a class")
-        await _record(self.connection, self.access, self.situation, new, (self.success, answers))
+        await _record(self.connection, self.access, self.situation, new, self.success)
         return [each.receipt for each in new]
 
 
@@ -212,13 +211,13 @@ async def _record(
     access: Access,
     situation: ClassSituation,
     new: Sequence[NewCancellation],
-    stored: tuple[int, Sequence[Answer]] = (0, ()),
+    success: int = 0,
 ) -> None:
     for each in new:
         if each.entry is not None:
             await cancel_booking.end_entry(connection, access, situation.class_.id, each.entry, each.entry_becomes)
     await cancel_booking.record_fees(connection, access, situation, new)
-    await cancel_booking.record_cancellations(connection, access, situation, new, stored)
+    await cancel_booking.record_cancellations(connection, access, situation, new, success)
     await announce.cancelled(connection, access, new)
 
 

@@ -1,5 +1,5 @@
 """Record the cancelled bookings of a batch: their rows, the counters, credits, fees and receipts, their events, and the
-answers that are stored for the requests of the batch. Also end a waitlist entry.
+answers that are stored for their requests. Also end a waitlist entry.
 
 The class row and the members' rows are locked, so counters can be changed.
 """
@@ -17,28 +17,25 @@ from studiogate.domain.events import EventType
 from studiogate.storage import audit
 from studiogate.storage.bookings.facts import ClassSituation, LiveEntry
 from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
-from studiogate.storage.events import announced, as_json
-from studiogate.storage.idempotency import GIVEN_ANSWERS, Answer, Once, answer_arguments, check_stored, stored_answers
+from studiogate.storage.events import announced
+from studiogate.storage.idempotency import Once, check_stored, stored_answers
 from studiogate.storage.resources import BOOKING
 
 # A single statement, for the same reasons as for new bookings. ``new`` holds one row per booking, in order of
 # arrival, with the key under which its receipt is stored as the answer.
 RECORD = Statement(f"""
     with new as materialized (
-        select * from unnest(:ids::uuid[], :members::uuid[], :times::timestamptz[], :types::text[], :late::boolean[],
-                             :graced::boolean[], :purchases::uuid[], :memberships::uuid[], :forfeited::integer[],
-                             :returned::integer[], :receipt_ids::uuid[], :receipts::text[], :ledger_ids::uuid[],
-                             :events::uuid[], :previous::text[], :changes::text[], :booking_credentials::text[],
-                             :addresses::text[], :booking_keys::text[], :booking_fingerprints::bytea[])
-            with ordinality
-            as each(id, member_id, cancelled_at, cancellation_type, late, graced, purchase_id, membership_id, forfeited,
-                    returned, receipt_id, receipt, ledger_id, event_id, previous, changes, credential_id, address, key,
-                    fingerprint, number)
+        select * from json_to_recordset(:new::json) as each(
+            number integer, id uuid, member_id uuid, cancelled_at timestamptz, cancellation_type text, late boolean,
+            graced boolean, purchase_id uuid, membership_id uuid, forfeited integer, returned integer, receipt_id uuid,
+            receipt text, ledger_id uuid, event_id uuid, previous json, changes jsonb, credential_id text, address text,
+            key text, fingerprint bytea)
     ), gone as (
         update bookings set status = 'cancelled', class_spot_id = null
-        where studio_id = :studio and class_id = :class_id and id = any(:ids::uuid[])
+        where studio_id = :studio and class_id = :class_id and id = any(array(select id from new))
         returning *
     ), counted as (
         update classes set booked_count = booked_count - :seats where studio_id = :studio and id = :class_id
@@ -52,7 +49,7 @@ RECORD = Statement(f"""
     ), repaid as (
         update memberships set credits_remaining = credits_remaining + 1, state_version = state_version + 1
         where studio_id = :studio and id = any(array(select membership_id from new where returned = 1))
-        and member_id = any(:members::uuid[])
+        and member_id = any(array(select member_id from new where returned = 1))
     ), settled as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
         select :studio, ledger_id, membership_id, id, returned,
@@ -63,14 +60,13 @@ RECORD = Statement(f"""
         from new join gone b on b.id = new.id cross join (select null::integer as position) entry
         cross join lateral (select {BOOKING.columns}) w
     ), announced as (
-        {announced(EventType.BOOKING_CANCELLED, "wire", "wire.previous::json")} order by wire.number
+        {announced(EventType.BOOKING_CANCELLED, "wire", "wire.previous")} order by wire.number
     ), audited as (
         {audit.recorded_for_keys("booking.cancel", "booking", "new")}
     ), stored as ({
-    stored_answers(f'''
+    stored_answers('''
         select credential_id, key, fingerprint, :success::integer, convert_to(receipt, 'UTF8') from new
-        where key is not null
-        union all {GIVEN_ANSWERS}''')
+        where key is not null''')
 })
     select count(*) as stored from stored""")
 
@@ -112,49 +108,45 @@ async def record_cancellations(
     access: Access,
     situation: ClassSituation,
     new: Sequence[NewCancellation],
-    stored: tuple[int, Sequence[Answer]] = (0, ()),
+    success: int = 0,
 ) -> None:
-    """Cancel bookings and emit their events; store their receipts, also as the answers to their requests.
-
-    ``stored`` is the status of these answers, and the answers to the other requests of the batch.
-    """
-    success, answers = stored
+    """Cancel bookings and emit their events; store their receipts, also as the answers to their requests, with the
+    status ``success``."""
     row = await RECORD.row(
         connection,
-        **_values(new),
-        **answer_arguments(answers),
+        new=json_rows(_row(each) for each in new),
         studio=access.studio_id,
         actor=access.actor.value,
         class_id=situation.class_.id,
         seats=sum(each.cancellation.seat_freed for each in new),
         success=success,
     )
-    check_stored(row["stored"], sum(each.once is not None for each in new) + len(answers))
+    check_stored(row["stored"], sum(each.once is not None for each in new))
 
 
-def _values(new: Sequence[NewCancellation]) -> dict[str, list[object]]:
-    cancellations = [each.cancellation for each in new]
+def _row(new: NewCancellation) -> dict[str, object]:
+    booking, cancellation, access, once = new.booking, new.cancellation, new.access, new.once
     return {
-        "ids": [each.booking.id for each in new],
-        "members": [each.booking.member_id for each in new],
-        "times": [each.cancelled_at for each in cancellations],
-        "types": [each.cancellation_type.value for each in cancellations],
-        "late": [each.late for each in cancellations],
-        "graced": [each.graced_for_promotion for each in cancellations],
-        "purchases": [each.purchase_id for each in new],
-        "memberships": [each.membership_id for each in cancellations],
-        "forfeited": [each.credits_forfeited for each in cancellations],
-        "returned": [each.credits_returned for each in cancellations],
-        "receipt_ids": [each.receipt_id for each in new],
-        "receipts": [each.receipt for each in new],
-        "ledger_ids": [new_id() for _ in new],
-        "events": [new_id() for _ in new],
-        "previous": [as_json(each.previous_attributes) for each in new],
-        "changes": [audit.changes_by_key(each.access, "booking", _recorded(each.booking), CANCELLED) for each in new],
-        "booking_credentials": [each.access.credential_id for each in new],
-        "addresses": [each.access.address for each in new],
-        "booking_keys": [None if each.once is None else each.once.key for each in new],
-        "booking_fingerprints": [None if each.once is None else each.once.fingerprint for each in new],
+        "id": booking.id,
+        "member_id": booking.member_id,
+        "cancelled_at": cancellation.cancelled_at,
+        "cancellation_type": cancellation.cancellation_type.value,
+        "late": cancellation.late,
+        "graced": cancellation.graced_for_promotion,
+        "purchase_id": new.purchase_id,
+        "membership_id": cancellation.membership_id,
+        "forfeited": cancellation.credits_forfeited,
+        "returned": cancellation.credits_returned,
+        "receipt_id": new.receipt_id,
+        "receipt": new.receipt,
+        "ledger_id": new_id(),
+        "event_id": new_id(),
+        "previous": new.previous_attributes,
+        "changes": audit.changes_by_key(access, "booking", _recorded(booking), CANCELLED),
+        "credential_id": access.credential_id,
+        "address": access.address,
+        "key": once and once.key,
+        "fingerprint": once and once.fingerprint,
     }
 
 

@@ -1,5 +1,5 @@
 """Record the new bookings of a batch: their rows, the counters, credits and waitlist entries, their events, and the
-answers that are stored for the requests of the batch.
+answers that are stored for their requests.
 
 The class row and the members' rows are locked, so counters can be incremented and positions can be counted.
 """
@@ -15,34 +15,34 @@ from studiogate.domain.events import EventType
 from studiogate.storage import audit
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.db.ids import new_id
+from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.events import announced
-from studiogate.storage.idempotency import GIVEN_ANSWERS, Answer, Once, answer_arguments, check_stored, stored_answers
+from studiogate.storage.idempotency import Once, check_stored, stored_answers
 from studiogate.storage.resources import BOOKING
 
 PARTNER = "partner_api"
 
 # A single statement: the class is locked while it runs, so every round trip saved means more bookings per second for a
-# popular class. ``new`` holds one row per booking, in order of arrival, with the key under which its answer is stored;
-# the answers of refused requests are given as they are. Memberships are also looked for by their members: PostgreSQL
-# expects an array of ids to be long, and would rather read all memberships of a small studio.
+# popular class. ``new`` holds one row per booking, in order of arrival, with the key under which its answer is stored.
+# Memberships are also looked for by their members: PostgreSQL expects an array of ids to be long, and would rather read
+# all memberships of a small studio.
 RECORD = Statement(f"""
     with new as materialized (
-        select * from unnest(:ids::uuid[], :members::uuid[], :statuses_of_bookings::text[], :spots::uuid[],
-                             :memberships::uuid[], :credits::integer[], :positions::integer[], :further_ids::uuid[],
-                             :events::uuid[], :changes::text[], :booking_credentials::text[], :addresses::text[],
-                             :booking_keys::text[], :booking_fingerprints::bytea[]) with ordinality
-            as each(id, member_id, status, class_spot_id, membership_id, credits, position, further_id, event_id,
-                    changes, credential_id, address, key, fingerprint, number)
+        select each.*, :class_id::uuid as class_id, :location::uuid as location_id, :source as booking_source,
+               :now::timestamptz as created_at, :now as updated_at
+        from json_to_recordset(:new::json) as each(
+            number integer, id uuid, member_id uuid, status text, class_spot_id uuid, membership_id uuid,
+            credits integer, position integer, further_id uuid, event_id uuid, changes jsonb, credential_id text,
+            address text, key text, fingerprint bytea)
     ), made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
                               booking_source, class_spot_id, membership_id, credits_taken, policy, made_by,
                               created_at, updated_at)
-        select :studio, id, :class_id, member_id, :location, :starts, :ends, status, :source, class_spot_id,
-               membership_id, credits, :policy, credential_id, :now, :now
+        select :studio, id, class_id, member_id, location_id, :starts, :ends, status, booking_source, class_spot_id,
+               membership_id, credits, :policy, credential_id, created_at, updated_at
         from new
-        returning *
     ), counted as (
         update classes set booked_count = booked_count + :seats, waitlist_count = waitlist_count + :places
         where studio_id = :studio and id = :class_id
@@ -54,22 +54,21 @@ RECORD = Statement(f"""
     ), paid as (
         update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1
         where studio_id = :studio and id = any(array(select membership_id from new where credits = 1))
-        and member_id = any(:members::uuid[])
+        and member_id = any(array(select member_id from new where credits = 1))
     ), ledger as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
         select :studio, further_id, membership_id, id, -1, 'booked' from new where credits = 1
     ), wire as (
-        select entry.*, b.location_id, row_to_json(w) as object
-        from new entry join made b on b.id = entry.id cross join lateral (select {BOOKING.columns}) w
+        select b.*, row_to_json(w) as object
+        from new b cross join lateral (select b.position) entry cross join lateral (select {BOOKING.columns}) w
     ), announced as (
         {announced(EventType.BOOKING_CREATED, "wire")} order by wire.number
     ), audited as (
         {audit.recorded_for_keys("booking.create", "booking", "new")}
     ), stored as ({
-    stored_answers(f'''
+    stored_answers('''
         select credential_id, key, fingerprint, :success::integer, convert_to(object::text, 'UTF8') from wire
-        where key is not null
-        union all {GIVEN_ANSWERS}''')
+        where key is not null''')
 })
     select id, object::text as wire, (select count(*) from stored) as stored from wire""")
 
@@ -87,19 +86,13 @@ class NewBooking(NamedTuple):
 
 
 async def record_bookings(
-    connection: Connection,
-    access: Access,
-    situation: ClassSituation,
-    new: "NewBookings",
-    refused: Sequence[Answer] = (),
+    connection: Connection, access: Access, situation: ClassSituation, new: "NewBookings"
 ) -> dict[UUID, str]:
-    """Insert bookings, emit their events and store the answers to all requests of the batch; return the bookings in
-    wire form, by id."""
+    """Insert bookings, emit their events and store them as answers; return them in wire form, by id."""
     class_, confirmed = situation.class_, [each for each in new.bookings if each.position is None]
     rows = await RECORD.rows(
         connection,
-        **_values(class_.id, new.bookings),
-        **answer_arguments(refused),
+        new=json_rows(_row(class_.id, each) for each in new.bookings),
         studio=access.studio_id,
         actor=access.actor.value,
         class_id=class_.id,
@@ -113,7 +106,7 @@ async def record_bookings(
         seats=len(confirmed),
         places=len(new.bookings) - len(confirmed),
     )
-    check_stored(rows[0]["stored"], sum(each.once is not None for each in new.bookings) + len(refused))
+    check_stored(rows[0]["stored"], sum(each.once is not None for each in new.bookings))
     return {row["id"]: row["wire"] for row in rows}
 
 
@@ -126,24 +119,23 @@ class NewBookings(NamedTuple):
     source: str = PARTNER
 
 
-def _values(class_id: UUID, bookings: Sequence[NewBooking]) -> dict[str, list[object]]:
-    decisions = [each.decision for each in bookings]
-    confirmed = [each.outcome == Outcome.CONFIRMED for each in decisions]
+def _row(class_id: UUID, booking: NewBooking) -> dict[str, object]:
+    decision, access, once = booking.decision, booking.access, booking.once
     return {
-        "ids": [each.id for each in bookings],
-        "members": [each.member_id for each in bookings],
-        "statuses_of_bookings": [each.outcome.value for each in decisions],
-        "spots": [each.class_spot_id for each in decisions],
-        "memberships": [each.membership_id if seat else None for each, seat in zip(decisions, confirmed, strict=True)],
-        "credits": [each.credits_required for each in decisions],
-        "positions": [each.position for each in bookings],
-        "further_ids": [new_id() for _ in bookings],  # of the waitlist entry, or of the ledger line
-        "events": [new_id() for _ in bookings],
-        "changes": [audit.changes_by_key(each.access, "booking", None, _recorded(class_id, each)) for each in bookings],
-        "booking_credentials": [each.access.credential_id for each in bookings],
-        "addresses": [each.access.address for each in bookings],
-        "booking_keys": [None if each.once is None else each.once.key for each in bookings],
-        "booking_fingerprints": [None if each.once is None else each.once.fingerprint for each in bookings],
+        "id": booking.id,
+        "member_id": booking.member_id,
+        "status": decision.outcome.value,
+        "class_spot_id": decision.class_spot_id,
+        "membership_id": decision.membership_id if decision.outcome == Outcome.CONFIRMED else None,
+        "credits": decision.credits_required,
+        "position": booking.position,
+        "further_id": new_id(),  # of the waitlist entry, or of the ledger line
+        "event_id": new_id(),
+        "changes": audit.changes_by_key(access, "booking", None, _recorded(class_id, booking)),
+        "credential_id": access.credential_id,
+        "address": access.address,
+        "key": once and once.key,
+        "fingerprint": once and once.fingerprint,
     }
 
 

@@ -25,7 +25,7 @@ from studiogate.storage.idempotency import (
     NOT_TO_EXECUTE,
     Claim,
     Found,
-    claim_arguments,
+    claim_rows,
     not_to_execute,
 )
 
@@ -146,8 +146,12 @@ async def lock_to_cancel(
 
 
 def _arguments(access: Access, class_id: UUID, claims: Sequence[Claim]) -> dict[str, Any]:
-    own = {"studio": access.studio_id, "class_id": class_id, "locations": access.location_ids}
-    return {**own, **claim_arguments(claims)}
+    return {
+        "studio": access.studio_id,
+        "class_id": class_id,
+        "locations": access.location_ids,
+        "claims": claim_rows(claims),
+    }
 
 
 async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:

@@ -57,23 +57,19 @@ class ClassQueue:
         self._tasks: set[asyncio.Task[None]] = set()
         self.reads = 0  # requests so far that only read; front ends count them
         self.waiting = 0  # requests, for any row
-        self.rows_starting = 0  # whose first batch has not begun and will need a connection at once
 
     async def submit(self, row: Hashable, run: Run, request: Any) -> Any:
         """Execute a request in its turn and return its result. Consecutive requests with an equal ``run`` may share a
         batch. Raise OverloadedError if the turn does not, or would not, come in time."""
-        loop = asyncio.get_running_loop()
         queue = self._queues.get(row)
-        waiting = _Waiting(run, request, loop.create_future())
         if queue is None:
-            queue = self._queues[row] = _Queue()
-            self._append(queue, waiting)
-            self.rows_starting += 1
-            self._start(self._work_off(row, queue))
-            return await waiting.result
+            return await self._execute_at_once(row, run, request)
         if queue.wait_estimate.would_time_out(self._batches(queue), PATIENCE_SECONDS):
             raise OverloadedError
-        self._append(queue, waiting)
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(run, request, loop.create_future())
+        queue.waiting.append(waiting)
+        self.waiting += 1
         timer = loop.call_later(PATIENCE_SECONDS, self._give_up, queue, waiting)
         try:
             return await waiting.result
@@ -81,8 +77,24 @@ class ClassQueue:
             timer.cancel()
             self._remove(queue, waiting)
 
+    async def _execute_at_once(self, row: Hashable, run: Run, request: Any) -> Any:
+        """Execute a request for a row that nobody else wants, without the cost of a task. Requests that arrive
+        meanwhile wait; a task continues with them."""
+        queue = self._queues[row] = _Queue()
+        try:
+            (result,) = await run([request])
+        finally:
+            queue.wait_estimate.step(others_wait=bool(queue.waiting))
+            if queue.waiting:
+                self._start(self._work_off(row, queue))
+            else:
+                del self._queues[row]
+        if isinstance(result, Exception):
+            raise result
+        return result
+
     async def settled(self) -> None:
-        """Wait for the batches in progress."""
+        """Wait for the batches in progress that no request executes itself."""
         while self._tasks:
             await asyncio.gather(*self._tasks)
 
@@ -93,7 +105,6 @@ class ClassQueue:
 
     async def _work_off(self, row: Hashable, queue: _Queue) -> None:
         """Execute batches until nobody waits for the row."""
-        self.rows_starting -= 1
         try:
             while batch := self._take(queue):
                 began, reads = clock.monotonic(), self.reads
@@ -124,10 +135,6 @@ class ClassQueue:
             batch[-1].is_queued = False
         self.waiting -= len(batch)
         return batch
-
-    def _append(self, queue: _Queue, waiting: _Waiting) -> None:
-        queue.waiting.append(waiting)
-        self.waiting += 1
 
     def _give_up(self, queue: _Queue, waiting: _Waiting) -> None:
         """End the wait of a request that is still in the queue; one whose batch is being executed gets its result."""

@@ -117,14 +117,10 @@ class Database:
             raise NoConnectionError
         return await self._wait_for_connection()
 
-    def shed_if_overloaded(self, on_their_way: int) -> None:
-        """Raise OverloadedError if a new request would wait too long; front ends call this before any work is done.
-
-        ``on_their_way`` is the number of requests, admitted already, that are about to need a connection.
-        """
-        free = len(self._idle) + self._size - self._open
-        ahead = len(self._waiting) + on_their_way - free
-        if ahead > 0 and (self._wait_estimate.would_time_out(ahead) or self._is_stalled()):
+    def shed_if_overloaded(self) -> None:
+        """Raise OverloadedError if a new request would wait too long; front ends call this before any work is done."""
+        ahead = len(self._waiting)
+        if ahead and (self._wait_estimate.would_time_out(ahead) or self._is_stalled()):
             raise OverloadedError
 
     def _is_stalled(self) -> bool:
