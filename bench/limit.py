@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.load import Outcome
-from bench.recording import Constant, FreshId, FreshNumber, FromRequest, Now, Program, Several, Slot, Statement
+from bench.recording import Constant, FreshId, FreshNumber, FromRequest, Json, Now, Program, Several, Slot, Statement
 from studiogate.server.postgres.embedded import EmbeddedPostgres
 from studiogate.storage.db.pool import SESSION
 
@@ -56,6 +56,9 @@ class Script:
                 return "clock_timestamp()"
             case Several(slots):
                 return f"array[{', '.join(map(self._expression, slots))}]"
+            case Json(parts):
+                texts = [self._constant(part) if isinstance(part, str) else self._expression(part) for part in parts]
+                return " || ".join(f"({text})::text" for text in texts)
             case Constant(None):
                 return "null"
             case Constant(""):  # a pgbench variable cannot be empty

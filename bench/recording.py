@@ -4,13 +4,17 @@ The floor and the limit run "the same statements", so these are not copied by ha
 this process, and the driver's query log yields the statements and their arguments. When a flow changes, the floor and
 the limit of the next run change with it. Two requests are recorded and compared: an argument that is equal in both is a
 constant, one that came from the request is taken from the next request, other ids and (lock) numbers are generated,
-other instants become now, and the rest (a fingerprint, a stored body) keeps the value of the first request.
+other instants become now, and the rest (a fingerprint, a stored body) keeps the value of the first request. The same
+applies to the values inside a JSON argument.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -75,7 +79,17 @@ class Several:
         return [slot.fill(given, fresh) for slot in self.slots]
 
 
-Slot = Constant | FromRequest | FreshId | FreshNumber | Now | Several
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A JSON text with slots in it."""
+
+    parts: "tuple[str | Slot, ...]"
+
+    def fill(self, given: Given, fresh: Sequence[UUID]) -> Any:
+        return "".join([part if isinstance(part, str) else str(part.fill(given, fresh)) for part in self.parts])
+
+
+Slot = Constant | FromRequest | FreshId | FreshNumber | Now | Several | Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +221,8 @@ class _Reader:
     def _slot(self, value: Any, other: Any) -> Slot:
         if isinstance(value, list | tuple):
             return Several(self.slots(value, other))
+        if isinstance(value, str) and value.startswith("[{"):
+            return Json(_joined(self._json_parts(json.loads(value), json.loads(other))))
         name = self._name_of(value, other)
         if name is not None:
             return FromRequest(name, int if isinstance(value, int) else str)
@@ -218,6 +234,27 @@ class _Reader:
             return FreshNumber(self._number_of(value))
         return Now() if isinstance(value, datetime) else Constant(value)
 
+    def _json_parts(self, value: Any, other: Any) -> "Iterator[str | Slot]":
+        """Yield the parts of the first of two JSON values, as text; what varies is a slot, as in an argument."""
+        if isinstance(value, dict):
+            for number, (name, member) in enumerate(value.items()):
+                yield f"{',' if number else '{'}{json.dumps(name)}:"
+                yield from self._json_parts(member, other[name])
+            yield "}"
+        elif isinstance(value, list):
+            for number, pair in enumerate(zip(value, other, strict=True)):
+                yield "," if number else "["
+                yield from self._json_parts(*pair)
+            yield "]"
+        else:
+            slot = self._slot(value, other)
+            if isinstance(slot, Constant) and value != other:
+                slot = self._slot(_as_id_or_instant(value), _as_id_or_instant(other))
+            if isinstance(slot, Constant):
+                yield json.dumps(value)
+            else:
+                yield from (slot,) if isinstance(value, int) else ('"', slot, '"')
+
     def _name_of(self, value: Any, other: Any) -> str | None:
         mine, others = self._given
         return next((name for name in mine if mine[name] == str(value) and others[name] == str(other)), None)
@@ -226,3 +263,17 @@ class _Reader:
         if value not in self.fresh:
             self.fresh.append(value)
         return self.fresh.index(value)
+
+
+def _as_id_or_instant(value: Any) -> Any:
+    """Return what JSON holds as text, if it is an id or an instant; anything else as it is."""
+    for kind in (UUID, datetime.fromisoformat):
+        with suppress(ValueError):
+            return kind(str(value))
+    return value
+
+
+def _joined(parts: "Iterable[str | Slot]") -> "tuple[str | Slot, ...]":
+    """Join neighbouring texts."""
+    groups = groupby(parts, key=lambda part: isinstance(part, str))
+    return tuple(each for is_text, group in groups for each in (["".join(map(str, group))] if is_text else group))

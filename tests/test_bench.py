@@ -1,10 +1,13 @@
 """The benchmark works: every competitor can serve every request. Timings are not checked here."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from uuid import uuid4
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +16,20 @@ from bench import chart, dataset, imports, labels, report, targets
 from bench.compare import compare, verdict
 from bench.limit import Script
 from bench.measuring import FIRST_NUMBER, order_in_round
-from bench.recording import Constant, FreshId, FreshNumber, FromRequest, Now, Program, Several, Statement
+from bench.recording import (
+    LARGEST_LOCK,
+    Constant,
+    FreshId,
+    FreshNumber,
+    FromRequest,
+    Json,
+    Now,
+    Program,
+    Several,
+    Statement,
+    _Reader,
+    _Take,
+)
 from bench.request import given_values
 from bench.results import P50, POSTGRES_CPU, SERVER_CPU, THROUGHPUT, UNITS, Figure, Results
 from bench.run import QUICK, Run
@@ -146,3 +162,38 @@ def test_pgbench_gets_the_statements_with_its_own_parameters() -> None:
         " (array[clock_timestamp(), null, ''])::text[]::text[], ((:n::bigint << 8) + 0)::int8, (:constant_1)::int4;"
     )
     assert script.constants == {"constant_0": "7", "constant_1": "7"}
+
+
+def test_values_inside_json_are_slots_too() -> None:
+    ids = [str(uuid4()) for _ in range(2)]
+    bodies = [
+        [
+            {
+                "number": 0,
+                "id": each,
+                "key": f"k{n}",
+                "lock": n,
+                "at": f"2026-11-17 0{n}:00:00+00:00",
+                "same": [None, "x"],
+            }
+        ]
+        for n, each in enumerate(ids)
+    ]
+    first, second = (_Take({"key": f"k{n}"}, []) for n in range(2))
+    (slot,) = _Reader(first, second).slots([json.dumps(bodies[0])], [json.dumps(bodies[1])])
+    fresh = [uuid4(), uuid4()]
+    (row,) = json.loads(slot.fill({"key": "mine"}, fresh))
+    at = datetime.fromisoformat(row.pop("at"))
+    lock = fresh[1].int & LARGEST_LOCK
+    assert row == {"number": 0, "id": str(fresh[0]), "key": "mine", "lock": lock, "is": [None, "x"]}
+    assert (at.tzinfo, at > datetime(2026, 11, 17, tzinfo=UTC)) == (UTC, True)
+
+
+def test_pgbench_composes_json_itself() -> None:
+    slot = Json(('[{"id":"', FreshId(0), '","lock":', FreshNumber(1), "}]"))
+    script = Script(Program((Statement("select $1", (slot,), ("json",)),), 2, 200, b""), {}, {})
+    assert script.text.strip().splitlines()[-1] == (
+        "select ((:constant_0)::text || ('01900000-0000-7000-8000-' || lpad(:n::text, 12, '0'))::text"
+        " || (:constant_1)::text || ((:n::bigint << 8) + 1)::text || (:constant_2)::text)::json;"
+    )
+    assert list(script.constants.values()) == ['[{"id":"', '","lock":', "}]"]
