@@ -174,7 +174,7 @@ def test_values_inside_json_are_slots_too() -> None:
                 "key": f"k{n}",
                 "lock": n,
                 "at": f"2026-11-17 0{n}:00:00+00:00",
-                "same": [None, "x"],
+                "is": [None, "x"],
             }
         ]
         for n, each in enumerate(ids)
