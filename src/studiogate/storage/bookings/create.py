@@ -34,7 +34,7 @@ RECORD = Statement(f"""
                :now::timestamptz as created_at, :now as updated_at
         from json_to_recordset(:new::json) as each(
             number integer, id uuid, member_id uuid, status text, class_spot_id uuid, membership_id uuid,
-            credits integer, position integer, further_id uuid, event_id uuid, changes jsonb, credential_id text,
+            credits integer, position integer, ledger_id uuid, event_id uuid, changes jsonb, credential_id text,
             address text, key text, fingerprint bytea)
     ), made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
@@ -46,18 +46,12 @@ RECORD = Statement(f"""
     ), counted as (
         update classes set booked_count = booked_count + :seats, waitlist_count = waitlist_count + :places
         where studio_id = :studio and id = :class_id
-    ), waiting as (
-        insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status,
-                                      created_at, updated_at)
-        select :studio, further_id, :class_id, member_id, id, :location, position, 'waiting', :now, :now
-        from new where position is not null
     ), paid as (
         update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1
-        where studio_id = :studio and id = any(array(select membership_id from new where credits = 1))
-        and member_id = any(array(select member_id from new where credits = 1))
+        where studio_id = :studio and id = any(:paying_memberships::uuid[]) and member_id = any(:paying_members::uuid[])
     ), ledger as (
         insert into credit_ledger (studio_id, id, membership_id, booking_id, delta, reason)
-        select :studio, further_id, membership_id, id, -1, 'booked' from new where credits = 1
+        select :studio, ledger_id, membership_id, id, -1, 'booked' from new where credits = 1
     ), wire as (
         select b.*, row_to_json(w) as object
         from new b cross join lateral (select b.position) entry cross join lateral (select {BOOKING.columns}) w
@@ -71,6 +65,13 @@ RECORD = Statement(f"""
         where key is not null''')
 })
     select id, object::text as wire, (select count(*) from stored) as stored from wire""")
+
+ADD_ENTRIES = Statement("""
+    insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status,
+                                  created_at, updated_at)
+    select :studio, entry.id, :class_id, entry.member_id, entry.booking_id, :location, entry.position, 'waiting', :now,
+           :now
+    from json_to_recordset(:entries::json) as entry(id uuid, member_id uuid, booking_id uuid, position integer)""")
 
 
 class NewBooking(NamedTuple):
@@ -89,7 +90,9 @@ async def record_bookings(
     connection: Connection, access: Access, situation: ClassSituation, new: "NewBookings"
 ) -> dict[UUID, str]:
     """Insert bookings, emit their events and store them as answers; return them in wire form, by id."""
-    class_, confirmed = situation.class_, [each for each in new.bookings if each.position is None]
+    class_ = situation.class_
+    confirmed = [each for each in new.bookings if each.position is None]
+    paying = [each for each in confirmed if each.decision.credits_required]
     rows = await RECORD.rows(
         connection,
         new=json_rows(_row(class_.id, each) for each in new.bookings),
@@ -105,9 +108,29 @@ async def record_bookings(
         source=new.source,
         seats=len(confirmed),
         places=len(new.bookings) - len(confirmed),
+        paying_memberships=[each.decision.membership_id for each in paying],
+        paying_members=[each.member_id for each in paying],
     )
+    await _add_entries(connection, access, situation, new)
     check_stored(rows[0]["stored"], sum(each.once is not None for each in new.bookings))
     return {row["id"]: row["wire"] for row in rows}
+
+
+async def _add_entries(connection: Connection, access: Access, situation: ClassSituation, new: "NewBookings") -> None:
+    """Insert the waitlist entries of the bookings that wait. A statement of its own: most batches have none."""
+    waiting = [each for each in new.bookings if each.position is not None]
+    if waiting:
+        await ADD_ENTRIES.rows(
+            connection,
+            studio=access.studio_id,
+            class_id=situation.class_.id,
+            location=situation.class_.location_id,
+            now=new.now,
+            entries=json_rows(
+                {"id": new_id(), "member_id": each.member_id, "booking_id": each.id, "position": each.position}
+                for each in waiting
+            ),
+        )
 
 
 class NewBookings(NamedTuple):
@@ -129,7 +152,7 @@ def _row(class_id: UUID, booking: NewBooking) -> dict[str, object]:
         "membership_id": decision.membership_id if decision.outcome == Outcome.CONFIRMED else None,
         "credits": decision.credits_required,
         "position": booking.position,
-        "further_id": new_id(),  # of the waitlist entry, or of the ledger line
+        "ledger_id": new_id(),
         "event_id": new_id(),
         "changes": audit.changes_by_key(access, "booking", None, _recorded(class_id, booking)),
         "credential_id": access.credential_id,
