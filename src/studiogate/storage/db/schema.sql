@@ -1571,6 +1571,9 @@ CREATE TRIGGER track_status BEFORE INSERT OR UPDATE OF start_time, end_time ON p
 
 CREATE TRIGGER unlink_unverified BEFORE INSERT OR UPDATE ON public.form_submissions FOR EACH ROW WHEN (((new.member_id IS NOT NULL) AND (NOT new.verified))) EXECUTE FUNCTION public.unlink_unverified_submission();
 
+ALTER TABLE ONLY public.audit_log
+    ADD CONSTRAINT audit_log_studio_id_fkey FOREIGN KEY (studio_id) REFERENCES public.studios(studio_id);
+
 ALTER TABLE ONLY public.booking_cancellations
     ADD CONSTRAINT booking_cancellations_booking_fkey FOREIGN KEY (studio_id, booking_id) REFERENCES public.bookings(studio_id, id);
 
