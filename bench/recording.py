@@ -81,7 +81,7 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A JSON text with slots in it."""
+    """A JSON text with slots in it, whose values need no escapes: ids, keys, numbers, instants."""
 
     parts: "tuple[str | Slot, ...]"
 
@@ -237,13 +237,15 @@ class _Reader:
     def _json_parts(self, value: Any, other: Any) -> "Iterator[str | Slot]":
         """Yield the parts of the first of two JSON values, as text; what varies is a slot, as in an argument."""
         if isinstance(value, dict):
+            yield "{"
             for number, (name, member) in enumerate(value.items()):
-                yield f"{',' if number else '{'}{json.dumps(name)}:"
+                yield f"{',' if number else ''}{json.dumps(name)}:"
                 yield from self._json_parts(member, other[name])
             yield "}"
         elif isinstance(value, list):
+            yield "["
             for number, pair in enumerate(zip(value, other, strict=True)):
-                yield "," if number else "["
+                yield "," if number else ""
                 yield from self._json_parts(*pair)
             yield "]"
         else:

@@ -174,7 +174,7 @@ def test_values_inside_json_are_slots_too() -> None:
                 "key": f"k{n}",
                 "lock": n,
                 "at": f"2026-11-17 0{n}:00:00+00:00",
-                "is": [None, "x"],
+                "is": [None, "x", {}, []],
             }
         ]
         for n, each in enumerate(ids)
@@ -185,7 +185,7 @@ def test_values_inside_json_are_slots_too() -> None:
     (row,) = json.loads(slot.fill({"key": "mine"}, fresh))
     at = datetime.fromisoformat(row.pop("at"))
     lock = fresh[1].int & LARGEST_LOCK
-    assert row == {"number": 0, "id": str(fresh[0]), "key": "mine", "lock": lock, "is": [None, "x"]}
+    assert row == {"number": 0, "id": str(fresh[0]), "key": "mine", "lock": lock, "is": [None, "x", {}, []]}
     assert (at.tzinfo, at > datetime(2026, 11, 17, tzinfo=UTC)) == (UTC, True)
 
 

@@ -139,12 +139,12 @@ async def test_concurrent_writes_to_a_lead_keep_all_metadata(partner: Partner) -
 
 
 async def test_without_the_lead_s_lock_metadata_is_lost(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prove that the tests above can fail: without the row lock, concurrent writes to a lead overwrite each other."""
+    """Prove that the test above can fail: without the row lock, concurrent writes to a lead overwrite each other."""
     monkeypatch.setattr(storage, "MAKE_OR_LOCK", storage.MAKE_OR_LOCK.replace("for no key update", ""))
     for attempt in range(10):
         if await written_at_once(partner, f"mutant{attempt}@example.com") < WRITTEN:
             return
-    raise AssertionError("nothing was ever lost: the tests of concurrent writes prove nothing")
+    raise AssertionError("nothing was ever lost: the test of concurrent writes proves nothing")
 
 
 async def test_two_studios_have_leads_of_their_own(partner: Partner) -> None:

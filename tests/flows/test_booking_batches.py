@@ -311,6 +311,27 @@ async def test_a_batch_takes_as_many_statements_as_a_single_request(studio: Book
     assert (counts[0], counts[1]) == (4, 5)
 
 
+async def test_a_batch_with_waitlist_and_refusals_takes_two_statements_more(studio: BookingStudio) -> None:
+    sent: list[str] = []
+
+    def note(query: LoggedQuery) -> None:
+        sent.append(query.query)
+
+    class_id, members = await studio.new_class(capacity=1), [await studio.new_member() for _ in range(6)]
+    waits = (False, True, False, True, False, True)
+    wanted = [WantedBooking(class_id, *each) for each in zip(members, waits, strict=True)]
+    async with studio.database.connection() as connection:
+        connection.add_query_logger(note)
+        async with connection.transaction():
+            outcomes = await booking_flow.book_together(connection, [Asked(context(studio), each) for each in wanted])
+        await asyncio.sleep(0)  # the driver calls its query logger from the event loop
+        connection.remove_query_logger(note)
+    assert kinds(outcomes) == ["Stored"] * 6
+    assert [each.status for each in outcomes if isinstance(each, Stored)] == [201, 201, 409, 201, 409, 201]
+    assert len(sent) == 6
+    assert await studio.findings() == []
+
+
 def _id(outcome: BatchOutcome) -> str:
     assert isinstance(outcome, Stored)
     return outcome.body.split(b'"', 4)[3].decode()

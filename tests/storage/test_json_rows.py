@@ -51,5 +51,11 @@ async def test_nested_values_stay_json_and_none_is_null(connection: Connection) 
     assert [row["value"] for row in found] == ['{"status": [null, "confirmed"]}', None]
 
 
+@pytest.mark.parametrize("value", [{1}, bytearray(b"x"), object()])
+def test_what_postgresql_would_misread_is_refused(value: object) -> None:
+    with pytest.raises(TypeError, match="cannot be a value"):
+        json_rows([{"value": value}])
+
+
 async def test_no_rows(connection: Connection) -> None:
     assert await connection.fetch(READ.format("text"), json_rows([])) == []

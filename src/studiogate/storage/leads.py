@@ -101,9 +101,7 @@ class NewLead(NamedTuple):
     row: Mapping[str, Any]  # as stored
 
 
-async def make_or_lock(
-    connection: Connection, access: Access, email: str, contact: LeadContact
-) -> "NewLead | KeptLead":
+async def make_or_lock(connection: Connection, access: Access, email: str, contact: LeadContact) -> NewLead | KeptLead:
     """Insert a lead and emit its event, or lock the lead that has this email. The email must be locked."""
     values = (contact.first_name, contact.last_name, contact.phone, contact.source, json.dumps(dict(contact.metadata)))
     lead_id, event_id = new_id(), new_id()

@@ -175,8 +175,8 @@ def claims_of(batch: Sequence[Asked[Wanted]], row_ids: Sequence[UUID]) -> list[C
 
 
 class Batch(ABC, Generic[Wanted, New]):
-    """The requests of one transaction: each is decided on the state that those before it left, and then everything is
-    written at once."""
+    """The requests of one transaction: each is decided on the state that those before it left, and then all are written
+    together."""
 
     def __init__(
         self, connection: Connection, access: Access, asked: Sequence[Asked[Wanted]], locked: LockedClass

@@ -54,7 +54,8 @@ async def book_together(connection: Connection, asked: Sequence[Asked[WantedBook
     """Book for requests of one class, in order of arrival. Must run inside a transaction.
 
     One statement locks keys, class and members and reads their facts. Each decision is then made on the state that the
-    decisions before it left. One statement writes all effects, events and answers.
+    decisions before it left. One statement writes the effects, events and answers; if there are any, one more adds
+    waitlist entries, and one stores refusals.
     """
     access, claims = batch.shared_access(asked), batch.claims_of(asked, [each.wanted.member_id for each in asked])
     locked = await lock.lock_to_book(connection, access, asked[0].wanted.class_id, claims)

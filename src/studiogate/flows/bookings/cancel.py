@@ -59,8 +59,9 @@ async def _members_of(connection: Connection, asked: Sequence[Asked[WantedCancel
 async def cancel_together(connection: Connection, asked: Sequence[Asked[WantedCancellation]]) -> list[BatchOutcome]:
     """Cancel bookings of one class, in order of arrival. Must run inside a transaction.
 
-    If nobody waits for a seat, one statement locks keys, class and members, one reads the bookings, and one writes all
-    effects, events and answers. Otherwise each cancellation may promote somebody, and is written before the next one.
+    If nobody waits for a seat, one statement locks keys, class and members, one reads the bookings, and one writes the
+    effects, events and answers; if there are refusals, one more stores them. Otherwise each cancellation may promote
+    somebody, and is written before the next one.
     """
     access, claims = batch.shared_access(asked), batch.claims_of(asked, [each.wanted.booking_id for each in asked])
     locked = await lock.lock_to_cancel(connection, access, asked[0].wanted.class_id, claims)

@@ -79,7 +79,7 @@ class ClassQueue:
 
     async def _execute_at_once(self, row: Hashable, run: Run, request: Any) -> Any:
         """Execute a request for a row that nobody else wants, without the cost of a task. Requests that arrive
-        meanwhile wait; a task continues with them."""
+        meanwhile wait; a task continues with them. Unlike a batch, it ends with its request if that is cancelled."""
         queue = self._queues[row] = _Queue()
         try:
             (result,) = await run([request])

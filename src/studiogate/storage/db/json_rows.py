@@ -6,6 +6,9 @@ booking more than its SQL text.
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
 
 
 def json_rows(rows: Iterable[Mapping[str, object]]) -> str:
@@ -15,7 +18,11 @@ def json_rows(rows: Iterable[Mapping[str, object]]) -> str:
 
 def _as_text(value: object) -> str:
     """Return a value that JSON does not know in the notation of PostgreSQL."""
-    return "\\x" + value.hex() if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return "\\x" + value.hex()
+    if isinstance(value, (UUID, datetime, Decimal)):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be a value of a row")
 
 
 _encode = json.JSONEncoder(default=_as_text, separators=(",", ":")).encode
