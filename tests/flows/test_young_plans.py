@@ -9,7 +9,9 @@ from uuid import UUID, uuid4
 import pytest
 from asyncpg.connection import LoggedQuery
 
-from studiogate.domain.access import Access
+from studiogate.domain.access import Access, Actor
+from studiogate.domain.leads import LeadContact
+from studiogate.flows import leads as lead_flow
 from studiogate.flows.bookings import book as booking_flow
 from studiogate.flows.bookings import cancel as cancellation_flow
 from studiogate.flows.bookings.batch import Asked
@@ -63,6 +65,9 @@ GROW_MEMBERS = """
 GROW_SUBMISSIONS = """
     insert into form_submissions (studio_id, id, form_id, form_version, submitter_email, data)
     select $1, gen_random_uuid(), $3, 1, 'grown-' || n || '@example.com', '{}'
+    from generate_series(1, $2::integer) n"""
+GROW_LEADS = """
+    insert into leads (studio_id, id, email) select $1, gen_random_uuid(), 'grown-' || n || '@example.com'
     from generate_series(1, $2::integer) n"""
 NEW_FORM = """
     with made as (insert into forms (studio_id, id, title, slug, fields, status)
@@ -185,5 +190,21 @@ async def test_a_submission(studio: BookingStudio, settings: str) -> None:
         await submit(connection, studio.access, form_id)
         await studio.sql(GROW_SUBMISSIONS, MANY, form_id)
         await submit(connection, studio.access, form_id)
+    await database.close()
+    await studio.sql("delete from events where studio_id = $1")
+
+
+async def test_new_leads(studio: BookingStudio) -> None:
+    access = replace(studio.access, actor=Actor.PARTNER)
+    database = Database(str(studio.api.app._runtime.settings.database_url), 1)
+    await studio.api.connection.execute("analyze")
+    for grown in (0, MANY):
+        await studio.sql(GROW_LEADS, grown)
+        async with database.connection() as connection, connection.transaction():
+            before = await connection.fetchval(READ)
+            email = f"new-{uuid4().hex}@example.com"
+            made = await lead_flow.create_or_identify(connection, access, email, LeadContact(first_name="New"))
+            assert json.loads(str(made))["created"] is True
+            assert await connection.fetchval(READ) - before < FEW
     await database.close()
     await studio.sql("delete from events where studio_id = $1")

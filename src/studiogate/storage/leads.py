@@ -35,22 +35,24 @@ KEPT = "id, first_name, last_name, phone, source, metadata, status, octet_length
 # Locks the row: concurrent transactions that fill in the same lead run one after the other.
 LOCK = f"select {KEPT} from leads where studio_id = $1 and id = $2 for no key update"
 
-# Either a new lead with its event, or the lead that has this email already, which is locked. A lead whose email already
-# belongs to a member is created as converted.
+# A new lead with its event, or else the lead that has this email, which is then locked. A lead whose email already
+# belongs to a member is created as converted. The other leads are looked at only if none was made: a plan from before
+# the table grew may read all of them.
 MAKE_OR_LOCK = f"""
     with made as (
         insert into leads (studio_id, id, email, first_name, last_name, phone, source, metadata, status,
                            lifecycle_stage)
         select $1, $2, $3, $4, $5, $6, $7, $8, case when known then 'converted' else 'new' end,
                case when known then 'member' else 'lead' end
-        from (select {IS_MEMBER.format("$3")} as known) member
+        from (select {IS_MEMBER.format("$3")} as known offset 0) member
         on conflict (studio_id, email) do nothing returning *
     ), wire as (
         select e.id, row_to_json(w) as object from made e cross join lateral (select {LEAD.columns}) w
     ), announced as (
         {event_insert(EventType.LEAD_CREATED, "wire", "$9", "$10")}
     ), kept as (
-        select {KEPT} from leads where studio_id = $1 and email = $3 for no key update
+        select {KEPT} from leads where studio_id = $1 and email = $3 and not (select count(*) > 0 from made)
+        for no key update
     )
     select to_jsonb(made)::text as made, kept.* from (values (true)) always left join made on true
     left join kept on true"""
