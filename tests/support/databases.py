@@ -5,7 +5,7 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,6 +96,29 @@ async def _execute(url: str, *statements: str) -> None:
         await connection.close()
 
 
+async def _drop(url: str, names: Sequence[str]) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        for name in names:
+            while not await _is_dropped(connection, name):
+                pass
+    finally:
+        await connection.close()
+
+
+async def _is_dropped(connection: "asyncpg.Connection[asyncpg.Record]", name: str) -> bool:
+    """Drop a database, with its sessions. Autovacuum, which works as a superuser, ends only for a drop without force;
+    return false if there are others, too."""
+    try:
+        await connection.execute(f"drop database if exists {name} with (force)")
+    except asyncpg.InsufficientPrivilegeError:
+        try:
+            await connection.execute(f"drop database if exists {name}")
+        except asyncpg.ObjectInUseError:
+            return False
+    return True
+
+
 async def migrate_database(url: str) -> None:
     connection = await asyncpg.connect(url)
     try:
@@ -122,8 +145,7 @@ class Databases:
     def drop(self, *urls: str) -> None:
         if not self._drops:
             return
-        names = [urlsplit(url).path.removeprefix("/") for url in urls]
-        run(_execute(self._server_url, *(f"drop database if exists {name} with (force)" for name in names)))
+        run(_drop(self._server_url, [urlsplit(url).path.removeprefix("/") for url in urls]))
 
     @contextmanager
     def kept(self) -> Iterator[Callable[[str], str]]:
