@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from studiogate.storage import leads as storage
+from studiogate.storage import people
 from tests.support.asgi import AsgiResponse, assert_refused
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.people import Partner, locs, partner_of
@@ -119,6 +120,21 @@ async def test_32_at_once_in_8_spellings_make_one_lead(partner: Partner) -> None
     assert sum(each["created"] for each in results) == 1
     lead = await partner.get(f"/leads/{results[0]['id']}")
     assert lead["metadata"] == {f"n{number}": number for number in range(32)}
+
+
+async def test_without_any_lock_metadata_of_32_at_once_is_lost(
+    partner: Partner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prove that the test above can fail: either the email's lock or the lead's makes the requests wait."""
+    monkeypatch.setattr(people, "LOCK_EMAIL", "select $1::text, $2::text")
+    monkeypatch.setattr(storage, "MAKE_OR_LOCK", storage.MAKE_OR_LOCK.replace("for no key update", ""))
+    for attempt in range(10):
+        made = await create(partner, f"unlocked{attempt}@example.com")
+        bodies = [{"email": f"unlocked{attempt}@example.com", "metadata": {f"n{number}": 1}} for number in range(32)]
+        await asyncio.gather(*[patiently(partial(partner.post, "/leads", body)) for body in bodies])
+        if len((await partner.get(f"/leads/{made['id']}"))["metadata"]) < 32:
+            return
+    raise AssertionError("nothing was ever lost: the test of 32 at once proves nothing")
 
 
 async def written_at_once(partner: Partner, email: str) -> set[str]:

@@ -96,27 +96,22 @@ async def _execute(url: str, *statements: str) -> None:
         await connection.close()
 
 
-async def _drop(url: str, names: Sequence[str]) -> None:
+OWN_SESSIONS = "select pid from pg_stat_activity where datname = $1 and usename = current_user"
+
+
+async def drop_databases(url: str, names: Sequence[str]) -> None:
+    """Drop databases with their sessions. An ordinary role may not end autovacuum by force, but a drop without force
+    ends it, and waits for it."""
     connection = await asyncpg.connect(url)
     try:
         for name in names:
-            while not await _is_dropped(connection, name):
-                pass
+            try:
+                await connection.execute(f"drop database if exists {name} with (force)")
+            except asyncpg.InsufficientPrivilegeError:
+                await connection.execute(f"select pg_terminate_backend(pid) from ({OWN_SESSIONS}) own", name)
+                await connection.execute(f"drop database if exists {name}")
     finally:
         await connection.close()
-
-
-async def _is_dropped(connection: "asyncpg.Connection[asyncpg.Record]", name: str) -> bool:
-    """Drop a database, with its sessions. Autovacuum, which works as a superuser, ends only for a drop without force;
-    return false if there are others, too."""
-    try:
-        await connection.execute(f"drop database if exists {name} with (force)")
-    except asyncpg.InsufficientPrivilegeError:
-        try:
-            await connection.execute(f"drop database if exists {name}")
-        except asyncpg.ObjectInUseError:
-            return False
-    return True
 
 
 async def migrate_database(url: str) -> None:
@@ -145,7 +140,7 @@ class Databases:
     def drop(self, *urls: str) -> None:
         if not self._drops:
             return
-        run(_drop(self._server_url, [urlsplit(url).path.removeprefix("/") for url in urls]))
+        run(drop_databases(self._server_url, [urlsplit(url).path.removeprefix("/") for url in urls]))
 
     @contextmanager
     def kept(self) -> Iterator[Callable[[str], str]]:

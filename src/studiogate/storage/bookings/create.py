@@ -92,7 +92,7 @@ async def record_bookings(
     """Insert bookings, emit their events and store them as answers; return them in wire form, by id."""
     class_ = situation.class_
     confirmed = [each for each in new.bookings if each.position is None]
-    paying = [each for each in confirmed if each.decision.credits_required]
+    paying = [each for each in new.bookings if each.decision.credits_required]
     rows = await RECORD.rows(
         connection,
         new=json_rows(_row(class_.id, each) for each in new.bookings),

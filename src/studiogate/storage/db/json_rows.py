@@ -1,7 +1,7 @@
 """Rows as one JSON parameter of a statement, which reads them with ``json_to_recordset``.
 
-The usual way, an array for each column, is dearer: the driver examines every element of every array, which costs a
-booking more than its SQL text.
+For statements that run with every booking. The usual way is an array for each column, but asyncpg inspects every
+element of every array: with twenty arrays, that takes a measurable part of a booking's time.
 """
 
 import json
