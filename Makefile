@@ -19,7 +19,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Studiogate needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-# A stamp a lock file: an unchanged lock installs nothing again.
+# One stamp per lock file: an unchanged lock is not installed again.
 $(VENV)/runtime.stamp: requirements/runtime.txt pyproject.toml | $(BIN)/python
 	@echo "Installing the locked dependencies into $(VENV) …"
 	@$(PIP) install --require-hashes -r requirements/runtime.txt
@@ -68,7 +68,7 @@ reliability: $(VENV)/dev.stamp ## after the battery: the everyday tests of the p
 screenshots: $(VENV)/dev.stamp browser ## the pictures of README and documentation, from the demo studio in a real browser
 	$(BIN)/python -m tests.support.screenshots $(ARGS)
 
-schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases an operation
+schemathesis: $(VENV)/dev.stamp ## the service against its OpenAPI document, 100 cases per operation
 	SCHEMATHESIS_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_schemathesis.py
 
 bench: $(VENV)/dev.stamp ## how fast it is, in about ten minutes; ARGS="--only reads" for a part of it
@@ -90,7 +90,7 @@ lint: $(VENV)/dev.stamp ## ruff, mypy --strict, the layers, dead code, bandit, t
 audit: $(VENV)/dev.stamp ## the locked dependencies against published advisories; status 2: could not be checked
 	$(BIN)/python requirements/audit.py
 
-format: $(VENV)/dev.stamp ## let ruff mend what it can
+format: $(VENV)/dev.stamp ## let ruff fix what it can
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 

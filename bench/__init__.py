@@ -1,1 +1,1 @@
-"""Benchmark Studiogate against its floor, its limit and a textbook version: `python -m bench`, or `make bench`."""
+"""Benchmark Studiogate against its baseline, its limit and a textbook version: `python -m bench`, or `make bench`."""

@@ -9,7 +9,7 @@ from bench.results import THROUGHPUT, Results
 # Colours that remain distinguishable in greyscale, on white and on black.
 COLOURS = {
     labels.STUDIOGATE: "#2f7fd6",
-    labels.FLOOR: "#8a8f98",
+    labels.BASELINE: "#8a8f98",
     labels.TEXTBOOK: "#d9822b",
     labels.LIMIT: "#3d9a50",
 }
@@ -22,7 +22,7 @@ def chart(results: Results) -> str:
     competitors = _competitors(results.workers)
     groups = [(of, found) for of in results.scenarios() if (found := _found(results, of, competitors))]
     height = TOP + sum(len(found) * ROW + GROUP for _, found in groups)
-    title = f"Requests a second with {results.workers} workers"
+    title = f"Requests per second with {results.workers} workers"
     description = "; ".join(f"{of}: {', '.join(f'{by} {value:.0f}' for by, value in found)}" for of, found in groups)
     return "\n".join(
         [
@@ -40,7 +40,7 @@ def chart(results: Results) -> str:
 
 
 def _competitors(workers: int) -> Sequence[str]:
-    return labels.studiogate(workers), labels.floor(workers), labels.textbook(workers), labels.LIMIT
+    return labels.studiogate(workers), labels.baseline(workers), labels.textbook(workers), labels.LIMIT
 
 
 def _found(results: Results, of: str, competitors: Sequence[str]) -> list[tuple[str, float]]:

@@ -6,7 +6,7 @@ from bench.results import Figure, Results
 
 # Two runs of the same code can differ by this much, however close together their rounds are.
 LEAST_NOISE = 0.10
-FEWER_IS_BETTER = ("ms", "ms a request", "MB a worker", "s")
+FEWER_IS_BETTER = ("ms", "ms per request", "MB per worker", "s")
 
 
 def compare(before: Results, after: Results) -> str:

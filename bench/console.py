@@ -88,7 +88,7 @@ def _measure(service: Service, token: str, page: tuple[str, str], effort: Effort
         rounds.append((processes.cpu_seconds(service.api_pids()) - before) / effort.requests * 1000)
     connection.close()
     return [
-        Figure(name, labels.STUDIOGATE, labels.PAGE_CPU, "ms a request", tuple(rounds)),
+        Figure(name, labels.STUDIOGATE, labels.PAGE_CPU, "ms per request", tuple(rounds)),
         _size(name, labels.PAGE_BYTES, gzip.decompress(body)),
         _size(name, labels.PAGE_ZIPPED, body),
     ]

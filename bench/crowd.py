@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bench import labels, load
 from bench.dataset import NEW_CROWD, SEATS
-from bench.measuring import Measuring, Server
+from bench.measure import Measurement, Server
 from bench.results import Figure
 from bench.scenarios import Scenario, booking
 
@@ -71,9 +71,9 @@ class Rush(NamedTuple):
     slowdown: float
 
 
-def measure(measuring: Measuring, server: Server, reads: Scenario, crowd: Crowd) -> list[Figure]:
+def measure(measurement: Measurement, server: Server, reads: Scenario, crowd: Crowd) -> list[Figure]:
     with _bystanders(server, reads) as bystanders:
-        rushes = [_rush(measuring, server, crowd, bystanders) for _ in range(ROUNDS)]
+        rushes = [_rush(measurement, server, crowd, bystanders) for _ in range(ROUNDS)]
     wrong_answers, last_answers, slowdowns = zip(*rushes, strict=True)
     return [
         Figure(crowd.name, labels.STUDIOGATE, labels.WRONG_ANSWERS, "answers", (sum(wrong_answers),)),
@@ -82,8 +82,8 @@ def measure(measuring: Measuring, server: Server, reads: Scenario, crowd: Crowd)
     ]
 
 
-def _rush(measuring: Measuring, server: Server, crowd: Crowd, bystanders: Bystanders) -> Rush:
-    first = measuring.provide(NEW_CROWD, server.database, crowd.size)
+def _rush(measurement: Measurement, server: Server, crowd: Crowd, bystanders: Bystanders) -> Rush:
+    first = measurement.provide(NEW_CROWD, server.database, crowd.size)
     requests = crowd.requests(first, server.service_key)
     alone = bystanders.during(lambda: time.sleep(ALONE_SECONDS))
     outcomes: list[load.Outcome] = []

@@ -97,7 +97,7 @@ values (md5('studio1')::uuid, md5('crowd1-{{first}}')::uuid, 'The Long Ride', 'F
         md5('type1-1')::uuid, md5('location1-1')::uuid, {START}, {START} + interval '50 minutes', {SEATS});
 """
 
-# A booking to be cancelled. It shares its id with its class, member and membership: the floor knows only the values
+# A booking to be cancelled. It shares its id with its class, member and membership: the baseline knows only the values
 # in the request, and can derive all of them from this one.
 NEW_BOOKINGS = f"""
 {NEW_MEMBERS.replace("{kind}", "booked")}

@@ -21,7 +21,7 @@ from studiogate.storage.events import Change, emit
 from studiogate.worker.webhooks import Deliverer
 
 ENDPOINTS = 10
-PATIENCE = 600
+TIMEOUT_SECONDS = 600
 SECRET_KEY = base64.b64encode(b"k" * 32).decode()
 SIZE = dataset.Size(classes=2, members=2, per_class=1)
 
@@ -47,7 +47,7 @@ async def _deliver(dsn: str, count: int) -> float:
         started = time.perf_counter()
         async with _delivering(runtime):
             await events.number_studio(runtime.database, access)
-            await receiver.wait_for(count * ENDPOINTS, PATIENCE)
+            await receiver.wait_for(count * ENDPOINTS, TIMEOUT_SECONDS)
             seconds = time.perf_counter() - started
     await runtime.close()
     return count * ENDPOINTS / seconds

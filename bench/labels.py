@@ -5,7 +5,7 @@ OF_A_MEMBER = "GET bookings of a member"
 MANY, HOT = "POST /bookings, many classes", "POST /bookings, one hot class"
 CANCEL, LEAD, SUBMISSION = "DELETE /bookings", "POST /leads", "POST a form submission"
 
-STUDIOGATE, FLOOR, TEXTBOOK, LIMIT = "studiogate", "floor", "textbook", "limit"
+STUDIOGATE, BASELINE, TEXTBOOK, LIMIT = "studiogate", "baseline", "textbook", "limit"
 MEMORY, COLD, WARM = "memory", "cold start", "warm start"
 CROWD, CROWD_WAITS = "a crowd on one class", "a crowd that joins the waitlist"
 WRONG_ANSWERS, LAST_ANSWER, BYSTANDERS = "unexpected answers", "the last answer", "reads of bystanders"
@@ -26,8 +26,8 @@ def crowded(studios: int) -> str:
     return f"{studiogate(1)} among {studios} studios"
 
 
-def floor(workers: int) -> str:
-    return _with(FLOOR, workers)
+def baseline(workers: int) -> str:
+    return _with(BASELINE, workers)
 
 
 def textbook(workers: int) -> str:

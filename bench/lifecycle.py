@@ -13,11 +13,11 @@ from itertools import cycle
 from pathlib import Path
 
 from bench import labels, processes
-from bench.measuring import Measuring, Server
+from bench.measure import Measurement, Server
 from bench.results import Figure
 from bench.scenarios import Scenario
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 WARM_STARTS = 3
 # The most frequent requests, sent in turn to make up the number of requests.
 EVERYDAY = (labels.ONE_CLASS, labels.FIFTY, labels.OF_A_MEMBER, labels.MANY)
@@ -44,13 +44,13 @@ def _start_time(data: Path) -> float:
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while not _is_ready(port):
-            if process.poll() is not None or time.perf_counter() - started > PATIENCE:
+            if process.poll() is not None or time.perf_counter() - started > TIMEOUT_SECONDS:
                 raise RuntimeError("`studiogate up` did not come up")
             time.sleep(0.01)
         return time.perf_counter() - started
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT_SECONDS)
 
 
 def _free_port() -> int:
@@ -61,7 +61,7 @@ def _free_port() -> int:
 
 
 def _is_ready(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
     try:
         connection.request("GET", "/readyz")
         return connection.getresponse().status == 200
@@ -71,10 +71,10 @@ def _is_ready(port: int) -> bool:
         connection.close()
 
 
-def memory(measuring: Measuring, server: Server, scenarios: Sequence[Scenario], requests: int) -> Figure:
+def memory(measurement: Measurement, server: Server, scenarios: Sequence[Scenario], requests: int) -> Figure:
     """Measure the memory of the largest worker after the server has served this many requests."""
     everyday = cycle([each for each in scenarios if each.name in EVERYDAY])
     while server.served < requests:
-        measuring.play(next(everyday), server, min(AT_ONCE, requests - server.served))
+        measurement.play(next(everyday), server, min(AT_ONCE, requests - server.served))
     largest = max(processes.resident_megabytes(pid) for pid in server.pids())
-    return Figure(labels.MEMORY, labels.STUDIOGATE, labels.MEMORY, "MB a worker", (largest,))
+    return Figure(labels.MEMORY, labels.STUDIOGATE, labels.MEMORY, "MB per worker", (largest,))

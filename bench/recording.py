@@ -1,11 +1,11 @@
 """Record the statements that the product sends to PostgreSQL for one request, as a program that others can replay.
 
-The floor and the limit run "the same statements", so these are not copied by hand: the product serves a request inside
-this process, and the driver's query log yields the statements and their arguments. When a flow changes, the floor and
-the limit of the next run change with it. Two requests are recorded and compared: an argument that is equal in both is a
-constant, one that came from the request is taken from the next request, other ids and (lock) numbers are generated,
-other instants become now, and the rest (a fingerprint, a stored body) keeps the value of the first request. The same
-applies to the values inside a JSON argument.
+The baseline and the limit run "the same statements", so these are not copied by hand: the product serves a request
+inside this process, and the driver's query log yields the statements and their arguments. When a flow changes, the
+baseline and the limit of the next run change with it. Two requests are recorded and compared: an argument that is equal
+in both is a constant, one that came from the request is taken from the next request, other ids and (lock) numbers are
+generated, other instants become now, and the rest (a fingerprint, a stored body) keeps the value of the first request.
+The same applies to the values inside a JSON argument.
 """
 
 import asyncio

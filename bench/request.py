@@ -34,7 +34,7 @@ class Request:
 
 def given_values(path: str, query: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Mapping[str, Any]:
     """Return every value in a request, by name. The recording recognises them among the statements' arguments, and the
-    floor substitutes those of its own request."""
+    baseline substitutes those of its own request."""
     given: dict[str, Any] = {"id": path.rpartition("/")[2]}
     if query:  # the benchmark's queries contain no percent-encoding
         for part in query.decode().split("&"):

@@ -22,8 +22,8 @@ UNITS = {
     THROUGHPUT: "requests/s",
     P50: "ms",
     P99: "ms",
-    SERVER_CPU: "ms a request",
-    POSTGRES_CPU: "ms a request",
+    SERVER_CPU: "ms per request",
+    POSTGRES_CPU: "ms per request",
 }
 
 

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import console, crowd, dataset, events, floor, imports, labels, lifecycle, processes
-from bench.measuring import FIRST_NUMBER, Competitor, Effort, Limit, Measuring, Server
+from bench import baseline, console, crowd, dataset, events, imports, labels, lifecycle, processes
+from bench.measure import FIRST_NUMBER, Competitor, Effort, Limit, Measurement, Server
 from bench.recording import Program, Recorder
 from bench.results import Results
 from bench.scenarios import Scenario, scenarios
@@ -103,15 +103,15 @@ class Run:
             asyncio.run(_execute(postgres, f"create database {CROWDED} template {ALONE}"))
             asyncio.run(dataset.surround(postgres.dsn(CROWDED), self._plan.studios, self._plan.size))
             self._report_progress(f"filled the database of {self._plan.studios} studios")
-        measuring = Measuring(postgres, self._plan.effort, self._report_progress)
+        measurement = Measurement(postgres, self._plan.effort, self._report_progress)
         with self._servers(postgres, key, programs_file) as servers:
             self._report_progress(f"started {len(servers)} servers")
-            self._measure_scenarios(measuring, [*servers.values(), Limit(postgres, programs)])
+            self._measure_scenarios(measurement, [*servers.values(), Limit(postgres, programs)])
             if "crowd" in self._plan.parts:
-                self._measure_crowds(measuring, servers[labels.studiogate(self._plan.workers)])
+                self._measure_crowds(measurement, servers[labels.studiogate(self._plan.workers)])
             if "memory" in self._plan.parts:
-                self._measure_memory(measuring, servers[labels.studiogate(1)])
-        self.results.repeated = measuring.repeated
+                self._measure_memory(measurement, servers[labels.studiogate(1)])
+        self.results.repeated = measurement.repeated
 
     def _measure_imports(self, postgres: EmbeddedPostgres, folder: Path) -> None:
         asyncio.run(_execute(postgres, f"create database {imports.DATABASE}"))
@@ -119,20 +119,20 @@ class Run:
             self.results.add([figure])
             self._report_progress(f"{figure.of}: {figure.value:.1f} {figure.unit} ({figure.measure})")
 
-    def _measure_scenarios(self, measuring: Measuring, competitors: Sequence[Competitor]) -> None:
+    def _measure_scenarios(self, measurement: Measurement, competitors: Sequence[Competitor]) -> None:
         for scenario in self._scenarios:
             wanted = [each for each in competitors if self._is_wanted(scenario, each)]
             if wanted:
-                self.results.add(measuring.measure(scenario, wanted))
+                self.results.add(measurement.measure(scenario, wanted))
 
-    def _measure_crowds(self, measuring: Measuring, server: Server) -> None:
+    def _measure_crowds(self, measurement: Measurement, server: Server) -> None:
         reads = next(each for each in self._scenarios if each.name == labels.ONE_CLASS)
         for joins_waitlist in (False, True):
-            self.results.add(crowd.measure(measuring, server, reads, crowd.Crowd(self._plan.crowd, joins_waitlist)))
+            self.results.add(crowd.measure(measurement, server, reads, crowd.Crowd(self._plan.crowd, joins_waitlist)))
         self._report_progress(f"measured crowds of {self._plan.crowd}")
 
-    def _measure_memory(self, measuring: Measuring, server: Server) -> None:
-        self.results.add([lifecycle.memory(measuring, server, self._scenarios, self._plan.requests_for_memory)])
+    def _measure_memory(self, measurement: Measurement, server: Server) -> None:
+        self.results.add([lifecycle.memory(measurement, server, self._scenarios, self._plan.requests_for_memory)])
         self._report_progress("measured the memory")
 
     def _is_wanted(self, scenario: Scenario, competitor: Competitor) -> bool:
@@ -158,7 +158,7 @@ class Run:
     @contextmanager
     def _servers(self, postgres: EmbeddedPostgres, key: str, programs: Path) -> Iterator[dict[str, Server]]:
         """Start all servers and yield them by label; each is idle while others are measured."""
-        environment = {"STUDIOGATE_RATE_LIMIT": "1000000", floor.PROGRAMS: str(programs)}
+        environment = {"STUDIOGATE_RATE_LIMIT": "1000000", baseline.PROGRAMS: str(programs)}
         with ExitStack() as stack:
             servers = []
             for label, workers, module, database_name in self._line_up():
@@ -176,7 +176,7 @@ class Run:
         most = self._plan.workers
         for count in sorted({1, most}):
             yield labels.studiogate(count), count, API_MODULE, ALONE
-            yield labels.floor(count), count, "bench.floor", ALONE
+            yield labels.baseline(count), count, "bench.baseline", ALONE
         yield labels.textbook(most), most, "bench.textbook", ALONE
         if "growth" in self._plan.parts:
             yield labels.crowded(self._plan.studios), 1, API_MODULE, CROWDED

@@ -30,7 +30,7 @@ class Scenario:
 
     @property
     def place(self) -> str:
-        """Return the floor's key for this scenario's program: the path, cut at the slash before an id."""
+        """Return the baseline's key for this scenario's program: the path, cut at the slash before an id."""
         request = self.make(1)
         collection, slash, last = request.path.rpartition("/")
         return request.method + (collection + slash if len(last) == ID_LENGTH else request.path)

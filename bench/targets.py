@@ -7,10 +7,10 @@ from bench import imports, labels
 from bench.labels import CANCEL, FIFTY, HOT, MANY, OF_A_MEMBER, ONE_CLASS, TWO_HUNDRED
 from bench.results import POSTGRES_CPU, SERVER_CPU, THROUGHPUT, Results
 
-OF_THE_FLOOR = {ONE_CLASS: 0.5, FIFTY: 0.6, TWO_HUNDRED: 0.6, OF_A_MEMBER: 0.6, MANY: 0.7, HOT: 0.7, CANCEL: 0.7}
+OF_THE_BASELINE = {ONE_CLASS: 0.5, FIFTY: 0.6, TWO_HUNDRED: 0.6, OF_A_MEMBER: 0.6, MANY: 0.7, HOT: 0.7, CANCEL: 0.7}
 OF_THE_LIMIT = {MANY: 0.30, HOT: 2.0}
 TIMES_THE_TEXTBOOK = {ONE_CLASS: 3.0, FIFTY: 3.0, MANY: 3.0, HOT: 3.0}
-TIMES_THE_FLOORS_CPU = {ONE_CLASS: 2.2, FIFTY: 1.9}
+TIMES_THE_BASELINES_CPU = {ONE_CLASS: 2.2, FIFTY: 1.9}
 GROWTH = 1.3
 MEGABYTES, WARM_SECONDS, DELIVERIES, LIVE_SECONDS = 130.0, 2.0, 300.0, 2.0
 CROWD_SECONDS, BYSTANDERS_SLOWER = 5.0, 2.0
@@ -32,9 +32,9 @@ class Target:
         return self.value >= self.bound if self.at_least else self.value <= self.bound
 
 
-def of_the_floor(results: Results, scenario: str, workers: int | None = None) -> float | None:
+def of_the_baseline(results: Results, scenario: str, workers: int | None = None) -> float | None:
     count = workers or results.workers
-    return results.ratio(scenario, labels.studiogate(count), labels.floor(count), THROUGHPUT)
+    return results.ratio(scenario, labels.studiogate(count), labels.baseline(count), THROUGHPUT)
 
 
 def of_the_limit(results: Results, scenario: str) -> float | None:
@@ -46,8 +46,8 @@ def times_the_textbook(results: Results, scenario: str) -> float | None:
     return results.ratio(scenario, ours, others, THROUGHPUT)
 
 
-def times_the_floors_cpu(results: Results, scenario: str) -> float | None:
-    return results.ratio(scenario, labels.studiogate(1), labels.floor(1), SERVER_CPU)
+def times_the_baselines_cpu(results: Results, scenario: str) -> float | None:
+    return results.ratio(scenario, labels.studiogate(1), labels.baseline(1), SERVER_CPU)
 
 
 def growth(results: Results, scenario: str) -> float | None:
@@ -63,10 +63,10 @@ def targets(results: Results) -> list[Target]:
 
 def _ratios(results: Results) -> Iterator[Target]:
     tables = (
-        ("throughput of the floor's", OF_THE_FLOOR, of_the_floor, True),
+        ("throughput of the baseline's", OF_THE_BASELINE, of_the_baseline, True),
         ("throughput of the limit's", OF_THE_LIMIT, of_the_limit, True),
         ("throughput of the textbook's", TIMES_THE_TEXTBOOK, times_the_textbook, True),
-        ("CPU of the floor's", TIMES_THE_FLOORS_CPU, times_the_floors_cpu, False),
+        ("CPU of the baseline's", TIMES_THE_BASELINES_CPU, times_the_baselines_cpu, False),
         ("CPU among many studios", dict.fromkeys(results.scenarios(), GROWTH), growth, False),
     )
     for what, bounds, ratio, at_least in tables:

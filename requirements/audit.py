@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent
 INDEX = PyPI.pypi_url  # where pip itself looks, so that no address stands here
 SECONDS = 15.0
 AT_ONCE = 8
-# Abandoned, with advisories that nobody will ever mend: an index that knows none of them knows no others either.
+# Abandoned, with advisories that will never be fixed: an index that knows none of them knows no others either.
 KNOWN_BAD = "pycrypto"
 _LOCKED = re.compile(
     r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[A-Za-z0-9.!+_-]+)"
@@ -117,9 +117,9 @@ def audit(locked: list[Locked], read: Read = read_index) -> tuple[list[str], lis
     """Faults, and what could not be judged."""
     check_index(read)
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        told = list(threads.map(lambda each: advisories(each, read), locked))
-    faults = [fault for each in told for fault in each or ()]
-    return faults, [each for each, answer in zip(locked, told, strict=True) if answer is None]
+        found = list(threads.map(lambda each: advisories(each, read), locked))
+    faults = [fault for each in found for fault in each or ()]
+    return faults, [each for each, answer in zip(locked, found, strict=True) if answer is None]
 
 
 def main(arguments: list[str]) -> int:

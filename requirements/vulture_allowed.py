@@ -14,7 +14,6 @@ _.credit_forfeited
 _.disabled_reason
 _.display_when
 _.doc_url
-_.enabled
 _.event_type
 _.event_types
 _.failing_since
@@ -41,19 +40,13 @@ _.utm_term
 
 # Members of enums and dataclasses: values of the contract, or read by templates.
 _.LOST
-_.MANUAL
-_.NONE
 _.QUALIFIED
 _.UNQUALIFIED
 _.USER
-_.bookable_class_id
 _.buttons
 _.confirmation_message
-_.full_class_id
-_.ink
 _.max_file
 _.on_accent
-_.primary_location_id
 _.text_sha256
 _.typed_name
 _.verify_url
@@ -86,6 +79,7 @@ _.room_index
 _.subtitle
 _.zone_mark
 _.icon
+_.in_drawer
 _.is_current
 _.other_faults
 _.badges
@@ -98,5 +92,7 @@ _.just_now
 _.late_cancellation
 _.membership_text
 _.row_count
+_.seats_not_listed
 _.skip_text
 _.url_of
+_.waiting_not_listed

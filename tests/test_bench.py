@@ -15,7 +15,7 @@ import pytest
 from bench import chart, dataset, imports, labels, report, targets
 from bench.compare import compare, verdict
 from bench.limit import Script
-from bench.measuring import FIRST_NUMBER, order_in_round
+from bench.measure import FIRST_NUMBER, order_in_round
 from bench.recording import (
     LARGEST_LOCK,
     Constant,
@@ -44,7 +44,7 @@ def figure(of: str, by: str, measure: str, *rounds: float) -> Figure:
 @pytest.fixture
 def results() -> Results:
     made = Results(workers=2)
-    for by, speed in ((labels.studiogate(2), 600), (labels.floor(2), 1000), (labels.LIMIT, 4000)):
+    for by, speed in ((labels.studiogate(2), 600), (labels.baseline(2), 1000), (labels.LIMIT, 4000)):
         made.add([figure(labels.ONE_CLASS, by, THROUGHPUT, speed, speed * 1.1, speed * 0.9)])
         made.add([figure(labels.ONE_CLASS, by, SERVER_CPU, 0.5), figure(labels.ONE_CLASS, by, POSTGRES_CPU, 0.2)])
     return made
@@ -53,9 +53,9 @@ def results() -> Results:
 def test_every_competitor_does_every_request() -> None:
     results = Run(replace(QUICK, parts=("reads", "bookings", "people", "memory")))()
     assert len(results.scenarios()) == 9
-    studiogate, floor, textbook = labels.studiogate(1), labels.floor(1), labels.textbook(1)
+    studiogate, baseline, textbook = labels.studiogate(1), labels.baseline(1), labels.textbook(1)
     for scenario in results.scenarios():
-        for by in (studiogate, floor, labels.LIMIT):
+        for by in (studiogate, baseline, labels.LIMIT):
             assert results.find(scenario, by, THROUGHPUT), (scenario, by)
     assert all(results.find(scenario, textbook, THROUGHPUT) for scenario in targets.TIMES_THE_TEXTBOOK)
     assert results.find(labels.MEMORY, labels.STUDIOGATE, labels.MEMORY)
@@ -111,9 +111,9 @@ def test_results_survive_their_file(results: Results) -> None:
 
 def test_ratios_are_judged(results: Results) -> None:
     judged = {each.what: each for each in targets.targets(results)}
-    against_the_floor = judged[f"{labels.ONE_CLASS}: throughput of the floor's"]
-    assert against_the_floor.value == pytest.approx(0.6)
-    assert against_the_floor.met is True
+    against_the_baseline = judged[f"{labels.ONE_CLASS}: throughput of the baseline's"]
+    assert against_the_baseline.value == pytest.approx(0.6)
+    assert against_the_baseline.met is True
     assert "met" in report.verdicts(results)
 
 
@@ -131,7 +131,7 @@ def test_the_table_goes_between_the_marks(results: Results, tmp_path: Path) -> N
 def test_the_chart_is_xml_with_a_title_and_all_figures(results: Results) -> None:
     root = ElementTree.fromstring(chart.chart(results))  # noqa: S314  our own
     texts = [each.text or "" for each in root.iter()]
-    assert any("Requests a second" in text for text in texts)
+    assert any("Requests per second" in text for text in texts)
     assert {"600", "1,000", "4,000"} <= set(texts)
 
 

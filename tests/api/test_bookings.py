@@ -334,7 +334,7 @@ async def test_overlaps(studio: BookingStudio, offset: int, length: int) -> None
     await studio.booked(class_id, member)
 
 
-async def test_who_waits_or_did_not_come_sits_in_no_other_class(studio: BookingStudio) -> None:
+async def test_a_waiting_or_absent_member_sits_in_no_other_class(studio: BookingStudio) -> None:
     member, start = await studio.new_member(), booking_studio.utc(2030, 6, 3, 12)
     full, _ = await studio.full_class(start=start)
     await studio.waits(full, member)

@@ -116,7 +116,7 @@ async def test_no_spot_left_for_the_promoted_one(studio: BookingStudio) -> None:
         assert await label(studio, waiting) is None
 
 
-async def test_a_newcomer_does_not_get_the_spot_of_who_is_promoted_first(studio: BookingStudio) -> None:
+async def test_a_newcomer_does_not_get_the_spot_of_the_promoted_member(studio: BookingStudio) -> None:
     """Two seats are free, one of them promised: validation predicts which spot the promotion takes."""
     spots = await studio.new_spots("A1", "A2")
     class_id = await studio.new_class(capacity=0, spot_selection_mode="optional")

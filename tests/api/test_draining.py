@@ -36,7 +36,7 @@ async def hold_up(database_url: str) -> tuple["asyncpg.Connection[Any]", str, di
 
 
 @pytest.mark.anyio
-async def test_who_is_cut_off_by_the_drain_limit_gets_a_503(database_url: str) -> None:
+async def test_a_request_cut_off_by_the_drain_limit_gets_a_503(database_url: str) -> None:
     connection, key, body = await hold_up(database_url)
     with ThreadPoolExecutor(1) as thread:
         with serving(database_url) as port:

@@ -1,18 +1,20 @@
 """GET /events: visibility per key, order, paging and long polling."""
 
 import asyncio
-import time
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
+from studiogate import clock
+from studiogate.api.resources import events
 from studiogate.domain.access import Scope, operator_access
 from studiogate.domain.events import READ_SCOPES, EventType
 from studiogate.storage import events as storage
 from studiogate.storage.events import Change, emit
 from tests.support.partner_api import PREFIX, PartnerApi
 from tests.support.seed import Studio, issue_key, seed_studio
+from tests.support.webhook_studio import LISTENERS
 
 pytestmark = pytest.mark.anyio
 
@@ -137,23 +139,44 @@ async def test_filters_and_pages(api: PartnerApi, studio: Studio) -> None:
         assert (await api.get("/events", key, params={"wait": wrong})).status_code == 422, wrong
 
 
-async def test_waiting_ends_with_the_next_event(api: PartnerApi, studio: Studio) -> None:
-    key = await issue_key(api.connection, studio)
+async def test_waiting_ends_with_the_next_event(
+    api: PartnerApi, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The notification ends the wait: here the time never does."""
+    listeners, key = api.app._runtime.event_listeners, await issue_key(api.connection, studio)
     await emit_one(api, studio, EventType.LEAD_CREATED, studio.first("lead"))
     await number(api, studio)
     (last,) = (await listed(api, key))["data"]
-    started = time.monotonic()
+    wait = listeners.wait
+    monkeypatch.setattr(listeners, "wait", lambda studio_id, _seconds: wait(studio_id, 3600.0))
     waiting = asyncio.create_task(listed(api, key, cursor=last["id"], wait=20))
-    await asyncio.sleep(0.3)
-    assert not waiting.done()
+    while not (listeners._waiting.get(studio.studio_id) and await api.connection.fetchval(LISTENERS)):
+        assert not waiting.done()
+        await asyncio.sleep(0.01)
     await emit_one(api, studio, EventType.LEAD_UPDATED, studio.first("lead"))
     await number(api, studio)
     (event,) = (await waiting)["data"]
     assert event["type"] == "lead.updated"
-    assert time.monotonic() - started < 20, "woken, not timed out"
-    started = time.monotonic()
-    assert (await listed(api, key, cursor=event["id"], wait=1))["data"] == []
-    assert time.monotonic() - started > 0.9
+
+
+async def test_waiting_ends_when_its_time_is_over(
+    api: PartnerApi, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock moves only while the request waits."""
+    listeners, key, now = api.app._runtime.event_listeners, await issue_key(api.connection, studio), [1_000.0]
+    wait, waited = listeners.wait, list[float]()
+
+    async def wait_no_longer(studio_id: UUID, seconds: float) -> bool:
+        waited.append(seconds)
+        now[0] += seconds
+        return await wait(studio_id, 0.0)
+
+    monkeypatch.setattr(listeners, "wait", wait_no_longer)
+    monkeypatch.setattr(clock, "monotonic", lambda: now[0])
+    assert (await listed(api, key, wait=3))["data"] == []
+    assert waited == [events.LOOK_AGAIN_SECONDS] * 3
+    assert (await listed(api, key))["data"] == []
+    assert len(waited) == 3, "without the parameter there is no wait"
 
 
 async def test_old_events_are_gone_before_they_are_swept(api: PartnerApi, studio: Studio) -> None:

@@ -181,7 +181,7 @@ async def test_without_the_lock_it_overfills(partner: Partner, monkeypatch: pyte
     raise AssertionError("never overfilled: the test of the full form proves nothing")
 
 
-async def test_once_an_email_under_concurrency(partner: Partner) -> None:
+async def test_once_per_email_under_concurrency(partner: Partner) -> None:
     form = await new_form(partner, {"allow_multiple": False})
     spellings = ["once@example.com", "ONCE@example.com", " once@example.com", "\uff4fnce@example.com"]
     responses = await asyncio.gather(*(submit(partner, form, email=spellings[n % 4]) for n in range(12)))

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -13,8 +13,10 @@ from studiogate import clock
 from studiogate.api.framework import auth
 from studiogate.domain import keys as domain
 from studiogate.domain.access import operator_access
+from studiogate.domain.instants import instant_text
 from studiogate.flows import keys
 from studiogate.storage import keys as storage
+from studiogate.storage import studio as studio_storage
 from tests.support.asgi import AsgiResponse, ask, assert_refused, post
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
@@ -71,9 +73,15 @@ def credential_id(key: str) -> str:
 
 async def test_every_action_on_a_key_is_in_the_audit_log(api_studio: ApiStudio) -> None:
     connection, access = api_studio.api.connection, operator_access(api_studio.studio.studio_id, "ada")
-    issued = await keys.issue(connection, access, keys.KeyRequest("App", ["studio:read"]))
+    location, *_ = await studio_storage.location_ids(connection, access)
+    expires = datetime(2031, 5, 1, 12, tzinfo=UTC)
+    wanted = keys.KeyRequest(" App ", ["studio:read"], [location], expires, 50)
+    issued = await keys.issue(connection, access, wanted)
+    plain = await keys.issue(connection, access, keys.KeyRequest("Plain", ["studio:read"]))
     assert isinstance(issued, keys.IssuedKey)
-    await keys.rotate(connection, issued.id, timedelta(hours=1), "ada")
+    assert isinstance(plain, keys.IssuedKey)
+    rotated = await keys.rotate(connection, issued.id, timedelta(hours=1), "ada")
+    assert rotated.old_key_expires_at is not None
     for _ in range(2):
         await keys.revoke(connection, issued.id, "ada")
     query = """
@@ -81,8 +89,25 @@ async def test_every_action_on_a_key_is_in_the_audit_log(api_studio: ApiStudio) 
         where studio_id = $1 and subject_id = $1 and action like 'key.%' order by occurred_at, id"""
     found = [tuple(row) for row in await connection.fetch(query, api_studio.studio.studio_id)]
     assert [(action, json.loads(changes)) for action, changes, *_ in found] == [
-        ("key.create", {"key": [None, issued.id]}),
-        ("key.rotate", {"key": [issued.id, issued.id]}),
+        (
+            "key.create",
+            {
+                "key": [None, issued.id],
+                "name": [None, "App"],
+                "scopes": [None, ["studio:read"]],
+                "location_ids": [None, [str(location)]],
+                "expires_at": [None, "2031-05-01T12:00:00+00:00"],
+                "rate_limit": [None, 50],
+            },
+        ),
+        ("key.create", {"key": [None, plain.id], "name": [None, "Plain"], "scopes": [None, ["studio:read"]]}),
+        (
+            "key.rotate",
+            {
+                "key": [issued.id, issued.id],
+                "old_key_expires_at": [None, instant_text(rotated.old_key_expires_at)],
+            },
+        ),
         ("key.revoke", {"key": [issued.id, None]}),
     ]
     assert {each[2:] for each in found} == {("ada", "command")}

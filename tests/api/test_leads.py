@@ -122,12 +122,18 @@ async def test_32_at_once_in_8_spellings_make_one_lead(partner: Partner) -> None
     assert lead["metadata"] == {f"n{number}": number for number in range(32)}
 
 
+def forget_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = storage.MAKE_OR_LOCK._text
+    assert "for no key update" in text
+    monkeypatch.setattr(storage.MAKE_OR_LOCK, "_text", text.replace("for no key update", ""))
+
+
 async def test_without_any_lock_metadata_of_32_at_once_is_lost(
     partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Prove that the test above can fail: either the email's lock or the lead's makes the requests wait."""
     monkeypatch.setattr(people, "LOCK_EMAIL", "select $1::text, $2::text")
-    monkeypatch.setattr(storage, "MAKE_OR_LOCK", storage.MAKE_OR_LOCK.replace("for no key update", ""))
+    forget_the_lock(monkeypatch)
     for attempt in range(10):
         made = await create(partner, f"unlocked{attempt}@example.com")
         bodies = [{"email": f"unlocked{attempt}@example.com", "metadata": {f"n{number}": 1}} for number in range(32)]
@@ -156,7 +162,7 @@ async def test_concurrent_writes_to_a_lead_keep_all_metadata(partner: Partner) -
 
 async def test_without_the_lead_s_lock_metadata_is_lost(partner: Partner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prove that the test above can fail: without the row lock, concurrent writes to a lead overwrite each other."""
-    monkeypatch.setattr(storage, "MAKE_OR_LOCK", storage.MAKE_OR_LOCK.replace("for no key update", ""))
+    forget_the_lock(monkeypatch)
     for attempt in range(10):
         if await written_at_once(partner, f"mutant{attempt}@example.com") < WRITTEN:
             return

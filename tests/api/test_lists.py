@@ -257,7 +257,7 @@ async def test_every_page_size_walks_the_same_list(list_studio: ListStudio, path
     assert await walk(list_studio, path, limit) == await walk(list_studio, path, 200)
 
 
-async def test_one_row_a_page(list_studio: ListStudio) -> None:
+async def test_one_row_per_page(list_studio: ListStudio) -> None:
     assert await walk(list_studio, "/leads", 1) == await walk(list_studio, "/leads", 200)
 
 

@@ -63,7 +63,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 # The log
 
 
-async def test_one_line_a_request(shared_api: PartnerApi, key: str, log: Log) -> None:
+async def test_one_line_per_request(shared_api: PartnerApi, key: str, log: Log) -> None:
     for method, path, sent, route, status in (
         ("GET", "/studio", key, "/partner/v1/studio", 200),
         ("GET", "/classes/not-an-id", key, "/partner/v1/classes/{class_id}", 422),

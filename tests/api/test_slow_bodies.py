@@ -32,7 +32,7 @@ def sends(*messages: dict[str, Any], for_ever: dict[str, Any] | None = None, pau
     return receive
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "BODY_SECONDS", 0.2)
     monkeypatch.setattr(hosted, "SILENCE_SECONDS", 0.2)
@@ -52,12 +52,14 @@ async def status_of(receive: Callable[..., Any]) -> int:
     return raised.value.status
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("how", ["json", "stream"])
 async def test_a_body_that_stalls(how: str) -> None:
     assert (await refusal_of(sends(PIECE), how)).code is Code.REQUEST_TIMEOUT
     assert await status_of(sends(PIECE)) == 408
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("how", ["json", "stream"])
 async def test_a_body_that_drips(how: str) -> None:
     """Each byte arrives in time, but the rate is too low for the whole body."""

@@ -199,3 +199,24 @@ async def test_texts_speak_of_characters_and_fields(shared_api: PartnerApi, key:
 
 def test_other_texts_stay() -> None:
     assert worded({"type": "missing", "msg": "Field required", "loc": ()}) == "Field required"
+
+
+@pytest.mark.parametrize("value", [b"%ED%A0%80bad", b"%FF", b"\xff", b"a%C3"])
+async def test_a_query_that_is_not_utf_8_is_a_fault(shared_api: PartnerApi, key: str, value: bytes) -> None:
+    answer = await ask(shared_api.app, "DELETE", f"/bookings/{ID}", key, query=b"reason=" + value)
+    assert message(answer, "query", "reason") == "Input should be UTF-8"
+
+
+async def test_a_replacement_character_is_text(shared_api: PartnerApi, key: str) -> None:
+    answer = await ask(shared_api.app, "DELETE", f"/bookings/{ID}", key, query={"reason": "a\ufffd"})
+    assert answer.status in (404, 422)
+    assert "UTF-8" not in answer.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "param"),
+    [(f"/forms/{ID}/submissions/{ID}", "submission_id"), (f"/forms/{ID}/submissions/{ID}/files/{ID}", "upload_id")],
+)
+async def test_a_404_names_the_last_id_of_its_path(shared_api: PartnerApi, key: str, path: str, param: str) -> None:
+    answer = await ask(shared_api.app, "GET", path, key)
+    assert (answer.status, answer.json()["error"]["param"]) == (404, param)

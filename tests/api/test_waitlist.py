@@ -156,7 +156,7 @@ async def elsewhere(studio: BookingStudio, booking: Any) -> str:
 
 
 @pytest.mark.parametrize("fall", [spent, paused, suspended, elsewhere])
-async def test_who_is_not_eligible_is_skipped(studio: BookingStudio, fall: Callable[..., Any]) -> None:
+async def test_a_member_who_is_not_eligible_is_skipped(studio: BookingStudio, fall: Callable[..., Any]) -> None:
     class_id, (first,) = await studio.full_class()
     one, two = await waiters(studio, class_id, 2)
     reason = await fall(studio, one)
@@ -193,7 +193,7 @@ async def test_a_seat_that_nobody_eligible_waits_for_is_anybodys(studio: Booking
 
 
 @pytest.mark.parametrize("join", [False, True])
-async def test_no_newcomer_takes_the_seat_of_who_became_eligible_again(studio: BookingStudio, join: bool) -> None:
+async def test_no_newcomer_takes_the_seat_of_a_member_eligible_again(studio: BookingStudio, join: bool) -> None:
     """Before the sweep has run, the POST itself promotes, and then finds the class full."""
     class_id, (first,) = await studio.full_class()
     (one,) = await waiters(studio, class_id, 1)
@@ -251,7 +251,7 @@ async def test_a_cancellation_fills_a_seat_that_waited(studio: BookingStudio) ->
 # Manual, off, and the cutoff.
 
 
-async def test_manual_keeps_the_seat_for_who_waits(studio: BookingStudio) -> None:
+async def test_manual_keeps_the_seat_for_the_waiting_member(studio: BookingStudio) -> None:
     class_id, (first,) = await studio.full_class(policy={"waitlist_mode": "manual"})
     (one,) = await waiters(studio, class_id, 1)
     assert (await studio.cancelled(first["id"]))["promoted"] is False
@@ -351,14 +351,14 @@ async def ineligible_and_then_one(studio: BookingStudio, **columns: Any) -> tupl
 
 
 @pytest.mark.usefixtures("two_waiting_looked_at")
-async def test_who_is_eligible_far_behind_is_promoted(studio: BookingStudio) -> None:
+async def test_an_eligible_member_far_behind_is_promoted(studio: BookingStudio) -> None:
     _, first, last = await ineligible_and_then_one(studio)
     assert (await studio.cancelled(first["id"]))["promoted"] is True
     assert await studio.status(last) == "confirmed"
 
 
 @pytest.mark.usefixtures("two_waiting_looked_at")
-async def test_who_is_eligible_far_behind_is_not_overtaken(studio: BookingStudio) -> None:
+async def test_an_eligible_member_far_behind_is_not_overtaken(studio: BookingStudio) -> None:
     class_id, first, last = await ineligible_and_then_one(studio, policy={"waitlist_mode": "manual"})
     await studio.cancelled(first["id"])
     assert (await studio.refused(class_id, await studio.new_member()))["code"] == "class_full"
@@ -366,7 +366,7 @@ async def test_who_is_eligible_far_behind_is_not_overtaken(studio: BookingStudio
 
 
 @pytest.mark.usefixtures("two_waiting_looked_at")
-async def test_many_new_seats_go_to_many_who_wait(studio: BookingStudio) -> None:
+async def test_many_new_seats_go_to_many_waiting_members(studio: BookingStudio) -> None:
     class_id, _ = await studio.full_class()
     bookings = await waiters(studio, class_id, 5)
     assert (await studio.staff(staff.change_capacity, class_id, 7)).promoted == 5
@@ -375,7 +375,7 @@ async def test_many_new_seats_go_to_many_who_wait(studio: BookingStudio) -> None
 
 
 @pytest.mark.usefixtures("two_waiting_looked_at")
-async def test_the_sweep_reaches_who_is_eligible_far_behind(studio: BookingStudio) -> None:
+async def test_the_sweep_reaches_an_eligible_member_far_behind(studio: BookingStudio) -> None:
     class_id, first, last = await ineligible_and_then_one(studio)
     await suspend(studio, last)
     await studio.cancelled(first["id"])

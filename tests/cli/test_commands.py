@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import psutil
 import pytest
 
@@ -20,6 +21,7 @@ from bench.service import wait_for
 from studiogate import settings
 from studiogate.cli import serve
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
+from studiogate.storage.backup_archive import PrivateFile
 
 COMMAND = [sys.executable, "-m", "studiogate"]
 
@@ -111,6 +113,25 @@ def test_the_demo_studio_is_alive(service: Service) -> None:
     assert any(each["available_count"] == 0 and each["waitlist_count"] > 0 for each in upcoming["data"])
     assert any(each["available_count"] > 0 for each in upcoming["data"])
     assert len(answer_of(service.port, "/partner/v1/locations", service.key)[1]["data"]) >= 2
+
+
+def test_files_of_the_demo_studio_can_be_read_and_others_stored(service: Service) -> None:
+    base, headers = f"http://127.0.0.1:{service.port}/partner/v1", {"X-Service-Key": service.key}
+    with httpx2.Client(headers=headers) as client:
+        forms = client.get(f"{base}/forms").json()["data"]
+        form, field = next(
+            (form["id"], field["key"])
+            for form in forms
+            for field in form["fields"]
+            if field["type"] == "file_upload" and form["status"] == "published"
+        )
+        sent = client.get(f"{base}/forms/{form}/submissions").json()["data"]
+        submission, answer = next((each["id"], each["data"][field]) for each in sent if each["data"].get(field))
+        upload = answer if isinstance(answer, str) else answer[0]
+        assert client.get(f"{base}/forms/{form}/submissions/{submission}/files/{upload}").status_code == 200
+        given = {"file": ("x.pdf", b"%PDF-1.4\n%%EOF\n", "application/pdf")}
+        stored = client.post(f"{base}/forms/{form}/uploads", data={"field_key": field}, files=given)
+    assert stored.status_code == 201, stored.text
 
 
 def test_commands_work_while_up_runs(service: Service) -> None:
@@ -216,6 +237,40 @@ def test_serve_and_migrate_on_a_configured_server(server_url: str, tmp_path: Pat
     assert empty.stderr.startswith("error:")
 
 
+@pytest.mark.parametrize(
+    ("host", "says"),
+    [
+        ("not a host", "Cannot listen on 'not a host': "),
+        ("203.0.113.7", "Cannot listen on '203.0.113.7': "),
+        ("ä" * 64, "that is no host"),
+    ],
+)
+def test_a_wrong_host_is_named(host: str, says: str) -> None:
+    said = run("serve", "--host", host, "--port", "0", DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert (said.returncode, says in said.stderr) == (1, True), said.stderr
+    assert said.stderr.endswith(" Choose another host with --host (STUDIOGATE_HOST).\n")
+
+
+def test_a_backup_that_cannot_be_written_names_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "b.backup"
+    said = run("backup", "-o", str(path), DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    expected = f"error: {path}: No such file or directory. Name another file with -o FILE.\n"
+    assert (said.returncode, said.stderr) == (1, expected)
+    with pytest.raises(OSError, match=str(tmp_path)) as caught, PrivateFile(tmp_path):
+        pass
+    assert caught.value.filename == str(tmp_path)
+
+
+@pytest.mark.parametrize("words", [("studio", "list"), ("doctor",)])
+def test_a_database_that_cannot_be_reached_is_called_that(words: tuple[str, ...]) -> None:
+    said = run(*words, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert said.returncode == 1
+    assert "127.0.0.1:1: " in said.stdout + said.stderr
+    if words != ("doctor",):
+        assert said.stderr.startswith("error: The database cannot be reached: 127.0.0.1:1: ")
+        assert said.stderr.endswith(". Check STUDIOGATE_DATABASE_URL, or run `studiogate doctor`.\n")
+
+
 def test_serve_refuses_a_database_that_is_not_migrated(tmp_path: Path) -> None:
     data = ["--data", str(tmp_path / "data")]
     refused = run("serve", "--port", "0", *data)
@@ -280,6 +335,8 @@ def test_settings_that_are_right(setting: str, value: str, monkeypatch: pytest.M
         ["key", "create", "--studio", "demo", "--name", "x"],
         ["key", "create", "--studio", "demo", "--name", "x", "--scope", "everything"],
         ["key", "create", "--studio", "demo", "--name", "x", "--all-scopes", "--expires", "soon"],
+        ["key", "create", "--studio", "demo", "--name", "x", "--all-scopes", "--expires", "2037-W05-1"],
+        ["key", "create", "--studio", "demo", "--name", "x", "--all-scopes", "--expires", "20371231"],
         ["key", "rotate", "abcdefgh", "--overlap", "tomorrow"],
         ["class", "capacity", "not-an-id", "3"],
         ["nonsense"],

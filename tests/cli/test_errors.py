@@ -19,8 +19,8 @@ from tests.cli.test_staff import CommandLine
 from tests.support.booking_studio import BookingStudio
 
 url, command_line = test_staff.url, test_staff.command_line
-# They serve until they are stopped, or print a file.
-WITHOUT_JSON = {"up", "serve", "worker", "export", "audit export"}
+# They serve until they are stopped.
+WITHOUT_JSON = {"up", "serve", "worker"}
 # An escape sequence that clears the screen, one of a C1 control character, and text from right to left; as shown.
 HOSTILE = {"a\x1b[2Jb": "a\\x1b[2Jb", "a\x9b2Jb": "a\\x9b2Jb", "a\u202eb": "a\\u202eb"}
 

@@ -16,7 +16,7 @@ from tests.support.seed import seed_studio
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = 120  # seconds: a process starts slowly on a busy machine
+TIMEOUT_SECONDS = 120  # seconds: a process starts slowly on a busy machine
 
 
 async def studiogate(database_url: str, *arguments: str) -> asyncio.subprocess.Process:
@@ -33,15 +33,15 @@ async def test_trigger_and_tail_with_forwarding(connection: Any, database_url: s
         options = ["--studio", studio.slug, "--type", "booking.*", "--forward-to", receiver.url()]
         tail = await studiogate(database_url, "events", "tail", *options)
         assert tail.stdout is not None and tail.stderr is not None  # noqa: PT018
-        following = (await asyncio.wait_for(tail.stderr.readline(), PATIENCE)).decode()
-        output = following + (await asyncio.wait_for(tail.stderr.readline(), PATIENCE)).decode()
+        following = (await asyncio.wait_for(tail.stderr.readline(), TIMEOUT_SECONDS)).decode()
+        output = following + (await asyncio.wait_for(tail.stderr.readline(), TIMEOUT_SECONDS)).decode()
         for type_ in ("lead.created", "booking.created"):
             triggered = await studiogate(database_url, "events", "trigger", type_, "--studio", studio.slug)
             assert b"Wrote" in (await triggered.communicate())[0]
         database = Database(database_url, 2)
         await events.number_studio(database, operator_access(studio.studio_id))
         await database.close()
-        line = (await asyncio.wait_for(tail.stdout.readline(), PATIENCE)).decode()
+        line = (await asyncio.wait_for(tail.stdout.readline(), TIMEOUT_SECONDS)).decode()
         assert "booking.created" in line
         (received,) = await receiver.wait_for(1)
         secret = re.search(r"whsec_\S+", output)

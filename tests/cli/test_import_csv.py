@@ -135,3 +135,16 @@ def test_wrong_usage(terminal: Terminal) -> None:
     status, _, complaint = terminal.run("import-csv", "members", "rows.csv", "--studio", "nowhere")
     assert status == 1
     assert "There is no studio 'nowhere'" in complaint
+
+
+def test_faults_are_an_error_in_json_as_well(terminal: Terminal) -> None:
+    terminal.file(ROWS + "3,Cy,Lee,nobody,\n")
+    _, _, plain = terminal.import_csv("members", "rows.csv", "--apply")
+    status, answer, complaint = terminal.import_csv("members", "rows.csv", "--apply", "--json")
+    assert (status, complaint) == (1, plain)
+    error = json.loads(answer)["error"]
+    assert f"error: {error['message']} " == complaint
+    assert (error["code"], error["details"], error["faults"]) == ("validation_error", {}, [])
+    assert json.loads(answer)["counts"]["fault"] == 1
+    status, answer, complaint = terminal.import_csv("members", "rows.csv", "--apply", "--json", "--skip-faults")
+    assert (status, complaint, "error" in json.loads(answer)) == (0, "", False)

@@ -58,7 +58,7 @@ def test_forms(command_line: CommandLine, tmp_path: Path) -> None:
         (b"{", "not valid JSON"),
         (b"[]", "must hold a JSON object"),
         (b'{"title": "\\ud800"}', "not valid JSON"),
-        (b'{"title": "T", "title": "T"}', "same member twice"),
+        (b'{"title": "T", "title": "T"}', "same field twice"),
         (b"\xff", "not UTF-8"),
         (b" " * 1_100_000, "larger than"),
         (b'{"fields": {}}', "The title is required"),
@@ -137,6 +137,15 @@ def test_a_link_by_email(command_line: CommandLine, monkeypatch: pytest.MonkeyPa
     again = command_line.type(*words)
     assert "was mailed 3 links within the hour: wait, or print the link without --mail." in again.err
     assert command_line.look(MAILS, member) == 3
+
+
+@pytest.mark.parametrize("status", ["archived", "draft"])
+def test_no_link_to_a_form_that_takes_no_submissions(command_line: CommandLine, status: str) -> None:
+    _, (form, member) = command_line.studio(form_and_member)
+    command_line.look("update forms set status = $2 where id = $1", form, status)
+    said = command_line.type("form", "link", form, "--member", member, "--json")
+    assert (said.status, said.json["error"]["details"]) == (1, {"reason": "not_published"})
+    assert said.err == "error: The form is not published: `studiogate form publish` publishes it.\n"
 
 
 def test_a_link_that_cannot_be_mailed(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,13 @@ def test_create_change_suspend_and_note(command_line: CommandLine) -> None:
     assert command_line.look(actions, studio_id) == [f"member.{each}" for each in expected]
 
 
+def test_the_end_of_a_suspension(command_line: CommandLine) -> None:
+    _, slug = new_studio(command_line)
+    member = created(command_line, slug, "--first-name", "Jo", "--last-name", "Stone")["id"]
+    command_line.type("member", "suspend", member)
+    assert command_line.type("member", "unsuspend", member).out == "The member is no longer suspended.\n"
+
+
 def test_an_unknown_member(command_line: CommandLine) -> None:
     gone = "0192f0c1-a2b3-7c4d-8e5f-60718293a4b5"
     said = command_line.type("member", "suspend", gone)
@@ -122,8 +129,10 @@ def test_merge(command_line: CommandLine) -> None:
     expected = f"Merged: 1 booking, 1 membership, 0 purchases, 0 submissions belong to member {kept} now.\n"
     assert (said.status, said.out) == (0, expected)
     again = command_line.type("member", "merge", kept, other)
-    assert (again.status, "There is no member" in again.err) == (1, True)
-    assert "The merged must be another member" in command_line.type("member", "merge", kept, kept).err
+    assert (again.status, f"There is no member {other}" in again.err) == (1, True)
+    turned = command_line.type("member", "merge", other, kept)
+    assert (turned.status, f"There is no member {other}" in turned.err) == (1, True)
+    assert "The duplicate must be another member." in command_line.type("member", "merge", kept, kept).err
 
 
 async def in_one_class(studio: BookingStudio) -> tuple[UUID, UUID, UUID]:

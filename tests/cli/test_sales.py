@@ -192,6 +192,8 @@ def test_what_a_membership_does_not_take(command_line: CommandLine, sales_studio
     )
     assert command_line.type("membership", "credits", membership, "--add", 1).status == 2, "a reason is required"
     assert command_line.type("membership", "pause", membership, "--until", "tomorrow").status == 2
+    over = command_line.type("membership", "pause", membership, "--until", "2001-01-01T00:00:00Z")
+    assert over.err == "error: The end must be after the start of the pause.\n"
 
 
 def test_purchases_and_fees(command_line: CommandLine, sales_studio: SalesStudio) -> None:

@@ -214,7 +214,7 @@ def test_wrong_usage(command_line: CommandLine, words: list[str]) -> None:
     assert command_line.type(*words).status == 2
 
 
-def test_who_has_an_account_gets_no_link(command_line: CommandLine, url: str, slug: str) -> None:
+def test_a_person_with_an_account_gets_no_link(command_line: CommandLine, url: str, slug: str) -> None:
     person, other = email(), str(command_line.studio(slug_and_ids)[1][0])
     accept(url, command_line.type("staff", "invite", person, "--studio", slug, "--role", "owner", "--json").json["url"])
     said = command_line.type("staff", "invite", person, "--studio", other, "--role", "manager")

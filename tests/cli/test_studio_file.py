@@ -84,6 +84,8 @@ def test_stale_rows_and_overwriting_them(command_line: CommandLine) -> None:
     assert command_line.run("import", command_line.file(changes))[0] == 0
     status, _, complaint = command_line.run("import", "old.json")
     assert (status, complaint.splitlines()[0]) == (1, "studio: changed since this export")
+    advice = "--overwrite also changes rows that have changed since the export."
+    assert complaint.endswith(f" Fix the file and import it again. {advice}\n")
     assert command_line.run("import", "--overwrite", "old.json")[0] == 0
 
 
@@ -160,3 +162,28 @@ def test_hostile_bytes_are_no_traceback(command_line: CommandLine) -> None:
         assert status == 1
         assert "line 1: " in complaint
         assert "Traceback" not in complaint
+
+
+def test_faults_are_an_error_in_json_as_well(command_line: CommandLine) -> None:
+    path = command_line.file(changed(small_studio(), "classes.2.room_id", uid("none")))
+    for more in ((), ("--dry-run",)):
+        status, answer, complaint = command_line.run("import", path, "--json", *more)
+        said = json.loads(answer)
+        message = "studio.json has 1 fault. Nothing was loaded. Fix the file and import it again."
+        fault = {"loc": ["classes[2].room_id"], "message": "is no room of this file or this studio"}
+        assert said["error"] == {"code": "validation_error", "message": message, "details": {}, "faults": [fault]}
+        assert (status, complaint, said["fault_count"]) == (1, f"error: {message}\n", 1)
+
+
+def test_exports_take_json(command_line: CommandLine) -> None:
+    command_line.run("import", command_line.file(small_studio()))
+    plain = command_line.run("export", "--studio", "north")
+    assert command_line.run("export", "--studio", "north", "--json") == plain
+    status, said, _ = command_line.run("export", "--studio", "north", "--json", "-o", "out.json")
+    assert (status, json.loads(said)) == (0, {"file": "out.json", "missing_uploads": []})
+    plain = command_line.run("audit", "export", "--studio", "north")
+    assert command_line.run("audit", "export", "--studio", "north", "--json") == plain
+    status, said, _ = command_line.run("audit", "export", "--studio", "north", "--json", "-o", "log.json")
+    assert (status, json.loads(said)) == (0, {"file": "log.json", "entries": 1})
+    status, said, complaint = command_line.run("export", "--studio", "gone", "--json")
+    assert (status, json.loads(said)["error"]["code"], complaint[:6]) == (1, "not_found", "error:")

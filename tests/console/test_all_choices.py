@@ -1,7 +1,7 @@
 """Forms in which something is chosen offer everything that exists, a page at a time."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from html import unescape
 from uuid import UUID, uuid4
 
@@ -10,7 +10,7 @@ import pytest
 from studiogate.console.framework.paging import PER_PAGE
 from studiogate.storage.schedule.day import MOST_CLASSES
 from tests.support.booking_studio import HOUR, BookingStudio
-from tests.support.console import Console
+from tests.support.console import Console, texts
 
 pytestmark = pytest.mark.anyio
 MANY = PER_PAGE + 3
@@ -138,17 +138,22 @@ async def test_a_booking_can_move_to_another_location(console: Console, studio: 
 async def test_a_list_that_is_cut_ends_with_a_whole_day(console: Console, studio: BookingStudio) -> None:
     booking, now = await _booking(studio), await studio.now()
     first = [await studio.new_class(start=now + timedelta(days=1, seconds=each)) for each in range(2)]
+    await _new_classes(studio, now + timedelta(days=3), MOST_CLASSES)
+    page = (await console.get(f"/console/bookings/{booking}")).text
+    assert re.findall(r'<option value="([0-9a-f-]{36})"[^>]*>[A-Z][a-z]{2} [0-9]', page) == list(map(str, first))
+
+
+async def _new_classes(studio: BookingStudio, begins: datetime, number: int) -> None:
+    """Make classes that begin a second after each other."""
     await studio.sql(
         "insert into classes (studio_id, id, title, class_type_id, location_id, start_time, end_time, capacity)"
         " select $1, gen_random_uuid(), 'Class', $2, $3, $4::timestamptz + number * interval '1 second',"
         " $4::timestamptz + interval '2 hours', 5 from generate_series(1, $5::integer) number",
         studio.class_type,
         studio.location,
-        now + timedelta(days=3),
-        MOST_CLASSES - 1,
+        begins,
+        number,
     )
-    page = (await console.get(f"/console/bookings/{booking}")).text
-    assert re.findall(r'<option value="([0-9a-f-]{36})"[^>]*>[A-Z][a-z]{2} [0-9]', page) == list(map(str, first))
 
 
 async def _booking(studio: BookingStudio) -> UUID:
@@ -163,6 +168,34 @@ async def test_all_forms_and_changes_of_a_member_can_be_read(console: Console, s
     assert await _linked(console, f"/console/members/{member}/forms", r"/forms/([0-9a-f-]{36})") == sent
     pages = [await console.get(path) for path in await _pages(console, f"/console/members/{member}/history")]
     assert sum(page.text.count("Member: note") for page in pages) == 45
+
+
+async def test_a_running_membership_is_shown_however_many_came_after_it(
+    console: Console, studio: BookingStudio
+) -> None:
+    member = await studio.new_member(membership=False)
+    running = await studio.new_membership(member, 7)
+    for number in range(90):
+        product = await studio.add("products", key=f"pack-{number}", name=f"Pack {number}.", product_type="package")
+        await studio.new_membership(member, 0, product_id=product, status="expired")
+    path = f"/console/members/{member}"
+    pages = [texts(await console.get(each)) for each in await _pages(console, path)]
+    assert len(pages) == 3
+    assert all("7 of 7 credits left" in page for page in pages)
+    assert sorted(re.findall(r"Pack \d+\.", " ".join(pages))) == sorted(f"Pack {number}." for number in range(90))
+    assert str(running) in (await console.get(f"{path}/credits")).text
+
+
+async def test_a_day_with_more_classes_than_a_page_can_show_says_so(console: Console, studio: BookingStudio) -> None:
+    begins = (await studio.now()).replace(hour=16) + timedelta(days=2)  # the forenoon of the studio's time zone
+    await _new_classes(studio, begins, MOST_CLASSES)
+    path = f"/console/today?day={begins.date()}&location="
+    assert "more classes" not in texts(await console.get(f"{path}all"))
+    await studio.new_class(start=begins + timedelta(hours=3), title="Last one")
+    everywhere = texts(await console.get(f"{path}all"))
+    assert "Last one" not in everywhere
+    assert "The last ones are missing: choose a location to see them." in everywhere
+    assert "The last ones are missing." in texts(await console.get(f"{path}{studio.location}"))
 
 
 async def _pages(console: Console, path: str) -> list[str]:

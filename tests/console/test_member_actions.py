@@ -51,6 +51,24 @@ async def test_sell(console: Console) -> None:
     assert (purchase["status"], purchase["quantity"], purchase["location_id"]) == ("pending", 2, studio.location)
 
 
+async def test_offers_are_distinguishable(console: Console) -> None:
+    """Prices in another currency are left out, and a price of one location says so."""
+    studio = console.studio
+    member = await studio.new_member(membership=False)
+    product, everywhere = await priced(studio, granted=1)
+    abroad = await studio.add("prices", product_id=product, amount=4800, currency="JPY", price_type="one_time")
+    there = await studio.add("prices", product_id=product, amount=28, currency="USD", price_type="one_time")
+    annex = await studio.add("locations", name="Annex", city="Denver", state="CO", timezone="America/Denver")
+    await studio.sql("insert into price_locations values ($1, $2, $3)", there, annex)
+    page = await console.get(f"/console/members/{member}/sell")
+    assert str(abroad) not in page.text
+    assert "1-pack 1 credit $120.00" in texts(page)
+    assert "1-pack 1 credit only at Annex $28.00" in texts(page)
+    class_id = await studio.new_class(DAY)
+    walk_in = await console.get(f"/console/classes/{class_id}/walk-in?member={member}")
+    assert [str(each) in walk_in.text for each in (everywhere, abroad, there)] == [True, False, False]
+
+
 async def test_sell_something_that_gives_no_membership(console: Console) -> None:
     studio = console.studio
     member = await studio.new_member(membership=False)

@@ -119,6 +119,17 @@ async def test_history_is_for_owners(console: Console) -> None:
     assert "History" not in texts(await desk.get(f"/console/members/{member}"))
 
 
+async def test_history_has_what_happened_to_the_oldest_purchase(console: Console) -> None:
+    studio, bought = console.studio, {"product_key": "towel", "product_type": "retail", "status": "completed"}
+    member = await studio.new_member()
+    oldest, *_ = [
+        await studio.add("purchases", member_id=member, currency="USD", amount_total=9, **bought) for _ in range(60)
+    ]
+    refund = {"amount": "4.00", "reason": "Torn"}
+    await console.post(f"/console/sales/purchases/{oldest}/refund", refund)
+    assert "“Torn”" in await shown(console, member, "/history")
+
+
 async def test_a_desk_of_one_location_sees_what_happened_there(console: Console) -> None:
     studio = console.studio
     member = await studio.new_member(membership=False)
@@ -203,7 +214,7 @@ async def test_stored_markup_in_every_name_is_text(console: Console) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "most"), [("", 8), ("/bookings", 6), ("/credits", 7), ("/purchases", 6), ("/forms", 6), ("/history", 6)]
+    ("section", "most"), [("", 9), ("/bookings", 6), ("/credits", 7), ("/purchases", 6), ("/forms", 6), ("/history", 6)]
 )
 async def test_bytes_and_statements(console: Console, monkeypatch: pytest.MonkeyPatch, section: str, most: int) -> None:
     studio = console.studio

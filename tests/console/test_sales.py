@@ -63,6 +63,32 @@ async def test_mark_paid_and_failed(console: Console) -> None:
     assert 'data-code="invalid_transition"' in refused.text
 
 
+async def test_what_a_list_says_about_a_purchase(console: Console) -> None:
+    """Keys read as words, times of another zone have it, and nothing is refunded of nothing."""
+    studio = console.studio
+    member = await studio.new_member(membership=False)
+    await studio.change("locations", studio.other_location, timezone="America/Phoenix")
+    free = await bought(studio, member, amount_total=0, location_id=studio.other_location)
+    fee = {"product_key": "late_cancel_fee", "product_type": "fee", "status": "pending"}
+    purchase = await bought(studio, member, **fee, location_id=studio.location)
+    page = await console.get("/console/sales")
+    assert f"/purchases/{free}/refund" not in page.text
+    assert texts(page).count(" MST ") == 1
+    done = await console.post(f"/console/sales/purchases/{purchase}/paid")
+    assert "late cancel fee of" in texts(await console.get(done.headers["location"]))
+
+
+@pytest.mark.parametrize("form", ["refund", "waive"])
+async def test_a_refused_form_still_leads_back(console: Console, form: str) -> None:
+    studio = console.studio
+    state = {"refund": "completed", "waive": "pending"}[form]
+    purchase = await bought(studio, await studio.new_member(membership=False), product_type="fee", status=state)
+    sent = {"reason": "", "next": "/console/sales?status=pending"}
+    refused = await console.post(f"/console/sales/purchases/{purchase}/{form}", sent)
+    assert refused.status_code == 422
+    assert 'name="next" value="/console/sales?status=pending"' in refused.text
+
+
 async def test_refund_in_parts(console: Console) -> None:
     studio = console.studio
     purchase = await bought(studio, await studio.new_member(membership=False))

@@ -44,7 +44,7 @@ async def test_a_week_shows_its_classes_by_day_in_local_time(console: Console) -
     await class_on(studio, day(1, 2), 7, title="Elsewhere", location_id=studio.other_location, room_id=None)
     page = await week(console, day(1, 4))
     shown = texts(page)
-    assert "2 classes · 0 booked" in shown
+    assert "2 classes&nbsp;· 0&nbsp;booked" in page.text, "no line begins with a dot"
     assert "07:00 Sunrise R · Ida Berg 0/10" in shown
     assert "19:00 Late <b> R 0/10 cancelled" in shown
     assert "<b>Late &lt;b&gt;</b>" in page.text

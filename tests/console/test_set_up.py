@@ -83,6 +83,7 @@ async def test_all_faults_are_shown_and_nothing_is_created(
     answer = await client.post(path, data=wrong, headers={"Origin": ORIGIN})
     assert answer.status_code == 422
     assert answer.text.count('class="fault"') == 5
+    assert "Use at least 12 characters." in answer.text
     assert 'value="North Loop"' in answer.text
     assert "short" not in answer.text
     for table in ("studios", "staff_accounts", "staff_sessions"):

@@ -173,6 +173,19 @@ async def test_an_instructor_sees_and_marks_only_their_own_classes(console: Cons
     assert await status(studio, other_booking) == "confirmed"
 
 
+async def test_an_instructor_begins_with_a_class_of_their_own(console: Console, studio: BookingStudio) -> None:
+    teacher = await studio.add("instructors", name="Maya")
+    person = await console.as_role(Role.INSTRUCTOR, instructor=teacher)
+    other, _ = await booked_now(studio, first_name="Other", last_name="Person")
+    own, _ = await booked_now(studio, first_name="Own", last_name="Person")
+    page = await person.get(await today(studio, own))
+    assert "Not your class" not in texts(page), "nothing is opened if they teach no class"
+    await studio.change("classes", own, instructor_id=teacher)
+    page = await person.get(await today(studio, own))
+    assert "Own Person" in texts(page)
+    assert f"class={other}" in page.text
+
+
 async def test_what_belongs_to_another_location_does_not_exist(console: Console, studio: BookingStudio) -> None:
     class_id, booking = await booked_now(studio)
     person = await console.as_role(Role.MANAGER, studio.other_location)
@@ -190,7 +203,7 @@ async def test_what_belongs_to_another_location_does_not_exist(console: Console,
 
 
 async def waiting_with_a_seat(studio: BookingStudio) -> tuple[UUID, Any]:
-    """A class with a free seat, and somebody who waits because nobody is promoted automatically."""
+    """A class with a free seat, and a member who waits because nobody is promoted automatically."""
     class_id, (booking,) = await studio.full_class(5 * HOUR)
     await studio.policy("classes", class_id, waitlist_mode="manual")
     waits = await studio.waits(class_id, await studio.new_member(1, first_name="Noor", last_name="Haddad"))
@@ -300,3 +313,14 @@ async def test_a_full_day_is_small_and_takes_few_statements(
         assert len(page.content) <= FULL_PAGE, (path, len(page.content))
         assert len(gzip.compress(page.content, 5)) <= ZIPPED_PAGE, path
     assert (await console.get(paths[0])).text.count('class="class-card"') == 36
+
+
+@pytest.mark.parametrize(("minutes", "offered"), [(12 * HOUR + 2, False), (12 * HOUR - 2, True)])
+async def test_check_in_is_offered_once_it_opens(
+    console: Console, studio: BookingStudio, minutes: int, offered: bool
+) -> None:
+    class_id = await studio.new_class(minutes)
+    await studio.booked(class_id, await studio.new_member())
+    page = (await console.get(f"/console/classes/{class_id}")).text
+    assert ('value="checked_in"' in page) is offered
+    assert 'value="no_show"' not in page

@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text()
 PATH = re.compile(
-    r"`((?:src|tests|docs|bench|\.github)/[\w./-]+|(?:api|cli|console|demo|domain|flows|hosted|server|storage|telemetry|web|worker)/[\w./-]*)`"
+    r"`((?:src|tests|docs|bench|requirements|\.github)/[\w./-]+|(?:api|cli|console|demo|domain|flows|hosted|server|storage|telemetry|web|worker)/[\w./-]*)`"
 )
 
 

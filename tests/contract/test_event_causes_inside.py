@@ -439,3 +439,25 @@ async def test_an_endpoint_is_disabled(event_studio: EventStudio) -> None:
     changed = difference(before, await event_studio.studio.get(f"/webhook-endpoints/{made['id']}"))
     assert set(changed) == {"enabled", "disabled_reason", "disabled_at"}
     assert await event_studio.news("system") == [("webhook_endpoint.disabled", changed)]
+
+
+@causing("webhook_endpoint.disabled")
+async def test_a_partner_and_staff_disable_an_endpoint(event_studio: EventStudio) -> None:
+    """Once per transition: enabling it, or disabling it again, is not announced."""
+    made = await event_studio.act("POST", "/webhook-endpoints", {"url": "https://partner.example/hook"})
+    path = f"/webhook-endpoints/{made['id']}"
+    await event_studio.act("PATCH", path, {"enabled": True, "description": "Ours"})
+    before = await event_studio.studio.get(path)
+    await event_studio.act("PATCH", path, {"enabled": False, "description": "Off"})
+    changed = difference(before, await event_studio.studio.get(path))
+    assert set(changed) == {"enabled", "disabled_at", "description"}
+    assert await event_studio.news() == [("webhook_endpoint.disabled", changed)]
+    for body in ({"enabled": False}, {"enabled": False, "description": "Still off"}, {"enabled": True}):
+        await event_studio.act("PATCH", path, body)
+    assert await event_studio.news() == []
+    slug = (await event_studio.studio.get("/studio"))["slug"]
+    await event_studio.command("webhook", "disable", made["id"], "--studio", slug)
+    disabled = ("webhook_endpoint.disabled", {"enabled": True, "disabled_at": None})
+    assert await event_studio.news("staff") == [disabled]
+    await event_studio.command("webhook", "disable", made["id"], "--studio", slug)
+    assert await event_studio.news("staff") == []

@@ -1,4 +1,4 @@
-"""Names use the terms of the trade. Metaphors that once stood for them must not come back."""
+"""Names and texts use the terms of the trade. Metaphors that once stood for them must not come back."""
 
 import ast
 import re
@@ -9,12 +9,20 @@ import studiogate
 
 PACKAGE = Path(studiogate.__file__).parent
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted(
+FOLDERS = (PACKAGE, *(ROOT / name for name in ("tests", "bench", "requirements", "docs")))
+TEXTS = {".css", ".html", ".js", ".md", ".py", ".toml"}
+FILES = sorted(
     path
-    for folder in (PACKAGE, ROOT / "tests", ROOT / "bench")
-    for path in folder.rglob("*.py")
-    if "vendor" not in path.parts
+    for paths in (*(folder.rglob("*") for folder in FOLDERS), ROOT.glob("*.*"), [ROOT / "Makefile"])
+    for path in paths
+    if (path.suffix in TEXTS or path.name == "Makefile") and "vendor" not in path.parts
 )
+SOURCES = [path for path in FILES if path.suffix == ".py"]
+# The names that a script declares, and the classes that a style sheet selects.
+DECLARED = {
+    ".js": re.compile(r"\b(?:function|const|let|class)\s+(\w+)"),
+    ".css": re.compile(r"\.([a-zA-Z][\w-]*)"),
+}
 # Each with the term to use instead.
 METAPHORS = {
     "arena": "studio",
@@ -25,14 +33,19 @@ METAPHORS = {
     "door": "front end",
     "doors": "front ends",
     "eyes": "snapshot",
+    "floor": "baseline, layer",
     "house": "package, installation",
+    "hurried": "short waits",
     "keyboard": "command line",
     "leaving": "cancellation",
     "mailroom": "mail server, mail studio",
     "mend": "fix, repair",
     "mended": "fixed, repaired",
     "pace": "wait estimate, rate",
+    "parting": "final",
+    "patience": "timeout, maximum wait",
     "postman": "SMTP server",
+    "ring": "notify, wake",
     "spell": "serialize",
     "spelled": "serialized",
     "tell": "emit, announce, notify",
@@ -43,6 +56,14 @@ METAPHORS = {
     "turnstile": "queue",
     "vain": "overloaded, would time out",
 }
+PHRASES = re.compile(
+    r"\bmend(?:s|ed|ing)?\b"  # fix
+    r"|\btold\b"  # emitted, announced, stated
+    r"|\bone (?!that\b)\w+ an? (?:request|email|row)\b|\brequests a second\b|\bms a request\b"  # per
+    r"|\bin one piece\b"  # a single write
+    r"|\bin vain\b",  # without effect
+    re.IGNORECASE,
+)
 # In browser tests, keys of a real keyboard are pressed.
 LITERAL = {"test_the_palette_opens_a_page_by_keyboard", "test_twenty_people_are_checked_in_by_keyboard"}
 
@@ -70,6 +91,17 @@ def metaphors(source: str) -> set[str]:
     return written & set(names(source)) if written else written
 
 
+def declared_metaphors(path: Path) -> set[str]:
+    """Return the names of metaphors that a script or a style sheet declares."""
+    pattern = DECLARED.get(path.suffix)
+    return {name for name in pattern.findall(path.read_text()) if words(name) & METAPHORS.keys()} if pattern else set()
+
+
+def phrases(text: str) -> list[str]:
+    """Return the phrases to avoid, also those that a line break divides."""
+    return [match[0] for match in PHRASES.finditer(" ".join(text.split()))]
+
+
 def test_a_metaphor_is_found() -> None:
     source = "class OpenDoor: ...\ndef refuse_in_vain(pace): self.told = 1\nHOUSE = 1\nx = told"
     assert metaphors(source) == {"OpenDoor", "refuse_in_vain", "pace", "told", "HOUSE"}
@@ -78,6 +110,30 @@ def test_a_metaphor_is_found() -> None:
 def test_no_name_is_a_metaphor() -> None:
     found = {str(path): metaphors(path.read_text()) for path in SOURCES}
     assert {path: sorted(each) for path, each in found.items() if each} == {}
+
+
+def test_a_metaphor_is_found_in_scripts_and_styles(tmp_path: Path) -> None:
+    script, style = tmp_path / "form.js", tmp_path / "form.css"
+    script.write_text("let told = 1;\nfunction turnPage(step) { return Math.floor(step); }\nconst reply = 1;")
+    style.write_text(".summary.told { margin: .5rem; }\n.info { color: red; }")
+    assert declared_metaphors(script) == {"told", "turnPage"}
+    assert declared_metaphors(style) == {"told"}
+
+
+def test_no_script_or_style_names_a_metaphor() -> None:
+    found = {str(path): declared_metaphors(path) for path in FILES}
+    assert {path: sorted(each) for path, each in found.items() if each} == {}
+
+
+def test_a_phrase_is_found() -> None:
+    text = "We mend it. It is told\nonce: one line a\nrequest. 1,000 requests a second. Amended: one that a row has."
+    assert phrases(text) == ["mend", "told", "one line a request", "requests a second"]
+
+
+def test_no_text_has_a_phrase_to_avoid() -> None:
+    found = {str(path): phrases(path.read_text()) for path in FILES if path != Path(__file__)}
+    assert {path: each for path, each in found.items() if each} == {}
+    assert {path.suffix for path in FILES} == {*TEXTS, ""}, "the check sees what it looks for"
 
 
 def test_no_file_is_named_by_a_metaphor() -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from studiogate.demo import demo_studio_file, landmarks
+from studiogate.demo import demo_studio_file
 from studiogate.domain.bookings.states import CHECK_IN_OPENS
+from tests.support.demo_landmarks import landmarks
 from tests.support.demo_rows import LIVE, MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
 
 

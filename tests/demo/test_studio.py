@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from studiogate.demo import DEFAULT_SEED, demo_studio_file, landmarks
+from studiogate.demo import DEFAULT_SEED, demo_studio_file
 from studiogate.demo.series import WEEKDAYS
 from studiogate.demo.studio import TIMEZONE
 from studiogate.domain.schedule.series import Days, Pattern, occurrences
+from tests.support.demo_landmarks import landmarks
 from tests.support.demo_rows import MOMENTS, SEATED, Row, bookings_by_class, by_id, moment, studio_at
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from studiogate.domain.bookings.policy import POLICY_MEMBERS, LateFee, Policy, resolve_policy
 from studiogate.domain.bookings.policy_faults import policy_faults
-from tests.support.booking_facts import NOW, START, unhurried
+from tests.support.booking_facts import NOW, START, without_deadline
 
 FORM = "0b6a1b0e-1f1d-4b0e-9a51-6f7f3f0f5a11"
 CONTRACT_DEFAULTS = {
@@ -69,7 +69,7 @@ def test_null_is_a_setting_and_absence_is_not() -> None:
     assert (resolved.max_bookings_per_day, resolved.waitlist_capacity) == (None, 5)
 
 
-@unhurried
+@without_deadline
 @given(overrides, overrides, overrides, overrides)
 def test_each_member_comes_from_the_innermost_level_that_has_it(
     studio: Override, location: Override, class_type: Override, class_: Override
@@ -80,7 +80,7 @@ def test_each_member_comes_from_the_innermost_level_that_has_it(
         assert resolved[member] == (levels[0][member] if levels else default)
 
 
-@unhurried
+@without_deadline
 @given(overrides)
 def test_a_frozen_policy_reads_back_as_it_was(override: Override) -> None:
     policy = resolve_policy(override)
@@ -216,7 +216,7 @@ json_values = st.recursive(
 )
 
 
-@unhurried
+@without_deadline
 @given(st.dictionaries(st.sampled_from(POLICY_MEMBERS) | st.text(max_size=5), json_values, max_size=5))
 def test_what_has_no_faults_resolves_and_nothing_raises(override: dict[str, Any]) -> None:
     if not policy_faults(override):

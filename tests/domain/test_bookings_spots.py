@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from studiogate.domain.bookings.facts import SpotFacts, SpotSelectionMode
 from studiogate.domain.bookings.spots import assigned_spot, free_spots, spot_fault
-from tests.support.booking_facts import a_spot, uid, unhurried
+from tests.support.booking_facts import a_spot, uid, without_deadline
 
 OPTIONAL, REQUIRED = SpotSelectionMode.OPTIONAL, SpotSelectionMode.REQUIRED
 SPOTS = (a_spot(1, held=True), a_spot(2), a_spot(3))
@@ -59,14 +59,14 @@ def test_equal_labels_are_ordered_by_id_and_no_label_is_too_long() -> None:
     assert [spot.id.int for spot in free_spots(spots)] == [3, 4, 5]
 
 
-@unhurried
+@without_deadline
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), unique_by=lambda pair: pair[0]))
 def test_numbered_spots_are_ordered_by_number(pairs: list[tuple[int, bool]]) -> None:
     spots = [SpotFacts(uid(n), f"Bike {n}", held) for n, held in pairs]
     assert [spot.id.int for spot in free_spots(spots)] == sorted(n for n, held in pairs if not held)
 
 
-@unhurried
+@without_deadline
 @given(st.lists(st.text(max_size=12)), st.randoms(use_true_random=False))
 def test_any_labels_have_one_order(labels: list[str], random: Random) -> None:
     spots = [SpotFacts(uid(n), label, False) for n, label in enumerate(labels)]

@@ -7,6 +7,7 @@ import pytest
 
 from studiogate.domain.bookings.states import (
     BOOKING_TRANSITIONS,
+    IMPORT_TRANSITIONS,
     LIVE,
     OCCUPYING,
     SEAT_HOLDING,
@@ -46,6 +47,15 @@ def test_every_other_change_is_refused_with_both_ends() -> None:
             if refusal is not None:
                 assert refusal.code == Code.INVALID_TRANSITION
                 assert refusal.details == {"from": source.value, "to": target.value}
+
+
+def test_an_import_makes_any_number_of_transitions_at_once() -> None:
+    """Never back to the waitlist, and never from cancelled."""
+    onward = {"confirmed", "checked_in", "no_show", "cancelled"}
+    assert {
+        each: set() if each is BookingStatus.CANCELLED else onward - {each} for each in BookingStatus
+    } == IMPORT_TRANSITIONS
+    assert all(BOOKING_TRANSITIONS[each] <= IMPORT_TRANSITIONS[each] for each in BookingStatus)
 
 
 @pytest.mark.parametrize("final", ["converted", "expired", "cancelled"])

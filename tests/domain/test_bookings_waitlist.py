@@ -76,7 +76,7 @@ def test_the_first_in_join_order_gets_the_seat_and_the_rest_is_left_alone() -> N
     assert verdicts(free(5), []) == {}
 
 
-def test_who_fails_is_skipped_with_the_first_reason_and_the_next_one_is_tried() -> None:
+def test_a_failing_member_is_skipped_with_the_first_reason_and_the_next_one_is_tried() -> None:
     spent = (a_membership(credits_remaining=0),)
     entries = [an_entry(1, suspended=True, overlapping=True), an_entry(2, memberships=spent), an_entry(3), an_entry(4)]
     assert verdicts(free(1), entries) == {1: "member_suspended", 2: "insufficient_credits", 3: "promoted"}

@@ -62,6 +62,7 @@ GOOD: list[tuple[str, Any, dict[str, Any]]] = [
     ("rating", "1", {}),
     ("rating", "5", {}),
     ("rating", "10", {"max_rating": 10}),
+    ("rating", "2", {"min": 2, "max": 4}),
     ("consent", "true", {"required": True}),
     ("consent", "false", {}),
 ]
@@ -146,6 +147,8 @@ BAD: list[tuple[str, Any, dict[str, Any]]] = [
     ("rating", "4.5", {}),
     ("rating", "\u00b2", {}),
     ("rating", "11", {"max_rating": 10}),
+    ("rating", "1", {"min": 2}),
+    ("rating", "5", {"max": 4}),
     ("consent", "yes", {}),
     ("consent", "false", {"required": True}),
     ("consent", "TRUE", {}),

@@ -60,6 +60,8 @@ def test_extra_members_are_kept() -> None:
         ([field(kind="number", max=True)], (0, "max")),
         ([field(kind="rating", max_rating=0)], (0, "max_rating")),
         ([field(kind="rating", max_rating=11)], (0, "max_rating")),
+        ([field(kind="rating", min=0)], (0, "min")),
+        ([field(kind="rating", max=11)], (0, "max")),
         ([field(max_file_size=0)], (0, "max_file_size")),
         ([field(display_when="b")], (0, "display_when")),
         ([field(display_when=shown_when("b"))], (0, "display_when", "field_key")),

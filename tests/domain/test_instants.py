@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studiogate.domain.instants import instant_text, local_day_bounds, overlaps
-from tests.support.booking_facts import END, START, unhurried
+from tests.support.booking_facts import END, START, without_deadline
 
 QUARTER = timedelta(minutes=15)
 # Zones whose clocks change at 02:00, at midnight in both directions, by half an hour, at odd offsets, or never.
@@ -27,7 +27,7 @@ def walked_day(moment: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
     return first, last
 
 
-@unhurried
+@without_deadline
 @given(
     st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)),
     st.sampled_from(ZONES),
@@ -78,7 +78,7 @@ def test_back_to_back_is_no_overlap() -> None:
 hours = st.integers(0, 12)
 
 
-@unhurried
+@without_deadline
 @given(hours, st.integers(1, 5), hours, st.integers(1, 5))
 def test_overlapping_classes_share_an_hour(start: int, length: int, other_start: int, other_length: int) -> None:
     def at(hour: int) -> datetime:

@@ -76,7 +76,7 @@ def test_a_password_is_recent_for_a_while(typed: datetime, recent: bool) -> None
     assert replace(SESSION, password_at=typed).staff("x").password_is_recent is recent
 
 
-def test_who_came_by_a_link_typed_no_password() -> None:
+def test_a_person_who_came_by_a_link_typed_no_password() -> None:
     assert not replace(SESSION, password_at=None).staff("x").password_is_recent
 
 

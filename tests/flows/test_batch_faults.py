@@ -40,7 +40,7 @@ WAITS = "select cardinality(pg_blocking_pids($1)) > 0"
 @pytest.fixture(scope="module")
 async def studio_factory(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
     """An application whose waits end only by what a test does, however slow the machine is."""
-    with long_timeouts_api.patience():
+    with long_timeouts_api.long_waits():
         async for opened in open_partner_api(new_database(), rate_limit=0):
             yield StudioFactory(opened)
 
@@ -178,8 +178,8 @@ BATCHES: dict[str, Any] = {
 
 
 async def cut(studio: BookingStudio, kind: str) -> list[str]:
-    """The connection is cut at each message of a batch, before and after PostgreSQL has got it. Nobody is told a
-    success; the same keys then have one effect each."""
+    """The connection is cut at each message of a batch, before and after PostgreSQL has got it. No request is
+    answered as a success; the same keys then have one effect each."""
     execution, make, statuses = BATCHES[kind]
     queue, wrong = studio.api.app._runtime.class_queue, []
     proxy = BatchProxy(str(studio.api.app._runtime.settings.database_url))
@@ -227,7 +227,7 @@ async def test_a_cut_inside_a_batch_with_refusals(studio: BookingStudio, kind: s
     assert await cut(studio, kind) == []
 
 
-async def fail_together(execution: Any, batch: Sequence[Any], _hurried_until: float | None = None) -> Sequence[Any]:
+async def fail_together(execution: Any, batch: Sequence[Any], _short_waits_until: float | None = None) -> Sequence[Any]:
     try:
         return await execution._in_one_transaction(batch, None)  # type: ignore[no-any-return]
     except Exception as error:
@@ -235,20 +235,22 @@ async def fail_together(execution: Any, batch: Sequence[Any], _hurried_until: fl
 
 
 async def fail_all(
-    _execution: Any, _locked: set[int], batch: Sequence[Any], error: Exception, _hurried_until: float | None
+    _execution: Any, _locked: set[int], batch: Sequence[Any], error: Exception, _short_waits_until: float | None
 ) -> Sequence[Any]:
     return [error] * len(batch)
 
 
-async def last_half_first(execution: Any, batch: Sequence[Any], hurried_until: float | None = None) -> Sequence[Any]:
+async def last_half_first(
+    execution: Any, batch: Sequence[Any], short_waits_until: float | None = None
+) -> Sequence[Any]:
     try:
-        return await execution._in_one_transaction(batch, hurried_until)  # type: ignore[no-any-return]
+        return await execution._in_one_transaction(batch, short_waits_until)  # type: ignore[no-any-return]
     except Exception as error:
         if len(batch) == 1:
             return [error]
     middle = len(batch) // 2
-    last = await execution(batch[middle:], hurried_until)
-    return [*await execution(batch[:middle], hurried_until), *last]
+    last = await execution(batch[middle:], short_waits_until)
+    return [*await execution(batch[:middle], short_waits_until), *last]
 
 
 commit = pool.Transaction._commit

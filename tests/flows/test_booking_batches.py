@@ -193,7 +193,7 @@ async def test_locked_members_do_not_hold_up_other_cancellations(
 async def test_a_locked_class_is_not_waited_for_again_and_again(
     studio: BookingStudio, short_lock_timeout: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studiogate.storage.db.class_queue.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("studiogate.storage.db.class_queue.MAXIMUM_WAIT_SECONDS", 0.0)
     asked = await some_requests(studio)
     attempts = Attempts()
     async with studio.database.connection() as elsewhere, elsewhere.transaction():

@@ -9,10 +9,10 @@ import pytest
 
 from studiogate.flows import housekeeping
 from studiogate.flows.bookings import staff
-from studiogate.storage.db.pool import Connection
 from studiogate.worker import housekeeping as housekeeping_job
 from tests.support import booking_studio
 from tests.support.booking_studio import DAY, BookingStudio, StudioFactory
+from tests.support.held_locks import somebody_waits
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -79,13 +79,6 @@ async def test_memberships_wait_for_whoever_moves_their_credits(studio: BookingS
         await connection.execute(take, owned[1])
     assert await sweeping == 3
     assert {(await studio.row("memberships", each))["status"] for each in owned} == {"expired"}
-
-
-async def somebody_waits(connection: Connection) -> None:
-    waiting = "select count(*) from pg_locks where not granted and $1 = any(pg_blocking_pids(pid))"
-    async with asyncio.timeout(3):
-        while not await connection.fetchval(waiting, connection.get_server_pid()):
-            await asyncio.sleep(0.02)
 
 
 async def test_memberships_beyond_a_batch_are_advanced(studio: BookingStudio, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ async def test_both_are_locked_at_once(studio: BookingStudio, elsewhere: "asyncp
     assert await locks(studio, elsewhere, full, member) == (True, True, True)
 
 
-async def test_both_are_locked_when_all_who_wait_have_to_go_on_waiting(
+async def test_both_are_locked_when_all_waiting_members_keep_waiting(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     full, _ = await studio.full_class()
@@ -111,7 +111,7 @@ async def test_a_key_with_its_result_locks_nothing(
         assert not await is_locked(elsewhere, "members", member)
 
 
-async def test_who_waits_for_its_key_holds_no_class(
+async def test_a_request_waiting_for_its_key_holds_no_class(
     studio: BookingStudio, elsewhere: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     """Its batch goes on without it."""
@@ -201,7 +201,7 @@ async def test_a_cancellation_whose_key_has_its_result_locks_nothing(
     assert await twin() == {0: FirstResult(b"first", 200, b"{}")}
 
 
-async def test_who_joins_while_a_cancellation_waits_gets_the_seat(studio: BookingStudio) -> None:
+async def test_a_member_who_joins_while_a_cancellation_waits_gets_the_seat(studio: BookingStudio) -> None:
     """Credits added in the meantime are counted too: no decision uses data read before the lock was taken."""
     class_id, member = await studio.new_class(capacity=1), await studio.new_member(remaining=10)
     booking, newcomer = await studio.booked(class_id, member), await studio.new_member()

@@ -223,7 +223,7 @@ async def test_the_waitlist_may_be_joined(studio: BookingStudio) -> None:
     assert (done.overridden, await studio.credits(member)) == ((Code.MEMBER_SUSPENDED,), 10)
 
 
-async def test_who_waits_takes_an_open_seat_by_staff(studio: BookingStudio) -> None:
+async def test_a_waiting_member_takes_an_open_seat_by_staff(studio: BookingStudio) -> None:
     """After the promotion cutoff seats are open to everybody; the waiting member's own booking is confirmed."""
     class_id, (held,) = await studio.full_class(90)
     await studio.policy("classes", class_id, promotion_cutoff_minutes=120)

@@ -184,7 +184,7 @@ async def test_without_the_order_they_would_deadlock(studio: BookingStudio, monk
     assert sorted(type(each).__name__ for each in done) == ["DeadlockDetectedError", "Moved"]
 
 
-async def test_a_move_locks_all_who_wait_in_one_order(studio: BookingStudio) -> None:
+async def test_a_move_locks_all_waiting_members_in_one_order(studio: BookingStudio) -> None:
     """Two moves whose classes share waiting members, in opposite directions, are both executed."""
     first, second = await two_classes(studio, capacity=1)
     one = await studio.booked(first, await studio.new_member())

@@ -118,8 +118,8 @@ async def test_files(studio: BookingStudio) -> None:
 
 async def test_a_link_is_audited(studio: BookingStudio) -> None:
     form, member = await studio.new_form(), await studio.new_member()
-    ground = await did(studio, flow.link, form, member)
-    assert ground.member_known
+    facts = await did(studio, flow.link, form, member)
+    assert facts.member_known
     (entry,) = await entries(studio)
     assert (entry["action"], entry["subject_type"], entry["subject_id"]) == ("form.link", "member", member)
     assert entry["changes"] == {"form_id": [None, str(form)]}

@@ -236,7 +236,7 @@ async def test_what_the_clock_made_due_happens_first(studio: BookingStudio) -> N
     assert (code(refusal), refusal.details["from"]) == ("invalid_transition", "expired")
 
 
-async def test_somebody_who_waits_is_promoted_after_an_adjustment(studio: BookingStudio) -> None:
+async def test_a_waiting_member_is_promoted_after_an_adjustment(studio: BookingStudio) -> None:
     class_id, (held,) = await studio.full_class()
     member = await studio.new_member(remaining=1)
     waiting = await studio.waits(class_id, member)

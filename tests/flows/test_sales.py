@@ -193,7 +193,7 @@ async def test_staff_of_one_location_sell_there(studio: BookingStudio) -> None:
     assert code(await try_to_sell(studio, member, desk, product_id=hidden)) == "not_found"
 
 
-async def test_somebody_who_waits_is_promoted_after_a_sale(studio: BookingStudio) -> None:
+async def test_a_waiting_member_is_promoted_after_a_sale(studio: BookingStudio) -> None:
     await package(studio)
     class_id, (held,) = await studio.full_class()
     waiting = await studio.waits(class_id, member := await studio.new_member(remaining=1))

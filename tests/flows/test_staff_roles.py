@@ -90,7 +90,7 @@ async def test_all_faults_of_an_acceptance_are_listed_and_the_link_still_works(p
     done(await passwords.accept_invitation(people.visit(), invited.link.token, Acceptance("A", PASSWORD)))
 
 
-async def test_who_has_an_account_keeps_the_password(people: People, studio_factory: StudioFactory) -> None:
+async def test_a_person_with_an_account_keeps_the_password(people: People, studio_factory: StudioFactory) -> None:
     """A link would let the inviting studio choose the password of somebody who works at another one."""
     person = await people.hire(Role.OWNER)
     other = await studio_factory.new_studio()

@@ -242,7 +242,7 @@ async def test_a_changed_password_ends_the_other_sessions(people: People) -> Non
     ]
 
 
-async def test_who_came_by_a_link_chooses_their_first_password(people: People) -> None:
+async def test_a_person_who_came_by_a_link_chooses_a_first_password(people: People) -> None:
     person = await people.hire(Role.OWNER)
     await people.sql("update staff_accounts set password_hash = null where id = $1", person.account_id)
     started = done(await sign_in.sign_in_by_link(people.visit(), await sign_in_link(people, person)))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from studiogate.domain.events import EventType
 from studiogate.domain.refusals import Refusal
 from studiogate.storage import event_changes
 from tests.flows.test_staff_permissions import FLOWS
@@ -120,7 +121,7 @@ TRACES: dict[str, tuple[set[str], set[str]]] = {
     "webhook_staff.delete": ({"webhook_endpoint.delete"}, set()),
     "webhook_staff.rotate_secret": ({"webhook_endpoint.rotate_secret"}, set()),
     "webhook_staff.send_test": ({"webhook_endpoint.test"}, set()),
-    "webhook_staff.switch": ({"webhook_endpoint.change"}, set()),
+    "webhook_staff.switch": ({"webhook_endpoint.change"}, {"webhook_endpoint.disabled"}),
 }
 # A form that is changed and withdrawn is announced twice, so that readers of published forms never see the change. A
 # lead that follows its member to another email is converted by it.
@@ -158,7 +159,7 @@ SITUATIONS = {
 async def resources(studio: BookingStudio) -> Resources:
     """Return every resource of the studio as partners read it."""
     found: Resources = {}
-    for table, type_ in TABLES.items():
+    for table, type_ in {**TABLES, "webhook_endpoints": EventType.WEBHOOK_ENDPOINT_DISABLED}.items():
         ids = [row["id"] for row in await studio.rows(table)]
         for wire in (await event_changes.snapshot(studio.api.connection, studio.access, type_, ids)).values():
             found[wire["object"], wire["id"]] = compared(wire)

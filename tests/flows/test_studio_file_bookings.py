@@ -5,6 +5,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from studiogate.domain.bookings.states import IMPORT_TRANSITIONS, BookingStatus
 from tests.support.studio_files import (
     Document,
     booking,
@@ -53,7 +54,7 @@ async def test_seats_are_counted_and_waitlists_kept_in_the_order_of_joining(conn
     assert await connection.fetchval("select credits_remaining from memberships") == 10
 
 
-async def test_new_ones_wait_behind_those_who_wait(connection: Connection) -> None:
+async def test_new_members_wait_behind_the_waiting_members(connection: Connection) -> None:
     await load_well(connection, changed(small_studio(), "bookings.3", ...))
     earlier = booking("north", 2, 0, 2, status="waitlisted", created_at="2030-01-01T00:00:00Z")
     await load_well(connection, bookings(earlier))
@@ -166,6 +167,23 @@ async def test_a_spot_that_is_held_stays_in_its_room(connection: Connection) -> 
     document: dict[str, Any] = changed(small_studio(), "rooms.1.spots", [spot])
     outcome = await load(connection, changed(document, "rooms.0.spots", []))
     assert "rooms[1].spots[0].id" in places(outcome)
+
+
+@pytest.mark.parametrize("given", BookingStatus)
+async def test_sql_and_the_rule_agree_on_every_change_of_status(connection: Connection, given: BookingStatus) -> None:
+    document = changed(changed(small_studio(), "classes.1.capacity", 9), "bookings.4", ...)
+    document["members"].append({"id": uid("north", "member", 4), "first_name": "M4", "last_name": "O"})
+    rows = [booking("north", 10 + number, 1, number, status=each) for number, each in enumerate(BookingStatus)]
+    await load_well(connection, {**document, "bookings": [*document["bookings"], *rows]})
+    outcome = await load(connection, bookings(*({**row, "status": given} for row in rows)), dry_run=True)
+    expected = [
+        f"bookings[{number}].status"
+        for number, stored in enumerate(BookingStatus)
+        if given is not stored and given not in IMPORT_TRANSITIONS[stored]
+    ]
+    assert sorted(places(outcome)) == expected
+    for fault in outcome.faults:
+        assert ("which is final" if "[4]" in fault.place else "cannot go back to the waitlist") in fault.message
 
 
 async def test_a_booking_that_took_a_credit_is_cancelled_elsewhere(connection: Connection) -> None:

@@ -388,3 +388,16 @@ async def test_the_number_of_statements_does_not_follow_the_number_of_rows(
     assert await statements(connection, few) == await statements(elsewhere, many)
     before = await statements(elsewhere, patch(members=people(10, "B")))
     assert await statements(elsewhere, patch(members=people(400, "C"))) <= before + 4
+
+
+async def test_a_room_that_does_not_exist_is_a_fault_and_no_warning(connection: Connection) -> None:
+    """A warning about its location would be beside the point."""
+    await load_well(connection, small_studio())
+    start = {"start_time": "2031-06-01T09:00:00Z", "end_time": "2031-06-01T10:00:00Z", "capacity": 2}
+    row = {"id": uid("new class"), "title": "New", "location_id": uid("north", "location", 0), **start}
+    outcome = await load(connection, patch(classes=[row | {"room_id": uid("none")}]))
+    assert (places(outcome), outcome.warnings) == (["classes[0].room_id"], [])
+    outcome = await load(connection, patch(classes=[row | {"room_id": uid("north", "room", 2)}]))
+    assert [str(warning) for warning in outcome.warnings] == [
+        "classes[0].room_id: the room is not at the class's location"
+    ]

@@ -148,7 +148,7 @@ def conditions_on_memberships(plan: Any) -> Iterator[str]:
 @pytest.mark.parametrize("rows", [50, 500])
 async def test_memberships_are_found_by_their_id_or_their_member(studio: BookingStudio, rows: int) -> None:
     """Their other index contains the id as well, behind the member: by the id alone, a statement reads all of it. What
-    it reads in vain is not counted as read, so the plan is looked at."""
+    it reads and discards is not counted as read, so the plan is looked at."""
     access = replace(studio.access, credential_id=studio.key.split("_")[2])
     database = Database(str(studio.api.app._runtime.settings.database_url), 1)
     await studio.sql(GROW_MEMBERS, rows, studio.product)

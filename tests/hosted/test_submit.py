@@ -173,7 +173,7 @@ def test_nobody_is_that_quick(site: Site, client: httpx2.Client) -> None:
     assert read(stale).value("token") != old
 
 
-def test_who_sends_too_much_waits(new_database: Any, tmp_path: Any) -> None:
+def test_a_visitor_who_sends_too_much_waits(new_database: Any, tmp_path: Any) -> None:
     with serving(Site(new_database(), tmp_path)) as site, httpx2.Client(timeout=30) as client:
         data = sending(site, "everything")
         statuses = [client.post(site.url("everything"), data=data).status_code for _ in range(SENDING.burst + 2)]

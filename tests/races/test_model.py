@@ -533,7 +533,7 @@ class StaffWalk(StaffSteps, Walk):
 
 @pytest.fixture
 def app_thread(database_url: str) -> Iterator[AppThread]:
-    with long_timeouts_api.patience():
+    with long_timeouts_api.long_waits():
         opened = AppThread(database_url)
         yield opened
         opened.close()

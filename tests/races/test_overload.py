@@ -65,8 +65,8 @@ def record(tally: Tally, seen: overload.Outcome) -> None:
     tally.add(storms=len(seen.storms), requests=len(seen.storm.calls), refused=len(seen.storm.refused))
     tally.measure(
         knee=f"{seen.knee} clients",
-        peak=f"{seen.peak:.0f} a second",
-        offered=f"{max(storm.offered for storm in seen.storms):.0f} a second",
+        peak=f"{seen.peak:.0f} per second",
+        offered=f"{max(storm.offered for storm in seen.storms):.0f} per second",
         usual=f"{min(storm.usual for storm in seen.storms):.0f} to {max(storm.usual for storm in seen.storms):.0f}",
         kept=", ".join(f"{storm.kept:.0%}" for storm in seen.overloads),
         refusal_p99=f"{seen.storm.percentile(0.99, seen.storm.refused):.2f} s",

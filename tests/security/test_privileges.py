@@ -2,12 +2,17 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
 
 from bench.service import API_MODULE, ROOT, Service
+from studiogate.server.service_account import Account, make_private
+from studiogate.storage.upload_folder import FOLDER, IncomingFile, UploadFolder
 from tests.security import test_logs
 from tests.support.secret_search import Secrets
 
@@ -28,6 +33,59 @@ def refuse(event, arguments):
 
 sys.addaudithook(refuse)
 """
+
+
+# What the console and the API do with files and addresses, after the switch.
+USED_AFTERWARDS = """
+import io
+
+from studiogate.server import privileges
+
+privileges.drop("65534:65534", "studiogate.api", "studiogate.hosted", "studiogate.console")
+
+from studiogate.domain.csv_import import encoding
+from studiogate.domain.forms.redirect_urls import encoded_url
+from studiogate.domain.people import normalize_email
+from studiogate.domain.studio_file.json_window import Window
+
+for codec in encoding.NAMES:
+    data = "name\\nZoe\\n".encode(codec)
+    found = encoding.find_encoding(io.BytesIO(data).read)
+    assert list(encoding.read_lines(io.BytesIO(data).read, codec))[:2] == ["name", "Zoe"], (codec, found)
+Window(io.BytesIO(b"{}").read)
+assert normalize_email("jane@m\u00fcnchen.example") == "jane@xn--mnchen-3ya.example"
+assert encoded_url("https://b\u00fccher.example/x") == "https://xn--bcher-kva.example/x"
+"""
+
+
+@only_root
+def test_nothing_is_loaded_on_first_use(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(CLOSED)
+    path = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
+    command = [sys.executable, "-c", USED_AFTERWARDS]
+    run = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@only_root
+def test_what_root_left_in_the_uploads_is_given_to_the_account(tmp_path: Path) -> None:
+    uploads, account = tmp_path / "uploads", Account("nobody", 65534, 65534)
+    make_private(uploads, account)
+    left = uploads / "incoming" / "studio"
+    left.mkdir(parents=True)
+    (left / "file").write_bytes(b"x")
+    make_private(uploads, account)
+    assert {path.stat().st_uid for path in (uploads, *uploads.rglob("*"))} == {65534}
+
+
+@only_root
+def test_what_root_creates_in_the_uploads_belongs_to_their_owner(tmp_path: Path) -> None:
+    make_private(tmp_path / FOLDER, Account("nobody", 65534, 65534))
+    with IncomingFile(UploadFolder(tmp_path), uuid4()) as file:
+        file.write(b"x")
+        file.keep()
+    assert {path.stat().st_uid for path in (tmp_path / FOLDER).rglob("*")} == {65534}
+    assert [path.read_bytes() for path in (tmp_path / FOLDER).rglob("*") if path.is_file()] == [b"x"]
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def test_trailers_are_bounded(server: Server) -> None:
 def test_what_is_not_http_is_refused_after_the_earlier_responses(server: Server) -> None:
     with connected(server) as connection:
         connection.sendall(GET * 3 + b"GET / NOT\r\n\r\n" + GET)
-        wait_for(lambda: server.connection._parting is not None, 30, "it was not parsed")
+        wait_for(lambda: server.connection._final_bytes is not None, 30, "it was not parsed")
         server.released.set()
         assert answers(connection, 10) == [200, 200, 200, 400]
 
@@ -153,7 +153,7 @@ def test_a_head_that_does_not_arrive_costs_no_answer(server: Server) -> None:
     """The request before it takes longer than the head may take: it is answered, then the connection is closed."""
     with connected(server) as connection:
         connection.sendall(GET + GET[:10])
-        wait_for(lambda: server.connection._parting is not None, 30, "the head's time is not limited")
+        wait_for(lambda: server.connection._final_bytes is not None, 30, "the head's time is not limited")
         server.released.set()
         assert everything(connection).startswith(b"HTTP/1.1 200")
 
@@ -185,7 +185,7 @@ def test_a_connection_lives_on_after_the_rest_of_a_body(server: Server) -> None:
         assert answers(connection, 1) == [200]
         connection.sendall(b"x" * 990 + post("/early", 0))
         assert answers(connection, 1) == [200]
-        assert server.connection._patience is None
+        assert server.connection._client_timer is None
 
 
 @pytest.mark.parametrize("first", [post("/early", 5), post("/early", 5, 0)])

@@ -82,7 +82,7 @@ async def test_writes_that_arrive_together_do_not_overfill_the_queue(
         monkeypatch.setattr(auth, "REFRESH_SECONDS", math.inf)
         assert (await ask(app, "GET", "/studio", key=key)).status == 200
     monkeypatch.setattr(
-        load_shedding.WaitEstimate, "would_time_out", lambda _estimate, ahead, patience=None: ahead >= most
+        load_shedding.WaitEstimate, "would_time_out", lambda _estimate, ahead, maximum_wait=None: ahead >= most
     )
     held = [await database.acquire() for _ in range(database.use[0])]
     once = [("idempotency-key", str(uuid4())) for _ in range(requests)]

@@ -108,7 +108,7 @@ def test_pauses_leave_time_for_the_whole_crowd() -> None:
     assert pause(0.05, 2, 3.0) == 0.05 * class_queue.LONGEST_PAUSE
     assert pause(0.05, 50, 3.0) == pytest.approx(0.01)
     assert pause(0.05, 60, 3.0) == pause(0.05, 100, 3.0) == pause(0.05, 5, -1.0) == 0.0
-    assert class_queue.CROWD_SECONDS < class_queue.PATIENCE_SECONDS
+    assert class_queue.CROWD_SECONDS < class_queue.MAXIMUM_WAIT_SECONDS
 
 
 async def test_nobody_waits_for_a_batch_to_fill() -> None:
@@ -194,7 +194,7 @@ async def test_the_others_are_executed_if_the_first_is_cancelled() -> None:
 
 
 async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_queue, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(class_queue, "MAXIMUM_WAIT_SECONDS", 0.01)
     queue, run = ClassQueue(MOST), Counter()
     sent = send(queue, run, [0])
     await settle()
@@ -206,9 +206,11 @@ async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await sent[0] == "done 0", "who is being served is not interrupted"
 
 
-async def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_that_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait is estimated from the batches ahead, not from the requests."""
-    monkeypatch.setattr(WaitEstimate, "would_time_out", lambda _estimate, ahead, patience: ahead * patience > 5.0)
+    monkeypatch.setattr(
+        WaitEstimate, "would_time_out", lambda _estimate, ahead, maximum_wait: ahead * maximum_wait > 5.0
+    )
     queue, run = ClassQueue(MOST), Counter()
     sent = send(queue, run, [0])
     await settle()
@@ -266,7 +268,7 @@ async def batch_with_one_who_goes() -> list[Any]:
     return results
 
 
-async def test_who_has_gone_does_not_end_the_batch() -> None:
+async def test_a_cancelled_request_does_not_end_the_batch() -> None:
     first, gone, last = await batch_with_one_who_goes()
     assert (first, type(gone), last) == ("done 1", asyncio.CancelledError, "done 3")
 

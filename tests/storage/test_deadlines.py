@@ -56,9 +56,9 @@ async def warm(pool: Database) -> None:
     assert len(pool._idle) == pool._size
 
 
-def patience(pool: Database) -> int:
-    assert pool._watch._patience is not None
-    return pool._watch._patience
+def maximum_silent_ticks(pool: Database) -> int:
+    assert pool._watch._maximum_silent_ticks is not None
+    return pool._watch._maximum_silent_ticks
 
 
 def tick(pool: Database, times: int) -> None:
@@ -68,9 +68,9 @@ def tick(pool: Database, times: int) -> None:
 
 def test_the_deadline_is_a_little_above_the_servers_own() -> None:
     pool = Database("postgresql://nowhere", 1)
-    assert patience(pool) * deadlines.TICK_SECONDS == 6.0
-    assert Database("postgresql://nowhere", 1, statement_timeout="1500ms")._watch._patience == 5
-    assert Database("postgresql://nowhere", 1, statement_timeout="0")._watch._patience is None
+    assert maximum_silent_ticks(pool) * deadlines.TICK_SECONDS == 6.0
+    assert Database("postgresql://nowhere", 1, statement_timeout="1500ms")._watch._maximum_silent_ticks == 5
+    assert Database("postgresql://nowhere", 1, statement_timeout="0")._watch._maximum_silent_ticks is None
 
 
 async def test_a_statement_on_a_hung_server_ends(pool: Database, proxy: Proxy) -> None:
@@ -78,7 +78,7 @@ async def test_a_statement_on_a_hung_server_ends(pool: Database, proxy: Proxy) -
     proxy.hang()
     asking = asyncio.create_task(backend(pool))
     await proxy.held.wait()
-    tick(pool, patience(pool))
+    tick(pool, maximum_silent_ticks(pool))
     await asyncio.sleep(0)
     assert not asking.done(), "the server may still end it by itself"
     tick(pool, 1)
@@ -105,14 +105,14 @@ async def test_the_edges_of_a_transaction_have_the_deadline_too(pool: Database, 
     writing = asyncio.create_task(write())
     while not proxy.held.is_set():
         await asyncio.sleep(0)
-    tick(pool, patience(pool) + 2)
+    tick(pool, maximum_silent_ticks(pool) + 2)
     with pytest.raises(UnknownOutcomeError if word == "commit" else DatabaseUnavailableError) as raised:
         await writing
     assert isinstance(raised.value, UnknownOutcomeError) == (word == "commit")
     assert pool._open == 0
 
 
-async def test_who_is_cancelled_on_a_hung_server_ends_too(pool: Database, proxy: Proxy) -> None:
+async def test_a_cancelled_request_on_a_hung_server_ends_too(pool: Database, proxy: Proxy) -> None:
     """The driver first tries to cancel the statement, on the same hung server."""
     await warm(pool)
     started = asyncio.Event()
@@ -129,7 +129,7 @@ async def test_who_is_cancelled_on_a_hung_server_ends_too(pool: Database, proxy:
     writing.cancel()
     for _ in range(5):
         await asyncio.sleep(0)
-    tick(pool, patience(pool) + 2)
+    tick(pool, maximum_silent_ticks(pool) + 2)
     results = await asyncio.gather(writing, return_exceptions=True)
     assert isinstance(results[0], asyncio.CancelledError | DatabaseUnavailableError)
     assert pool._open == 0
@@ -138,10 +138,10 @@ async def test_who_is_cancelled_on_a_hung_server_ends_too(pool: Database, proxy:
 async def test_work_that_goes_on_is_not_ended(pool: Database) -> None:
     """The deadline applies to each statement, however long the transaction takes."""
     async with pool.transaction() as connection:
-        for _ in range(3 * patience(pool)):
+        for _ in range(3 * maximum_silent_ticks(pool)):
             tick(pool, 1)
             await connection.execute("select 1")
-    tick(pool, 10 * patience(pool))
+    tick(pool, 10 * maximum_silent_ticks(pool))
     assert await backend(pool), "and who is idle waits for nothing"
     assert pool._open == 1
 
@@ -163,7 +163,7 @@ async def test_a_hung_server_is_noticed_by_the_timer(proxy: Proxy, monkeypatch: 
     pool = Database(proxy.url, 1)
     await backend(pool)
     proxy.hang()
-    pool._watch._patience = 3
+    pool._watch._maximum_silent_ticks = 3
     with pytest.raises(DatabaseUnavailableError):
         await backend(pool)
     proxy.resume()

@@ -112,7 +112,9 @@ async def test_a_profile(large: LargeStudio) -> None:
         "select member_id from bookings where studio_id = $1 group by 1 order by count(*) desc, 1 limit 1"
     )
     assert await member_profile.read_profile(recorder, access, member)
-    held = await member_profile.memberships_of(recorder, access, member)
+    held = await member_profile.running_memberships(recorder, access, member)
+    for after in (None, held[0]["id"]):
+        await member_profile.ended_memberships(recorder, access, member, after, LIMIT)
     assert await member_profile.read_membership(recorder, access, held[0]["id"])
     for places in ((), large.locations[:2]):
         there = large.access(*places)

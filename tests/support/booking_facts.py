@@ -21,7 +21,7 @@ from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.bookings.states import BookingStatus, ClassStatus, MembershipStatus
 
 # The rules do not read the clock, so their property tests have no deadline: a busy machine must not fail them.
-unhurried = settings(deadline=None)
+without_deadline = settings(deadline=None)
 thorough = settings(deadline=None, max_examples=500)
 
 START = datetime(2026, 8, 10, 16, 0, tzinfo=UTC)

@@ -20,7 +20,7 @@ from tests.support.races.client import PREFIX, Client, History, Request, booking
 from tests.support.races.studio import RaceStudio
 
 GOOD_ENDPOINTS = 5
-CHANGES_A_SECOND = 15
+CHANGES_PER_SECOND = 15
 CHUNK = b"10000\r\n" + b"x" * 65536 + b"\r\n"
 ENDLESS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 NOBODY_LISTENS = "http://127.0.0.1:1/"
@@ -83,7 +83,7 @@ class Site:
         reads, writes = [], []
         async with self._race_studio.crowd(1) as crowd:
             for number, member in enumerate(members):
-                due = time.monotonic() + 1 / CHANGES_A_SECOND
+                due = time.monotonic() + 1 / CHANGES_PER_SECOND
                 call = await crowd.clients[0].settle(booking(class_id, member))
                 answered[call.json["id"]] = time.monotonic()
                 writes.append(call.seconds)

@@ -12,7 +12,7 @@ from studiogate.server import api_process
 from studiogate.storage.db import class_queue, load_shedding, pool
 
 LONG = 60.0
-LIMITS = ((pool, "ACQUIRE_SECONDS"), (class_queue, "PATIENCE_SECONDS"), (load_shedding, "PATIENCE_SECONDS"))
+LIMITS = ((pool, "ACQUIRE_SECONDS"), (class_queue, "MAXIMUM_WAIT_SECONDS"), (load_shedding, "MAXIMUM_WAIT_SECONDS"))
 SESSION_LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
 
 
@@ -24,7 +24,7 @@ def wait_long() -> None:
 
 
 @contextmanager
-def patience() -> Iterator[None]:
+def long_waits() -> Iterator[None]:
     """Let what is opened in this process during the block wait as long."""
     limits, session = [getattr(*limit) for limit in LIMITS], dict(pool.SESSION)
     wait_long()

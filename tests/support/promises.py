@@ -110,7 +110,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         ),
         Promise(
             "A free seat never stays beside an eligible waiting member: no newcomer overtakes.",
-            (OVERTAKING, "api/test_waitlist.py::test_no_newcomer_takes_the_seat_of_who_became_eligible_again"),
+            (OVERTAKING, "api/test_waitlist.py::test_no_newcomer_takes_the_seat_of_a_member_eligible_again"),
         ),
         Promise("An entry becomes a seat at most once.", (OVERTAKING, MODEL)),
     ),

@@ -30,6 +30,31 @@ LISTENERS = """
     where datname = current_database() and application_name = 'studiogate-listener' and query ilike 'listen%'"""
 
 
+class ObservedDeliverer(Deliverer):
+    """A deliverer whose rounds a test can wait for."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__(runtime)
+        self._begun, self._done = 0, 0  # rounds; the number of the last one that has ended
+        self._ended = asyncio.Condition()
+
+    async def _round(self) -> None:
+        self._begun += 1
+        await super()._round()
+        async with self._ended:
+            self._done = self._begun
+            self._ended.notify_all()
+
+    async def whole_round(self, studio_id: UUID) -> None:
+        """Return once a round that begins now has claimed what is due in a studio, and its attempts are recorded."""
+        async with self._ended:
+            before = self._begun
+            self._look_at(studio_id)
+            await self._ended.wait_for(lambda: self._done > before)
+        while under_way := {*self._attempts, *self._unsettled}:
+            await asyncio.wait(under_way)
+
+
 @dataclass
 class Endpoint:
     id: UUID
@@ -80,9 +105,9 @@ class WebhookStudio:
                 return
 
     @asynccontextmanager
-    async def delivering(self) -> AsyncIterator[Deliverer]:
+    async def delivering(self) -> AsyncIterator[ObservedDeliverer]:
         before = await self.connection.fetchval(LISTENERS)
-        deliverer = Deliverer(self.runtime)
+        deliverer = ObservedDeliverer(self.runtime)
         running = asyncio.create_task(deliverer.run())
         while await self.connection.fetchval(LISTENERS) <= before:
             await asyncio.sleep(0.01)

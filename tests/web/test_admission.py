@@ -36,7 +36,7 @@ async def test_a_crowd_begins_in_groups_and_in_order() -> None:
     assert max(later - earlier for earlier, later in pairwise(seen)) <= AT_ONCE
 
 
-async def test_who_arrives_later_begins_later() -> None:
+async def test_a_later_request_begins_later() -> None:
     admission, begun = Admission(), list[int]()
     crowd = [asyncio.create_task(begin(admission, number, begun)) for number in range(3 * AT_ONCE)]
     await asyncio.sleep(0)

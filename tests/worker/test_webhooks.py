@@ -10,6 +10,7 @@ import pytest
 from bench.webhook_receiver import OK, Received, answer, receiving
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.webhooks.retry_schedule import Attempted
+from studiogate.flows import deliveries as flow
 from studiogate.flows import webhooks
 from studiogate.storage.webhooks import deliveries
 from studiogate.worker import webhook_sender
@@ -59,6 +60,27 @@ async def test_a_change_is_delivered_right_after_its_commit(
         assert (event["type"], event["object"], event["api_version"]) == ("booking.updated", "event", "2026-08-02")
         assert event["data"]["previous_attributes"] == {"status": "confirmed"}
         await settled(webhook_studio, "succeeded", 5)
+
+
+async def test_a_worker_that_ends_finishes_writing_what_came_of_attempts(
+    webhook_studio: WebhookStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing, settle = asyncio.Event(), flow.settle
+
+    async def slowly(*arguments: Any) -> Any:
+        writing.set()
+        await asyncio.sleep(0)  # the drain begins here
+        for _ in range(100):
+            await webhook_studio.connection.fetchval("select 1")
+        return await settle(*arguments)
+
+    monkeypatch.setattr(flow, "settle", slowly)
+    async with receiving() as receiver, webhook_studio.delivering():
+        await webhook_studio.endpoint(receiver.url())
+        await webhook_studio.change()
+        await webhook_studio.number()
+        await writing.wait()
+    assert [each[0] for each in await rows(webhook_studio)] == ["succeeded"]
 
 
 async def test_the_same_body_on_every_attempt_until_it_succeeds(webhook_studio: WebhookStudio) -> None:
@@ -143,7 +165,7 @@ async def disabled_events(webhook_studio: WebhookStudio) -> list[tuple[Any, str]
 
 
 async def test_gone_disables(webhook_studio: WebhookStudio) -> None:
-    async with receiving(lambda _: answer(410)) as receiver, webhook_studio.delivering():
+    async with receiving(lambda _: answer(410)) as receiver, webhook_studio.delivering() as deliverer:
         endpoint = await webhook_studio.endpoint(receiver.url())
         await webhook_studio.change()
         await webhook_studio.number()
@@ -153,12 +175,12 @@ async def test_gone_disables(webhook_studio: WebhookStudio) -> None:
         assert await disabled_events(webhook_studio) == [(endpoint.id, "gone")]
         await webhook_studio.change()
         await webhook_studio.number()
-        await asyncio.sleep(0.2)
+        await deliverer.whole_round(webhook_studio.studio.studio_id)
         assert len(receiver.received) == 1
 
 
 async def test_five_days_of_failure_disable_and_enabling_goes_on(webhook_studio: WebhookStudio) -> None:
-    async with receiving(lambda _: answer(500)) as receiver, webhook_studio.delivering():
+    async with receiving(lambda _: answer(500)) as receiver, webhook_studio.delivering() as deliverer:
         endpoint = await webhook_studio.endpoint(receiver.url())
         await webhook_studio.change()
         await webhook_studio.number()
@@ -172,7 +194,7 @@ async def test_five_days_of_failure_disable_and_enabling_goes_on(webhook_studio:
         assert await endpoint_row(webhook_studio, endpoint) == (False, "failing", True)
         assert await disabled_events(webhook_studio) == [(endpoint.id, "failing")]
         await webhook_studio.no_waiting()
-        await asyncio.sleep(0.2)
+        await deliverer.whole_round(webhook_studio.studio.studio_id)
         assert len(receiver.received) == 2
         receiver.reply = lambda _: OK
         async with webhook_studio.connection.transaction():
@@ -253,9 +275,10 @@ async def test_a_name_that_later_has_a_private_address_opens_no_connection(
             assert await resolver.fault_of(url) is not None
             await webhook_studio.change()
             await webhook_studio.number()
-            async with webhook_studio.delivering():
+            async with webhook_studio.delivering() as deliverer:
                 await webhook_studio.no_waiting()
-                await asyncio.sleep(0.4)
+                await deliverer.whole_round(webhook_studio.studio.studio_id)
+            assert all(attempts for _, attempts in await rows(webhook_studio)), private
         assert receiver.connections == 0
         errors = await webhook_studio.connection.fetch(
             "select distinct error from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id"

@@ -21,6 +21,7 @@ from studiogate.cli.context import (
     operator_of,
     parse_row_id,
     print_json,
+    print_result,
     screen,
     write,
 )
@@ -82,6 +83,7 @@ def list_entries(
 def export(
     studio: Slug,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file; default: standard output.")] = None,
+    as_json: AsJson = False,
     data: DataFolder = None,
 ) -> None:
     """Write all entries of the audit log, newest first, one JSON object per line. Personal values are masked."""
@@ -93,7 +95,7 @@ def export(
 
     count = on_database(data, work)
     if output is not None:
-        screen.print(f"Wrote {counted(count, 'entry')} to {output}.", soft_wrap=True)
+        print_result({"file": str(output), "entries": count}, f"Wrote {counted(count, 'entry')} to {output}.", as_json)
 
 
 async def _write_all(connection: Connection, access: Access, write_text: Callable[[str], object]) -> int:

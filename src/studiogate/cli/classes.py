@@ -26,6 +26,7 @@ from studiogate.cli.context import AsJson, CommandError, DataFolder, counted, pr
 from studiogate.cli.copy_week import copy_week
 from studiogate.cli.lists import Slug
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.series import local_instant
@@ -46,7 +47,7 @@ Start = Annotated[
     str | None,
     typer.Option("--start", metavar="TIME", help='Local time at the location, "2026-12-01 18:30", or with an offset.'),
 ]
-Minutes = Annotated[int | None, typer.Option("--minutes", min=1, max=10080, help="How long it lasts.")]
+Minutes = Annotated[int | None, typer.Option("--minutes", min=1, max=LONGEST_CLASS_MINUTES, help="How long it lasts.")]
 LocationId = Annotated[UUID | None, option_id("Where it takes place.", "--location")]
 RoomId = Annotated[UUID | None, option_id("The room.", "--room")]
 TypeId = Annotated[UUID | None, option_id("The class type.", "--class-type")]

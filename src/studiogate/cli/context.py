@@ -3,7 +3,7 @@
 import getpass
 import json
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -165,6 +165,12 @@ def print_json_error(code: str, message: str, refusal: Refusal | None = None) ->
     faults = [{"loc": list(each.loc), "message": each.msg} for each in refusal.faults] if refusal else []
     details = refusal.details if refusal else {}
     print_json({"error": {"code": code, "message": message, "details": details, "faults": faults}})
+
+
+def reported(message: str, faults: Sequence[Mapping[str, object]] = ()) -> dict[str, object]:
+    """Print an error of a command that prints more than that; return the error as a part of its JSON."""
+    complaints.print(f"[red]error:[/] {escape(visible_text(message))}", soft_wrap=True)
+    return {"code": Code.VALIDATION_ERROR.value, "message": message, "details": {}, "faults": list(faults)}
 
 
 def as_text(value: object) -> str:

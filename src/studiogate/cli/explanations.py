@@ -11,6 +11,18 @@ from studiogate.domain.forms.link_mails import LIMIT
 from studiogate.domain.refusals import Code, Fault, Refusal
 
 Details = Mapping[str, Any]
+# Fields whose names are no nouns.
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "at": "time",
+        "auto_renew": "automatic renewal",
+        "ends_at": "end",
+        "every_weeks": "number of weeks",
+        "expires_at": "expiry",
+        "merged_id": "duplicate",
+        "starts_at": "start",
+    }
+)
 
 
 def explain(kind: str, refusal: Refusal) -> str:
@@ -32,7 +44,8 @@ def explain(kind: str, refusal: Refusal) -> str:
 def _named(fault: Fault) -> str:
     """Return the name of a value at fault as people know it: ``location_ids[1]`` is the second location."""
     loc = fault.loc[1:] if fault.loc[0] == "body" else fault.loc
-    name = str(loc[0]).removesuffix("_id").removesuffix("_ids").replace("_", " ")
+    field = str(loc[0])
+    name = _WORDS.get(field) or field.removesuffix("_id").removesuffix("_ids").replace("_", " ")
     parts = "".join(f" {part + 1}" if isinstance(part, int) else f", {part}," for part in loc[1:])
     return f"The {name}{parts}"
 

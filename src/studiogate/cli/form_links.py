@@ -23,6 +23,7 @@ from studiogate.cli.context import (
     print_json,
     screen,
 )
+from studiogate.cli.explanations import explain
 from studiogate.cli.mails import NO_SERVER
 from studiogate.cli.secret_key import OTHER_KEY
 from studiogate.domain.access import Access
@@ -35,7 +36,7 @@ from studiogate.server.address_file import known_address
 from studiogate.storage import studio as studios
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted as storage
-from studiogate.storage.forms.hosted import LinkGround
+from studiogate.storage.forms.hosted import FormLinkFacts
 
 app = typer.Typer(help="Hosted forms.", no_args_is_help=True)
 MAX_LIFE = timedelta(days=366)
@@ -66,9 +67,9 @@ def link(
     if mail:
         _mail(WantedLink(form_id, member, life), studio, data, as_json=as_json)
         return
-    ground = on_database(data, lambda connection: _ground(connection, studio, form_id, member))
-    made = Link(member, ground.now + life)
-    url = _address(ground, make_link(_secret(ground, data), form_id, made), data)
+    facts = on_database(data, lambda connection: _link_facts(connection, studio, form_id, member))
+    made = Link(member, facts.now + life)
+    url = _address(facts, make_link(_secret(facts, data), form_id, made), data)
     if as_json:
         print_json({"url": url, "form_id": str(form_id), "member_id": str(member), "expires_at": made.expires_at})
         return
@@ -97,26 +98,26 @@ def _mail(wanted: WantedLink, slug: str | None, data: Path | None, *, as_json: b
     screen.print(f"Queued a mail with the link for {queued.masked_email}. {until}", markup=False, soft_wrap=True)
 
 
-def _address(ground: LinkGround, token: str, data: Path | None) -> str:
+def _address(facts: FormLinkFacts, token: str, data: Path | None) -> str:
     origin = known_address(configuration.load(data_dir=data))
-    return origin + link_path(ground.studio_slug, ground.form_slug, token)
+    return origin + link_path(facts.studio_slug, facts.form_slug, token)
 
 
-def _secret(ground: LinkGround, data: Path | None) -> bytes:
+def _secret(facts: FormLinkFacts, data: Path | None) -> bytes:
     settings = configuration.load(data_dir=data)
     try:
         sealer = Sealer(lambda: configuration.known_secret_keys(settings))
-        return open_link_secret(sealer, ground.studio_id, ground.link_secret)
+        return open_link_secret(sealer, facts.studio_id, facts.link_secret)
     except SealError:
         raise CommandError(OTHER_KEY) from None
 
 
-async def _ground(connection: Connection, slug: str | None, form_id: UUID, member_id: UUID) -> LinkGround:
+async def _link_facts(connection: Connection, slug: str | None, form_id: UUID, member_id: UUID) -> FormLinkFacts:
     access = await _access(connection, slug, form_id)
-    ground = _found(await flow.link(connection, access, form_id, member_id), form_id, member_id)
-    if isinstance(ground, Refusal):
-        raise CommandError(ground.message, ground)
-    return ground
+    facts = _found(await flow.link(connection, access, form_id, member_id), form_id, member_id)
+    if isinstance(facts, Refusal):
+        raise CommandError(explain("form", facts), facts)
+    return facts
 
 
 def _found(outcome: Result | Refusal, form_id: UUID, member_id: UUID) -> Result | Refusal:

@@ -10,12 +10,12 @@ from studiogate.cli.context import (
     AsJson,
     CommandError,
     DataFolder,
-    complaints,
     counted,
     no_studio,
     on_database,
     operator_of,
     print_json,
+    reported,
     screen,
 )
 from studiogate.cli.files import opened, progress_bars, written
@@ -77,12 +77,18 @@ def import_rows(
     with opened(path) as file, progress_bars(shown=not as_json) as progress, written(verdicts) as write:
         source = CsvFile(file, path.name, chosen, write, apply, skip_faults, progress)
         outcome = _imported(source, studio, data)
-    if as_json:
-        print_json({"verdicts": str(verdicts), **_as_json(outcome)})
-    else:
+    if not as_json:
         _print(outcome, verdicts, apply)
-    if outcome.faults and not outcome.applied:
+    error = {"error": reported(_refusal(outcome))} if outcome.faults and not outcome.applied else {}
+    if as_json:
+        print_json({**error, "verdicts": str(verdicts), **_as_json(outcome)})
+    if error:
         raise typer.Exit(1)
+
+
+def _refusal(outcome: CsvOutcome) -> str:
+    advice = "Correct them, or leave them out with --apply --skip-faults."
+    return f"{counted(outcome.faults, 'row')} cannot be imported. Nothing was changed. {advice}"
 
 
 def _mapping(name: str, kind: Kind, dates: list[str]) -> ColumnMapping:
@@ -128,11 +134,5 @@ def _print(outcome: CsvOutcome, verdicts: Path, apply: bool) -> None:
             screen.print(f"Columns that are {said}: {', '.join(columns)}.", markup=False, soft_wrap=True)
     if outcome.applied:
         screen.print("Applied.")
-    elif outcome.faults:
-        advice = "Correct them, or leave them out with --apply --skip-faults."
-        complaints.print(
-            f"[red]error:[/] {counted(outcome.faults, 'row')} cannot be imported. Nothing was changed. {advice}",
-            soft_wrap=True,
-        )
-    elif not apply:
+    elif not outcome.faults and not apply:
         screen.print("Dry run: nothing was changed. --apply imports the rows.")

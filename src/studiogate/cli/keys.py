@@ -1,5 +1,6 @@
 """studiogate key create | list | change | rotate | revoke | requests."""
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -33,6 +34,7 @@ from studiogate.storage.db.pool import Connection, Record
 
 app = typer.Typer(help="Make, list, change, rotate and revoke partner keys; see their requests.", no_args_is_help=True)
 SCOPES_HELP = "Scopes: " + "; ".join(f"{scope} ({grants})" for scope, grants in SCOPE_GRANTS.items()) + "."
+DATE_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}[0-9:.+Z-]*)?", re.ASCII)
 CredentialId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `key list` shows it.")]
 
 
@@ -46,11 +48,18 @@ def _scopes(all_scopes: bool, scopes: list[str] | None) -> list[str]:
     return sorted(set(scopes or []))
 
 
+def _written(text: str) -> datetime:
+    """Parse a date or a date-time, with or without an offset; no week dates, and no forms without hyphens."""
+    if not DATE_TIME.fullmatch(text):
+        raise ValueError
+    return datetime.fromisoformat(text)
+
+
 def _instant(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        instant = clock.now() + duration(text) if text[-1:] in DURATION_UNITS else datetime.fromisoformat(text)
+        instant = clock.now() + duration(text) if text[-1:] in DURATION_UNITS else _written(text)
     except ValueError:
         raise typer.BadParameter(
             f"{text!r} is neither an ISO 8601 date-time, such as 2027-01-31T00:00:00Z, nor a duration, such as 90d."

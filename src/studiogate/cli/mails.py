@@ -6,23 +6,20 @@ import typer
 from rich.table import Table
 
 from studiogate import settings as configuration
+from studiogate.cli.actions import studio_access
 from studiogate.cli.context import (
     AsJson,
     CommandError,
     DataFolder,
-    no_studio,
     on_database,
-    operator_of,
     print_json,
     screen,
 )
 from studiogate.cli.lists import Slug, cell
-from studiogate.domain.access import Access
 from studiogate.domain.mails import SENT_WHEN, MailKind, is_switched_on
 from studiogate.domain.refusals import Refusal
 from studiogate.flows import retry
 from studiogate.flows.bookings import mail_switches
-from studiogate.storage import studio as studios
 from studiogate.storage.bookings import mails
 from studiogate.storage.db.pool import Connection
 
@@ -31,19 +28,12 @@ Kind = Annotated[MailKind, typer.Argument(metavar="KIND", help=", ".join(MailKin
 NO_SERVER = "No mail is sent: set STUDIOGATE_SMTP_URL, then restart the worker."
 
 
-async def _access(connection: Connection, slug: str) -> Access:
-    studio = await studios.find_studio(connection, slug)
-    if studio is None:
-        raise no_studio(slug)
-    return operator_of(studio["studio_id"])
-
-
 @app.command("list")
 def list_kinds(studio: Slug, as_json: AsJson = False, data: DataFolder = None) -> None:
     """List the kinds of mails to members, and whether the studio sends them."""
 
     async def work(connection: Connection) -> list[dict[str, Any]]:
-        place = await mails.read_place(connection, await _access(connection, studio))
+        place = await mails.read_place(connection, await studio_access(connection, studio))
         return [
             {"kind": kind.value, "on": is_switched_on(kind, place.switches, test=place.test), "sent_when": when}
             for kind, when in SENT_WHEN.items()
@@ -75,7 +65,7 @@ def switch_off(kind: Kind, studio: Slug, as_json: AsJson = False, data: DataFold
 
 def _switch(data: DataFolder, studio: str, kind: MailKind, *, on: bool, as_json: bool) -> None:
     async def work(connection: Connection) -> bool:
-        access = await _access(connection, studio)
+        access = await studio_access(connection, studio)
         switched = lambda: mail_switches.switch_mails(connection, access, kind, on)  # noqa: E731
         outcome = await retry.repeated_on(connection, switched)
         if isinstance(outcome, Refusal):

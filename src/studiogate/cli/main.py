@@ -134,7 +134,7 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
         )
         sys.exit(128 + stopped.number)  # as shells report a process killed by the signal
     except EXPECTED as error:
-        print_error(error, "--json" in sys.argv)
+        print_error(_explained(error), "--json" in sys.argv)
         sys.exit(1)
     except typer.exceptions.TyperException as error:
         _show_wrong_usage(error)
@@ -143,6 +143,15 @@ def main(all_is_imported: Callable[[], None] = lambda: None) -> None:
         complaints.print("Aborted. Nothing was done.")
         sys.exit(1)
     sys.exit(status or 0)
+
+
+def _explained(error: Exception) -> Exception:
+    """Return the error that is printed. One of a connection says only what the server or the network answered."""
+    if type(error) is not DatabaseUnavailableError:
+        return error
+    reason = str(error).removesuffix(".")
+    advice = "Check STUDIOGATE_DATABASE_URL, or run `studiogate doctor`."
+    return CommandError(f"The database cannot be reached: {reason}. {advice}")
 
 
 def _show_wrong_usage(error: typer.exceptions.TyperException) -> None:

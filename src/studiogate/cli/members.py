@@ -22,15 +22,19 @@ from studiogate.cli.context import (
     AsJson,
     DataFolder,
     counted,
+    no_such,
     on_database,
     parse_row_id,
     print_json,
     print_result,
     screen,
 )
+from studiogate.domain.access import Access
 from studiogate.domain.members import MemberRole
+from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows.members import merge as merging
 from studiogate.flows.members import staff as flow
+from studiogate.flows.members.merge import Merged
 from studiogate.storage import member_search
 from studiogate.storage.db.pool import Connection, Record
 
@@ -121,7 +125,7 @@ def unsuspend(
 def _print_suspended(member_id: object, suspended: bool, as_json: bool) -> None:
     print_result(
         {"id": str(member_id), "suspended": suspended},
-        f"The member is {'suspended' if suspended else 'no longer suspended'} now.",
+        "The member is suspended now." if suspended else "The member is no longer suspended.",
         as_json,
     )
 
@@ -150,7 +154,14 @@ def merge(
     data: DataFolder = None,
 ) -> None:
     """Merge two members that are one person: all of the duplicate becomes the kept one's. Cannot be undone."""
-    done = act(data, studio, "member", kept_id, lambda c, access: merging.merge(c, access, kept_id, merged_id))
+
+    async def merged(connection: Connection, access: Access) -> Merged | Refusal:
+        outcome = await merging.merge(connection, access, kept_id, merged_id)
+        if isinstance(outcome, Refusal) and outcome.code is Code.NOT_FOUND and outcome.param == "merged_id":
+            raise no_such("member", merged_id)
+        return outcome
+
+    done = act(data, studio, "member", kept_id, merged)
     if as_json:
         print_json({name: str(each) if isinstance(each, UUID) else each for name, each in done._asdict().items()})
         return

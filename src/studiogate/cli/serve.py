@@ -1,5 +1,6 @@
 """studiogate up | serve."""
 
+import errno
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,6 +24,7 @@ Host = Annotated[str | None, typer.Option(help="Address to listen on (STUDIOGATE
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on (STUDIOGATE_PORT).")]
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave housekeeping to `studiogate worker`.")]
 Workers = Annotated[int | None, typer.Option(min=1, max=64, help="API processes (STUDIOGATE_WORKERS).")]
+HOST = "Choose another host with --host (STUDIOGATE_HOST)."
 Result = TypeVar("Result")
 log = structlog.get_logger()
 
@@ -82,9 +84,13 @@ def say(settings: Settings, event: str, text: str, **facts: object) -> None:
 def listening(host: str, port: int, option: str) -> socket.socket:
     try:
         return listen(host, port)
+    except TypeError:  # raised by Python for a name that cannot be encoded
+        raise CommandError(f"Cannot listen on {host!r}: that is no host. {HOST}") from None
     except OSError as error:
-        where = f"{host}:{port}"
-        raise CommandError(f"Cannot listen on {where}: {error.strerror}. Choose another with {option}.") from error
+        is_of_host = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
+        where = repr(host) if is_of_host else f"{host}:{port}"
+        advice = HOST if is_of_host else f"Choose another with {option}."
+        raise CommandError(f"Cannot listen on {where}: {error.strerror}. {advice}") from error
 
 
 def admin_socket(settings: Settings) -> socket.socket | None:

@@ -7,12 +7,12 @@ import typer
 from rich.table import Table
 
 from studiogate import settings as configuration
+from studiogate.cli.actions import studio_access
 from studiogate.cli.context import (
     AsJson,
     CommandError,
     DataFolder,
     counted,
-    no_studio,
     on_database,
     operator_of,
     parse_row_id,
@@ -21,7 +21,6 @@ from studiogate.cli.context import (
     screen,
 )
 from studiogate.cli.lists import Slug, cell
-from studiogate.domain.access import Access
 from studiogate.domain.people import normalize_email
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Role
@@ -31,7 +30,6 @@ from studiogate.flows.staff import operators, roles
 from studiogate.flows.staff.roles import Invitation, Invited
 from studiogate.flows.staff.visits import IssuedLink
 from studiogate.server.address_file import known_address
-from studiogate.storage import studio as studios
 from studiogate.storage.accounts import accounts, sessions
 from studiogate.storage.accounts.accounts import Account
 from studiogate.storage.db.pool import Connection, Record
@@ -67,7 +65,7 @@ def invite(
     wanted = Invitation(email, _grant(role, location, instructor), mail)
 
     async def work(connection: Connection) -> Invited:
-        return _done(await roles.invite(connection, await _access(connection, studio), wanted), email)
+        return _done(await roles.invite(connection, await studio_access(connection, studio), wanted), email)
 
     done = on_database(data, work)
     shown = _link(data, done.link, mail=mail and done.is_new)
@@ -92,7 +90,7 @@ def list_staff(studio: OneStudio = None, as_json: AsJson = False, data: DataFold
     """List accounts with their roles."""
 
     async def work(connection: Connection) -> list[Record]:
-        studio_id = None if studio is None else (await _access(connection, studio)).studio_id
+        studio_id = None if studio is None else (await studio_access(connection, studio)).studio_id
         return await accounts.list_accounts(connection, studio_id)
 
     rows = on_database(data, work)
@@ -121,7 +119,7 @@ def change_role(
     wanted = _grant(role, location, instructor)
 
     async def work(connection: Connection) -> Grant:
-        account, access = await _account(connection, email), await _access(connection, studio)
+        account, access = await _account(connection, email), await studio_access(connection, studio)
         return _done(await roles.change_role(connection, access, account.id, wanted), email)
 
     on_database(data, work)
@@ -137,7 +135,7 @@ def disable(email: Email, studio: OneStudio = None, as_json: AsJson = False, dat
         account = await _account(connection, email)
         if studio is None:
             return _done(await operators.disable_account(connection, operator_of, account.id), email)
-        return _done(await roles.disable(connection, await _access(connection, studio), account.id), email)
+        return _done(await roles.disable(connection, await studio_access(connection, studio), account.id), email)
 
     ended = on_database(data, work)
     shown = {"email": email, "studio": studio, "state": "disabled", "sessions_ended": ended}
@@ -153,7 +151,7 @@ def enable(email: Email, studio: OneStudio = None, as_json: AsJson = False, data
         if studio is None:
             await operators.enable_account(connection, operator_of, account.id)
         else:
-            _done(await roles.enable(connection, await _access(connection, studio), account.id), email)
+            _done(await roles.enable(connection, await studio_access(connection, studio), account.id), email)
 
     on_database(data, work)
     print_result({"email": email, "studio": studio, "state": "enabled"}, f"{email} is enabled.", as_json)
@@ -235,13 +233,6 @@ def sign_in_link(email: Email, as_json: AsJson = False, data: DataFolder = None)
 
 def _grant(role: Role, locations: list[UUID] | None, instructor_id: UUID | None) -> Grant:
     return Grant(role, tuple(dict.fromkeys(locations)) if locations else None, instructor_id)
-
-
-async def _access(connection: Connection, slug: str) -> Access:
-    studio = await studios.find_studio(connection, slug)
-    if studio is None:
-        raise no_studio(slug)
-    return operator_of(studio["studio_id"])
 
 
 async def _account(connection: Connection, email: str) -> Account:

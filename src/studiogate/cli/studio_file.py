@@ -21,10 +21,12 @@ from studiogate.cli.context import (
     on_database,
     operator_of,
     print_json,
+    reported,
     screen,
 )
 from studiogate.cli.files import opened, progress_bars, written
 from studiogate.domain.refusals import Refusal
+from studiogate.domain.studio_file.faults import STALE
 from studiogate.domain.studio_file.schema import studio_file_schema
 from studiogate.flows import studio_file
 from studiogate.flows.studio_file import FilesBeside, Options, Outcome
@@ -78,7 +80,7 @@ def import_file(
             options = replace(options, on_change=lambda change: _note(changes, change))
         outcome = _import(path, options, as_json, data)
         if as_json:
-            _print_json(outcome, options, changes)
+            _print_json(outcome, options, changes, path)
         else:
             _print_text(outcome, options, changes, path)
     if outcome.faults:
@@ -108,21 +110,25 @@ def _note(changes: IO[str], change: RowChange) -> None:
     changes.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def export(studio: StudioSlug, output: Output = None, data: DataFolder = None) -> None:
-    """Write a studio as a studio file, with everything in it: importing it again changes nothing."""
+def export(studio: StudioSlug, output: Output = None, as_json: AsJson = False, data: DataFolder = None) -> None:
+    """Write a studio as a studio file, which is JSON, with everything in it: importing it again changes nothing."""
     uploads = UploadFolder(configuration.load(data_dir=data).data_dir)
     files = None if output is None else ExportedFiles(folder_beside(output), uploads)
     with written(output) as write:
         found = on_database(data, lambda connection: studio_file.export_studio(connection, studio, write, files))
         if not found:
             raise no_studio(studio)
+    if as_json and files is not None:
+        print_json({"file": str(output), "missing_uploads": [str(each) for each in files.lost]})
     for upload_id in files.lost if files else ():
         complaints.print(f"warning: the file of upload {upload_id} is lost; its row is in the export.", soft_wrap=True)
 
 
-def _print_json(outcome: Outcome, options: Options, changes: IO[str]) -> None:
+def _print_json(outcome: Outcome, options: Options, changes: IO[str], path: Path) -> None:
     """Print the outcome as JSON. The changes, of which there may be many, come last, one per line."""
+    faults = [{"loc": [each.place], "message": each.message} for each in outcome.faults]
     head = {
+        **({"error": reported(_refusal(outcome, path), faults)} if faults else {}),
         "dry_run": options.dry_run,
         "sections": {name: asdict(counts) for name, counts in outcome.sections.items()},
         "effects": outcome.effects,
@@ -184,10 +190,13 @@ def _print_faults(outcome: Outcome, path: Path) -> None:
         complaints.print(f"{fault.place}: {fault.message}", markup=False, soft_wrap=True)
     if outcome.fault_count > SHOWN:
         complaints.print(f"… and {outcome.fault_count - SHOWN} more")
-    number = counted(outcome.fault_count, "fault")
-    complaints.print(
-        f"[red]error:[/] {path} has {number}. Nothing was loaded. Fix the file and import it again.", soft_wrap=True
-    )
+    reported(_refusal(outcome, path))
+
+
+def _refusal(outcome: Outcome, path: Path) -> str:
+    text = f"{path} has {counted(outcome.fault_count, 'fault')}. Nothing was loaded. Fix the file and import it again."
+    stale = any(fault.message == STALE for fault in outcome.faults)
+    return f"{text} --overwrite also changes rows that have changed since the export." if stale else text
 
 
 def _print_summary(outcome: Outcome, dry_run: bool) -> None:

@@ -73,7 +73,7 @@ def enable(endpoint_id: RowId, studio: Slug, as_json: AsJson = False, data: Data
 
 @app.command("disable")
 def disable(endpoint_id: RowId, studio: Slug, as_json: AsJson = False, data: DataFolder = None) -> None:
-    """Disable an endpoint: events wait for it, up to a limit."""
+    """Disable an endpoint. Deliveries that are pending wait until it is enabled; later events are not queued for it."""
     endpoint = act(data, studio, KIND, endpoint_id, lambda c, a: flow.switch(c, a, endpoint_id, enabled=False))
     _print_one(endpoint, "The endpoint is disabled.", as_json)
 

@@ -86,7 +86,7 @@ class ConsoleApp:
         console, request = exchange.console, exchange.console.http
         if request.path.startswith(assets.PREFIX):
             exchange.route = "/console/assets"
-            found = assets.find(request.path, zipped=sending.takes_gzip(request))
+            found = assets.find(request.path, zipped=request.takes_gzip)
             return found or console.not_found()
         console.person = await checks.person_of(self._runtime, request)
         console.navigation = self._entries

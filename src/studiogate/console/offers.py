@@ -1,23 +1,71 @@
-"""What can be sold: active products with their active prices, a page at a time."""
+"""What can be sold in the console: active prices in the studio's currency, a page of products at a time."""
 
-from studiogate.console.framework.paging import Row, Rows, rows_of
+from collections.abc import Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from studiogate.console.framework import paging
+from studiogate.console.framework.paging import Row, rows_of
+from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.access import Access
-from studiogate.domain.paging import PageRequest
 from studiogate.domain.sales import GIVING_A_MEMBERSHIP
 from studiogate.storage import catalog
+from studiogate.storage.catalog import PriceLimits
 from studiogate.storage.db.pool import Connection
 
 
-async def on_sale(connection: Connection, access: Access, page: PageRequest) -> Rows:
-    """Return a page of the active products that have an active price, by name."""
-    found = rows_of(await catalog.list_products(connection, access, page, True))
-    priced = [{**each, "prices": [price for price in each["prices"] if price["active"]]} for each in found.rows]
-    return found._replace(rows=sorted((each for each in priced if each["prices"]), key=_name))
+class Offer(NamedTuple):
+    """A price at which something can be sold; the value of its choice names product and price. ``places`` are the names
+    of the locations to which it is limited."""
+
+    value: str
+    name: str
+    amount: str
+    currency: str
+    interval: str | None
+    credits: int | None
+    places: tuple[str, ...]
+    gives_membership: bool
 
 
-def _name(product: Row) -> str:
-    return str(product["name"]).lower()
+class Offers(NamedTuple):
+    """A page of offers by name; ``next`` is the cursor of the next page."""
+
+    rows: list[Offer]
+    next: str | None
 
 
-def gives_membership(product: Row) -> bool:
-    return product["product_type"] in GIVING_A_MEMBERSHIP
+async def on_sale(connection: Connection, request: ConsoleRequest, location_id: UUID | None = None) -> Offers:
+    """Return a page of what the person can sell, or only of what is sold at one location."""
+    access: Access = request.access if location_id is None else request.access.within([location_id])
+    found = rows_of(await catalog.list_products(connection, access, paging.page_of(request), True))
+    limits = await catalog.price_limits(connection, access, [UUID(each["id"]) for each in found.rows])
+    names = {} if location_id is not None else {each.id: each.name for each in request.frame.locations}
+    offers = [
+        _offer(product, price, _places(limits[UUID(price["id"])], names))
+        for product in sorted(found.rows, key=lambda each: str(each["name"]).lower())
+        for price in product["prices"]
+        if price["active"] and price["currency"] == request.frame.currency
+    ]
+    return Offers(offers, found.next)
+
+
+def _offer(product: Row, price: Row, places: tuple[str, ...]) -> Offer:
+    return Offer(
+        f"{product['id']}:{price['id']}",
+        product["name"],
+        price["amount"],
+        price["currency"],
+        price["interval"],
+        product["credits_granted"],
+        places,
+        product["product_type"] in GIVING_A_MEMBERSHIP,
+    )
+
+
+def _places(limits: PriceLimits, names: Mapping[UUID, str]) -> tuple[str, ...]:
+    """Return the locations of a limited price, of those that are named."""
+    if not (limits.of_price or limits.of_product):
+        return ()
+    both = [set(each) for each in limits if each]
+    return tuple(name for place, name in names.items() if all(place in each for each in both))

@@ -60,9 +60,9 @@ def short_text(code: str) -> str:
 def resolution(request: ConsoleRequest, code: str, ways: Ways) -> Resolution | None:
     """Return the link that resolves a reason, if there is one and the person may use it."""
     if code in ENTITLEMENT and request.may(Permission.SALES):
-        return Resolution("Sell a membership", ways.sell)
+        return Resolution("Sell a membership", ways.sell, in_drawer=True)
     if code == Code.WAIVER_REQUIRED and request.may(Permission.SUBMISSIONS):
-        return Resolution("Send the waiver", ways.waiver)
+        return Resolution("Send the waiver", ways.waiver, in_drawer=True)
     if code == Code.MEMBERSHIP_PAUSED and request.may(Permission.MEMBERS):
         return Resolution("Resume the membership", ways.member)
     if code == Code.MEMBER_SUSPENDED and request.may(Permission.MEMBERS):

@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 
 from studiogate.demo.catalog import product_rows
 from studiogate.demo.class_types import class_type_rows, instructor_rows
-from studiogate.demo.featured import Landmarks, landmarks
 from studiogate.demo.forms import form_rows
 from studiogate.demo.history import history_of, with_history
 from studiogate.demo.leads import lead_rows
@@ -33,7 +32,7 @@ from studiogate.demo.studio import SLUG, TIMEZONE, location_rows, room_rows, stu
 from studiogate.demo.submissions import submission_rows, upload_contents, with_submissions
 from studiogate.demo.workshops import workshop_seats, workshop_sessions
 
-__all__ = ["DEFAULT_SEED", "SLUG", "Landmarks", "demo_files", "demo_studio_file", "landmarks"]
+__all__ = ["DEFAULT_SEED", "SLUG", "demo_files", "demo_studio_file"]
 
 DEFAULT_SEED = 1
 

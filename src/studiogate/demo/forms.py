@@ -1,28 +1,34 @@
 """The forms: an intro offer, a waiver, a long intake in steps, one being written and one put away."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from studiogate.demo.seed import Seed
 
 Field = dict[str, Any]
 
 
+class Form(NamedTuple):
+    slug: str
+    title: str
+    description: str
+    settings: dict[str, Any]
+    fields: list[Field]
+    status: str
+
+    def row(self, seed: Seed) -> dict[str, Any]:
+        return {
+            "id": seed.uuid("form", self.slug),
+            "title": self.title,
+            "slug": self.slug,
+            "description": self.description,
+            "fields": [field | {"order": order} for order, field in enumerate(self.fields)],
+            "settings": self.settings,
+            "status": self.status,
+        }
+
+
 def form_rows(seed: Seed) -> list[dict[str, Any]]:
-    return [_intro_offer(seed), _liability_waiver(seed), _intake(seed), _retreat(seed), _street_fair(seed)]
-
-
-def _form(
-    seed: Seed, slug: str, title: str, description: str, settings: dict[str, Any], fields: list[Field], status: str
-) -> dict[str, Any]:
-    return {
-        "id": seed.uuid("form", slug),
-        "title": title,
-        "slug": slug,
-        "description": description,
-        "fields": [field | {"order": order} for order, field in enumerate(fields)],
-        "settings": settings,
-        "status": status,
-    }
+    return [each.row(seed) for each in (_intro_offer(), _liability_waiver(), _intake(), _retreat(), _street_fair())]
 
 
 def _field(key: str, label: str, kind: str, *, required: bool = False, **more: Any) -> Field:
@@ -45,9 +51,8 @@ def _consent(key: str, label: str, policy: str, text: str) -> Field:
     )
 
 
-def _intro_offer(seed: Seed) -> dict[str, Any]:
-    return _form(
-        seed,
+def _intro_offer() -> Form:
+    return Form(
         "intro-offer",
         "Three classes for $59",
         "Tell us what you are curious about and we will hold a place for you.",
@@ -82,9 +87,8 @@ def _intro_offer(seed: Seed) -> dict[str, Any]:
     )
 
 
-def _liability_waiver(seed: Seed) -> dict[str, Any]:
-    return _form(
-        seed,
+def _liability_waiver() -> Form:
+    return Form(
         "liability-waiver",
         "Liability waiver",
         "Needed once, before your first aerial class.",
@@ -115,9 +119,8 @@ def _liability_waiver(seed: Seed) -> dict[str, Any]:
     )
 
 
-def _intake(seed: Seed) -> dict[str, Any]:
-    return _form(
-        seed,
+def _intake() -> Form:
+    return Form(
         "movement-intake",
         "Movement intake",
         "Ten minutes that help your instructor to look after you from the first class.",
@@ -224,9 +227,8 @@ def _intake_goals() -> list[Field]:
     ]
 
 
-def _retreat(seed: Seed) -> dict[str, Any]:
-    return _form(
-        seed,
+def _retreat() -> Form:
+    return Form(
         "autumn-retreat",
         "Autumn retreat",
         "Three days of movement upstate. Dates to be confirmed.",
@@ -244,12 +246,11 @@ def _retreat(seed: Seed) -> dict[str, Any]:
     )
 
 
-def _street_fair(seed: Seed) -> dict[str, Any]:
-    return _form(
-        seed,
+def _street_fair() -> Form:
+    return Form(
         "street-fair",
         "Street fair raffle",
-        "Closed. The winners have been told.",
+        "Closed. The winners have been notified.",
         {"confirmation_message": "Good luck!", "allow_multiple": False},
         [_field("rating", "How did you like our booth?", "rating", required=True, max_rating=5)],
         "archived",

@@ -43,7 +43,7 @@ def _open_lead(seed: Seed, number: int, name: tuple[str, str], today: date) -> d
     mail = names.email(*name, number)
     asked_at = daytime(seed, midnight(today), -seed.whole(1, longest_ago, "asked", mail), "asked", mail)
     first_name = "" if number % 13 == 12 else name[0]
-    return _row(seed, mail, first_name, status, "lead", asked_at)
+    return _row(seed, mail, first_name, (status, "lead"), asked_at)
 
 
 def _converted_leads(seed: Seed, persons: list[Person], members: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def _converted_leads(seed: Seed, persons: list[Person], members: list[dict[str, 
 
 def _converted(seed: Seed, person: Person, member: dict[str, Any]) -> dict[str, Any]:
     asked_at = read(member["created_at"]) - timedelta(hours=seed.whole(5, 400, "asked", person.id))
-    return _row(seed, str(person.email), person.first_name, "converted", _stage(person), asked_at)
+    return _row(seed, str(person.email), person.first_name, ("converted", _stage(person)), asked_at)
 
 
 def _stage(person: Person) -> str:
@@ -63,7 +63,8 @@ def _stage(person: Person) -> str:
     return "trial" if person.cohort.product in ("intro-3", "drop-in") else "member"
 
 
-def _row(seed: Seed, mail: str, first_name: str, status: str, stage: str, asked_at: datetime) -> dict[str, Any]:
+def _row(seed: Seed, mail: str, first_name: str, reached: tuple[str, str], asked_at: datetime) -> dict[str, Any]:
+    status, stage = reached
     return {
         "id": seed.uuid("lead", mail),
         "email": mail,

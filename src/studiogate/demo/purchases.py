@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from studiogate.demo.catalog import PRODUCT_BY_KEY, Price, price_id
 from studiogate.demo.dates import daytime, midnight, read, written
@@ -16,6 +16,17 @@ Row = dict[str, Any]
 RENEWALS_SHOWN = 2
 LATE_FEE = Price("15.00")
 SOCKS = "grip-socks"
+
+
+class Sale(NamedTuple):
+    """What somebody bought; without a ``price``, for the first price of the product."""
+
+    product: str
+    bought_at: datetime
+    price: Price | None = None
+    status: str = "completed"
+    quantity: int = 1
+    refunded: Decimal = Decimal(0)  # the share of the total
 
 
 @dataclass
@@ -44,7 +55,7 @@ def till(seed: Seed, persons: list[Person], held: dict[str, list[Row]], today: d
         memberships = held.get(person.id, [])
         for earlier in memberships[:-1]:
             intro = PRODUCT_BY_KEY["intro-3"].prices[0]
-            bought = _purchase(seed, person, "intro-3", read(earlier["started_at"]), intro)
+            bought = _purchase(seed, person, Sale("intro-3", read(earlier["started_at"]), intro))
             kept.sale(bought, earlier["id"], price_id(seed, "intro-3", intro))
         if memberships:
             _pay(kept, seed, person, memberships[-1], today)
@@ -59,7 +70,7 @@ def _pay(kept: Till, seed: Seed, person: Person, membership: Row, today: date) -
     product, price = str(person.cohort.product), _price(person)
     if membership["status"] == "pending":
         asked_at = midnight(today) - timedelta(minutes=2)
-        kept.purchases.append(_purchase(seed, person, product, asked_at, price, status="pending"))
+        kept.purchases.append(_purchase(seed, person, Sale(product, asked_at, price, status="pending")))
         return None
     paid_at, ends = read(membership["current_period_start"]), read(membership["current_period_end"])
     started = read(membership["started_at"])
@@ -70,7 +81,7 @@ def _pay(kept: Till, seed: Seed, person: Person, membership: Row, today: date) -
             return kept.sale(purchase, membership["id"], price_id(seed, product, price))
         kept.renewal(purchase, membership["id"], (paid_at, ends))
         paid_at, ends = before, paid_at
-        purchase = _purchase(seed, person, product, paid_at, price)
+        purchase = _purchase(seed, person, Sale(product, paid_at, price))
     return None
 
 
@@ -88,20 +99,20 @@ def _latest_payment(seed: Seed, person: Person, membership: Row, paid_at: dateti
     """Who left in the middle of a paid month got something back; whose card was declined is past due."""
     product = str(person.cohort.product)
     if membership["status"] == "past_due":
-        return _purchase(seed, person, product, paid_at, price, status="failed")
+        return _purchase(seed, person, Sale(product, paid_at, price, status="failed"))
     if membership["status"] != "cancelled" or membership["cancel_at_period_end"]:
-        return _purchase(seed, person, product, paid_at, price)
+        return _purchase(seed, person, Sale(product, paid_at, price))
     if person.number % 4 == 1:
-        return _purchase(seed, person, product, paid_at, price, status="refunded", refunded=Decimal(1))
-    return _purchase(seed, person, product, paid_at, price, status="partially_refunded", refunded=Decimal("0.4"))
+        return _purchase(seed, person, Sale(product, paid_at, price, status="refunded", refunded=Decimal(1)))
+    return _purchase(seed, person, Sale(product, paid_at, price, status="partially_refunded", refunded=Decimal("0.4")))
 
 
 def _over_the_counter(seed: Seed, person: Person, today: date) -> Iterator[Row]:
     if person.number % 11 == 3:
         bought_at = _recently(seed, person, today, SOCKS)
-        yield _purchase(seed, person, SOCKS, bought_at, quantity=1 + person.number % 2)
+        yield _purchase(seed, person, Sale(SOCKS, bought_at, quantity=1 + person.number % 2))
     if person.cohort.role == "user" and not person.cohort.product:
-        yield _purchase(seed, person, "pack-10", _recently(seed, person, today, "abandoned"), status="cancelled")
+        yield _purchase(seed, person, Sale("pack-10", _recently(seed, person, today, "abandoned"), status="cancelled"))
     if person.weekdays and person.number % 16 == 7:
         status = "completed" if person.number % 32 == 7 else "pending"
         yield _late_fee(seed, person, _recently(seed, person, today, "fee"), status)
@@ -126,28 +137,18 @@ def _late_fee(seed: Seed, person: Person, charged_at: datetime, status: str) -> 
     return row | {"product_type": "fee", "status": status}
 
 
-def _purchase(
-    seed: Seed,
-    person: Person,
-    product: str,
-    bought_at: datetime,
-    price: Price | None = None,
-    *,
-    status: str = "completed",
-    quantity: int = 1,
-    refunded: Decimal = Decimal(0),
-) -> Row:
-    sold = PRODUCT_BY_KEY[product]
-    row = _row(seed, person, product, bought_at, price or sold.prices[0])
-    total = Decimal(row["amount_total"]) * quantity
+def _purchase(seed: Seed, person: Person, sale: Sale) -> Row:
+    sold = PRODUCT_BY_KEY[sale.product]
+    row = _row(seed, person, sale.product, sale.bought_at, sale.price or sold.prices[0])
+    total = Decimal(row["amount_total"]) * sale.quantity
     return row | {
-        "product_id": seed.uuid("product", product),
+        "product_id": seed.uuid("product", sale.product),
         "product_type": sold.product_type,
-        "quantity": quantity,
+        "quantity": sale.quantity,
         "amount_total": str(total),
         # Quantized like the total, so that the currency keeps its own number of decimals.
-        "refunded_amount": str((total * refunded).quantize(total)),
-        "status": status,
+        "refunded_amount": str((total * sale.refunded).quantize(total)),
+        "status": sale.status,
     }
 
 

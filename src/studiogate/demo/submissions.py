@@ -65,7 +65,8 @@ def with_submissions(leads: list[Row], submissions: list[Row]) -> list[Row]:
 def _noted(row: Row | None) -> Row:
     if row is None:
         return {}
-    entry = {"form_id": row["form_id"], "submission_id": row["id"], "submitted_at": row["created_at"]}
+    at = datetime.fromisoformat(row["created_at"])
+    entry = {"form_id": row["form_id"], "submission_id": row["id"], "submitted_at": instant_text(at)}
     return {"form_submissions": [entry]}
 
 

@@ -24,6 +24,9 @@ from studiogate.domain.studio_file.rows import Member, optional, required
 from studiogate.domain.studio_file.values import Setting
 
 MAX_CREDITS = 100_000
+# The fields of a price that a sale agrees on.
+AGREED = ("product_id", "amount", "currency", "price_type", "interval")
+SOLD = "cannot change, because this price has been sold: retire it (active: false) and add a new one"
 
 
 class ProductType(StrEnum):

@@ -1,6 +1,26 @@
 """Instants and days. Every instant is an aware datetime; arithmetic is done in UTC, never in local time with DST."""
 
+import re
 from datetime import UTC, datetime, time, timedelta, tzinfo
+
+# datetime.fromisoformat() accepts far more: week dates, forms without hyphens, any character between date and time.
+_INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:[0-5]\d)", re.ASCII)
+
+
+def is_written_as_instant(text: str) -> bool:
+    """Return whether a text is a date-time with an offset or Z, whether or not that time exists."""
+    return _INSTANT.fullmatch(text) is not None
+
+
+def parse_instant(text: str) -> datetime | None:
+    """Return the instant of a date-time with an offset, truncated to microseconds as the database stores it; None if
+    the text is no such date-time, or one that does not exist."""
+    if not is_written_as_instant(text):
+        return None
+    try:
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper())).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def instant_text(instant: datetime) -> str:

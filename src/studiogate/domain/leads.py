@@ -1,8 +1,8 @@
 """Leads: how incoming data about a person is merged with what is stored."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -83,16 +83,30 @@ class FormSubmission(NamedTuple):
     submitted_at: datetime
 
 
-def with_submission(metadata: Mapping[str, Any], submission: FormSubmission) -> dict[str, Any]:
-    """Append a submission to the metadata, which keeps the newest ``SUBMISSIONS_KEPT``, newest last."""
+def with_submissions(metadata: Mapping[str, Any], submissions: Iterable[FormSubmission]) -> dict[str, Any]:
+    """Add submissions that the metadata does not list yet; it keeps the newest ``SUBMISSIONS_KEPT``, newest last."""
     known = metadata.get(FORM_SUBMISSIONS)
     before = known if isinstance(known, list) else []
-    entry = {
-        "form_id": str(submission.form_id),
-        "submission_id": str(submission.submission_id),
-        "submitted_at": instant_text(submission.submitted_at),
-    }
-    return {**metadata, FORM_SUBMISSIONS: [*before, entry][-SUBMISSIONS_KEPT:]}
+    listed = {entry["submission_id"] for entry in before if _is_submission(entry)}
+    added = [
+        {
+            "form_id": str(each.form_id),
+            "submission_id": str(each.submission_id),
+            "submitted_at": instant_text(each.submitted_at),
+        }
+        for each in submissions
+        if str(each.submission_id) not in listed
+    ]
+    return {**metadata, FORM_SUBMISSIONS: sorted([*before, *added], key=_submitted_at)[-SUBMISSIONS_KEPT:]}
+
+
+def _submitted_at(entry: object) -> datetime:
+    """Return the time of a listed submission. What somebody else has stored in the list comes first."""
+    try:
+        at = datetime.fromisoformat(entry["submitted_at"]) if isinstance(entry, dict) else None
+    except (KeyError, TypeError, ValueError):
+        at = None
+    return at if at is not None and at.tzinfo is not None else datetime.min.replace(tzinfo=UTC)
 
 
 def metadata_too_large(metadata: Mapping[str, Any]) -> bool:

@@ -35,6 +35,14 @@ from studiogate.domain.bookings.states import MembershipStatus
 
 LIVE_STATUSES = (MembershipStatus.ACTIVE, MembershipStatus.PAUSED, MembershipStatus.PAST_DUE)
 
+# Which of a member's memberships a list shows: one with the first of these statuses, else one that has ended.
+MOST_TELLING_FIRST = (
+    MembershipStatus.ACTIVE,
+    MembershipStatus.PAST_DUE,
+    MembershipStatus.PAUSED,
+    MembershipStatus.PENDING,
+)
+
 # Maximum number of changes, such as missed periods, per transaction; housekeeping continues with the rest immediately.
 RENEWALS_AT_ONCE = 100
 

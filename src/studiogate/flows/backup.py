@@ -6,7 +6,7 @@ left out. A restore is one transaction on an empty database: all or nothing.
 """
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -26,7 +26,7 @@ from studiogate.storage.backup_archive import (
 )
 from studiogate.storage.db import migrate
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_folder import UploadFolder, give_to_owner_of_folder
 
 FORMAT = 1
 Progress = Callable[[str, int, int], None]
@@ -142,26 +142,42 @@ async def restore(connection: Connection, folder: UploadFolder, file: IO[bytes],
             f"The database is not empty ({count} tables). Restore into a new data folder (--data DIR), or into an "
             "empty database (STUDIOGATE_DATABASE_URL)."
         )
-    if any((folder.data / "uploads").rglob("*")):
+    if folder.has_files():
         raise NotEmptyError(f"{folder.data / 'uploads'} is not empty: move it away, or name another --data folder.")
     written: list[Path] = []
     try:
         async with connection.transaction():
-            content = await _load(connection, folder, ArchiveReader(file), written, progress)
+            content = await _load_checked(connection, folder, ArchiveReader(file), written, progress)
     except BaseException:
         for path in written:
             path.unlink(missing_ok=True)
+        folder.remove_empty_folders()
         raise
     await migrate.migrate(connection)
     await rows.analyze(connection)
     return content
 
 
-async def _load(
+async def _load_checked(
     connection: Connection, folder: UploadFolder, archive: ArchiveReader, written: list[Path], progress: Progress
 ) -> Content:
+    """Load the members. Damaged ones may fail in any way before the checksums are reached: if something fails, the rest
+    is read and compared, so that the damage is named as the reason."""
     members = archive.members()
-    header = _header(next(members))
+    try:
+        return await _load(connection, folder, members, written, progress)
+    except DamagedBackupError:
+        raise
+    except Exception:
+        for _ in members:
+            pass
+        raise
+
+
+async def _load(
+    connection: Connection, folder: UploadFolder, members: Iterator[Member], written: list[Path], progress: Progress
+) -> Content:
+    header = _header(next(members, None))
     await _migrate_to(connection, header["migrations"])
     tables = await _known_tables(connection, header["tables"])
     content = Content(header["created_at"])
@@ -170,7 +186,9 @@ async def _load(
         if kind == "secrets":
             content.secrets[name] = member.stream.read()
         elif kind == "uploads":
-            written.append(_write_upload(folder, name, member))
+            studio_id, _, stored_name = name.partition("/")
+            written.append(folder.kept(UUID(studio_id), stored_name))
+            _write_upload(folder, written[-1], member)
             content.uploads += 1
             progress("files", content.uploads, content.uploads)
         else:
@@ -193,8 +211,8 @@ async def _known_tables(connection: Connection, named: list[dict[str, Any]]) -> 
     return {table["name"]: Table(table["name"], table["columns"]) for table in named}
 
 
-def _header(member: Member) -> dict[str, Any]:
-    header: Any = json.loads(member.stream.read()) if member.name == HEADER else None
+def _header(member: Member | None) -> dict[str, Any]:
+    header: Any = json.loads(member.stream.read()) if member is not None and member.name == HEADER else None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise DamagedBackupError("it is not a backup of Studiogate, or one of a newer release")
     return header
@@ -210,15 +228,13 @@ async def _migrate_to(connection: Connection, applied: dict[str, str]) -> None:
     await rows.lift_timeouts(connection)
 
 
-def _write_upload(folder: UploadFolder, name: str, member: Member) -> Path:
-    studio_id, _, stored_name = name.partition("/")
-    path = folder.kept(UUID(studio_id), stored_name)
+def _write_upload(folder: UploadFolder, path: Path, member: Member) -> None:
     folder.make_private(path.parent)
     with path.open("xb") as file:
         path.chmod(0o600)
+        give_to_owner_of_folder(path)
         while chunk := member.stream.read(PART_BYTES):
             file.write(chunk)
-    return path
 
 
 async def _chunks(member: Member) -> AsyncIterator[bytes]:

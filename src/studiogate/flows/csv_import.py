@@ -109,13 +109,13 @@ class _Run:
 
     async def run(self) -> CsvOutcome:
         columns, records = self._read()
-        await storage.prepare(self.connection, self.access)
+        await storage.prepare(self.connection)
         found = await self._directory()
         await self._stage(records, Translator(columns, self.source.mapping, found))
         await changes.lock_studio(self.connection, self.access)
         await self._decide(columns)
         await self._import(columns)
-        counts = {verdict.value: 0 for verdict in Verdict} | await storage.counts(self.connection, self.access)
+        counts = {verdict.value: 0 for verdict in Verdict} | await storage.counts(self.connection)
         await self._report()
         applied = self.source.apply and (self.source.skip_faults or not counts[Verdict.FAULT])
         if applied:
@@ -164,11 +164,11 @@ class _Run:
         for number, record in enumerate(records):
             batch.append(staged_row(number, translator.translate(record)))
             if len(batch) == storage.BATCH:
-                await storage.stage(self.connection, self.access, batch)
+                await storage.stage(self.connection, batch)
                 batch = []
                 self.source.progress("reading", self.source.file.tell(), self.size)
-        await storage.stage(self.connection, self.access, batch)
-        await storage.finish_staging(self.connection, self.access)
+        await storage.stage(self.connection, batch)
+        await storage.finish_staging(self.connection)
         self.source.progress("reading", self.size, self.size)
 
     # Matching.
@@ -177,7 +177,7 @@ class _Run:
         mapping = self.source.mapping
         async for rows in storage.facts(self.connection, self.access, self.kind, mapping.source):
             decided = [decided_row(row, mapping, columns) for row in rows]
-            await storage.decide(self.connection, self.access, decided)
+            await storage.decide(self.connection, decided)
             self.source.progress("checking", 0, 1)
 
     # Importing.
@@ -186,15 +186,15 @@ class _Run:
         """Import the accepted rows. Those in which the import finds faults are marked and the others imported again,
         so that every row gets the verdict that it has without the faulty ones."""
         for _round in range(ROUNDS):
-            await storage.number(self.connection, self.access)
+            await storage.number(self.connection)
             await storage.remember_versions(self.connection, self.access, self.kind)
             faults = await self._import_once()
             if not faults:
                 await storage.judge(self.connection, self.access, self.kind)
                 return
             marked = [(position, columns.name(csv_field(name)), message) for position, name, message in faults]
-            await storage.mark_faults(self.connection, self.access, marked)
-        await storage.give_up(self.connection, self.access, NOT_CHECKED)
+            await storage.mark_faults(self.connection, marked)
+        await storage.give_up(self.connection, NOT_CHECKED)
 
     async def _import_once(self) -> list[tuple[int, str, str]]:
         """Import the accepted rows as a studio file; return its faults as (position, field, message)."""
@@ -202,7 +202,7 @@ class _Run:
             studio = json.dumps({"id": str(self.access.studio_id)})
             file.write(f'{{"studio": {studio}, "{self.source.mapping.kind.section}": ['.encode())
             separator = ""
-            async for rows in storage.accepted(self.connection, self.access):
+            async for rows in storage.accepted(self.connection):
                 file.write((separator + ",\n".join(row["row"] for row in rows)).encode())
                 separator = ",\n"
             file.write(b"]}")
@@ -215,7 +215,7 @@ class _Run:
 
     async def _report(self) -> None:
         self.source.write(csv_line(HEADER))
-        async for rows in storage.verdicts(self.connection, self.access):
+        async for rows in storage.verdicts(self.connection):
             self.source.write("".join(csv_line(shown(row)) for row in rows))
 
     async def _audit(self, counts: dict[str, int]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -68,7 +69,8 @@ async def issue(connection: Connection, access: Access, wanted: KeyRequest) -> I
     if faults or studio is None:
         return Refusal(Code.VALIDATION_ERROR, faults=faults) if faults else Refusal(Code.NOT_FOUND)
     issued = await _create(connection, access, studio, replace(wanted, name=name))
-    await _record(connection, access, "key.create", (None, issued.id))
+    limits = {name: getattr(wanted, name) for name in ("scopes", "location_ids", "expires_at", "rate_limit")}
+    await _record(connection, access, "key.create", (None, issued.id), {"name": name, **limits})
     return issued
 
 
@@ -90,9 +92,18 @@ async def _create(connection: Connection, access: Access, studio: Record, wanted
     return IssuedKey(credential_id, key)
 
 
-async def _record(connection: Connection, access: Access, action: str, key: tuple[str | None, str | None]) -> None:
-    """Record what was done to a key. Ids of keys are no uuids, so the entry is about the studio."""
-    await audit.add(connection, access, Entry(action, Subject("studio", access.studio_id), {"key": list(key)}))
+async def _record(
+    connection: Connection,
+    access: Access,
+    action: str,
+    key: tuple[str | None, str | None],
+    new: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Record what was done to a key, with the values that it got, never its secret. Ids of keys are no uuids, so the
+    entry is about the studio."""
+    values = {name: [None, _as_json(value)] for name, value in new.items() if value is not None}
+    changes = {"key": list(key), **values}
+    await audit.add(connection, access, Entry(action, Subject("studio", access.studio_id), changes))
 
 
 async def _check_locations(connection: Connection, studio_id: UUID, wanted: Sequence[UUID] | None) -> None:
@@ -119,7 +130,8 @@ async def rotate_key(
         return refusal
     key = keys.new_key(credential_id, test=stored["test"])
     old_key_ends = await storage.rotate_secret(connection, access, credential_id, _hash(key), overlap)
-    await _record(connection, access, "key.rotate", (credential_id, credential_id))
+    ended = {"old_key_expires_at": old_key_ends}
+    await _record(connection, access, "key.rotate", (credential_id, credential_id), ended)
     return IssuedKey(credential_id, key, old_key_ends)
 
 

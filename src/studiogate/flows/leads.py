@@ -14,7 +14,7 @@ from studiogate.domain.leads import (
     metadata_too_large,
     patched,
     status_refusal,
-    with_submission,
+    with_submissions,
 )
 from studiogate.domain.people import notes_refusal
 from studiogate.domain.phones import normalize_phone
@@ -128,7 +128,7 @@ async def note_submission(connection: Connection, access: Access, lead_id: UUID,
     """Add a submission to the lead's metadata, which keeps the newest 20."""
     kept = await storage.lock_lead(connection, access, lead_id)
     if kept is not None:
-        metadata = with_submission(kept.contact.metadata, submission)
+        metadata = with_submissions(kept.contact.metadata, [submission])
         async with changing(connection, access, EventType.LEAD_UPDATED, lead_id):
             await storage.set_metadata(connection, access, lead_id, metadata)
 

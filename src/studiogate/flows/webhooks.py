@@ -10,18 +10,20 @@ from uuid import UUID
 from studiogate import API_VERSION, clock
 from studiogate.domain.access import Access
 from studiogate.domain.encryption import Sealer
+from studiogate.domain.events import EventType
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.webhooks.retry_schedule import MAXIMUM_ENDPOINTS, MAXIMUM_WAITING
 from studiogate.domain.webhooks.signing import new_secret
 from studiogate.flows.audit import audited, record, record_creation
-from studiogate.storage import event_numbering, events, secret_key
+from studiogate.storage import event_changes, event_numbering, events, secret_key
 from studiogate.storage.audit import Subject
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.webhooks import deliveries, endpoints
 
 KIND = "webhook_endpoint"
+DISABLED = EventType.WEBHOOK_ENDPOINT_DISABLED
 NOT_FOUND = Refusal(Code.NOT_FOUND)
 QUEUE_FULL = Refusal(Code.LIMIT_REACHED, {"limit": "waiting_deliveries", "maximum": MAXIMUM_WAITING})
 
@@ -66,17 +68,20 @@ async def _locked(connection: Connection, access: Access, endpoint_id: str) -> S
 
 
 async def change(connection: Connection, access: Access, endpoint_id: str, changes: Mapping[str, Any]) -> str | Refusal:
-    """Change the given fields of an endpoint. Must run inside a transaction."""
+    """Change the given fields of an endpoint, and announce that it is disabled. Must run inside a transaction."""
     subject = await _locked(connection, access, endpoint_id)
     if subject is None:
         return NOT_FOUND
+    before = await event_changes.snapshot(connection, access, DISABLED, [subject.id])
     async with audited(connection, access, "webhook_endpoint.change", subject):
         await endpoints.change(connection, access, endpoint_id, changes)
     if changes.get("enabled") is True:
         await endpoints.unpark(connection, access, endpoint_id)
-        await deliveries.ring(connection, access, event_numbering.CHANNEL)
+        await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
     elif changes.get("enabled") is False:
         await endpoints.park(connection, access, [endpoint_id])
+        if before[subject.id]["enabled"]:
+            await event_changes.emit_changes(connection, access, DISABLED, before)
     return await endpoints.read_endpoint(connection, access, endpoint_id) or NOT_FOUND
 
 
@@ -119,7 +124,7 @@ async def test(connection: Connection, access: Access, endpoint_id: str) -> str 
     delivery_id = new_id()
     body = _test_body(access, delivery_id, wire)
     await deliveries.create_test(connection, access, delivery_id, endpoint_id, body)
-    await deliveries.ring(connection, access, event_numbering.CHANNEL)
+    await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
     return await deliveries.read_delivery(connection, access, delivery_id) or NOT_FOUND
 
 
@@ -148,7 +153,7 @@ async def replay(connection: Connection, access: Access, endpoint_id: str, wante
         return QUEUE_FULL
     events = deliveries.ReplayedEvents(wanted.since, wanted.until, wanted.types)
     made = await deliveries.replay(connection, access, endpoint_id, events, room)
-    await deliveries.ring(connection, access, event_numbering.CHANNEL)
+    await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
     answer = {
         "object": "webhook_replay",
         "endpoint_id": endpoint_id,
@@ -167,5 +172,5 @@ async def redeliver(connection: Connection, access: Access, event_id: str) -> st
     count = await deliveries.redeliver(connection, access, event_id)
     if count == 0 and await deliveries.any_full(connection, access):
         return QUEUE_FULL
-    await deliveries.ring(connection, access, event_numbering.CHANNEL)
+    await deliveries.notify_workers(connection, access, event_numbering.CHANNEL)
     return json.dumps({"object": "event_redelivery", "event_id": event_id, "deliveries": count}, separators=(",", ":"))

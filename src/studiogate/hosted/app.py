@@ -27,20 +27,16 @@ from studiogate.storage.db.pool import (
 )
 from studiogate.storage.upload_folder import DiskFullError
 from studiogate.telemetry import metrics
+from studiogate.web import security_headers
 from studiogate.web.limits import Buckets, Limit
 from studiogate.web.request import READS, Receive, Scope, Send
 from studiogate.web.response import Answer, Header
+from studiogate.web.sending import page_headers, send_page
 
 PREFIXES = ("/f/", LOGO_PREFIX)
 ON_EVERY_ANSWER: tuple[Header, ...] = (
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"strict-transport-security", b"max-age=31536000"),
-    (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), payment=()"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
+    *security_headers.on_every_answer(framed=True),
+    *security_headers.OF_PAGES,
 )
 # CancelledError: the request was still running when the drain time of a stopping process had passed.
 UNAVAILABLE = (
@@ -179,15 +175,13 @@ class HostedApp:
 
 
 async def _send(request: VisitorRequest, answer: Answer, request_id: str, send: Send) -> None:
-    names = {name for name, _ in answer.headers}
-    headers = [*answer.headers, *(each for each in ON_EVERY_ANSWER if each[0] not in names)]
-    headers += [(b"x-request-id", request_id.encode()), (b"content-length", str(len(answer.body)).encode())]
+    headers = page_headers(answer, ON_EVERY_ANSWER, request_id)
+    headers.append((b"content-length", str(len(answer.body)).encode()))
     if answer.status in RETRY_AFTER:
         headers.append((b"retry-after", RETRY_AFTER[answer.status]))
     if answer.status == 405:
         headers.append((b"allow", b"GET, HEAD, POST"))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
+    await send_page(request, answer, headers, send)
 
 
 def _route(path: str) -> str:

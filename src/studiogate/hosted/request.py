@@ -1,4 +1,4 @@
-"""A visitor's request: address, query and body, parsed strictly; the body is read on demand."""
+"""A visitor's request and its body, which is read on demand: forms with files, which take longer than other bodies."""
 
 import asyncio
 from collections import deque
@@ -10,7 +10,7 @@ from studiogate import clock
 from studiogate.domain.forms.upload_limits import MAX_FILES_PER_SUBMISSION
 from studiogate.web import urlencoded
 from studiogate.web.multipart import Event, MultipartError, MultipartReader, PartBegins, PartData, PartEnds, boundary_of
-from studiogate.web.request import Receive, Scope
+from studiogate.web.request import Receive, Request, Scope
 
 # Enough for a few signatures of 200 kB and some long texts. Files do not count: they are not held in memory.
 MAX_TEXT_BODY = 2 * 1024 * 1024
@@ -32,25 +32,19 @@ class BodyError(Exception):
         self.status = status
 
 
-class VisitorRequest:
+class VisitorRequest(Request):
     def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        query: bytes = scope["query_string"]
-        self.query: dict[str, str] = {name: value for name, value in urlencoded.pairs(query) if value}
-        self.address: str = scope["client"][0] if scope.get("client") else "unknown"
+        super().__init__(scope, receive)
         self.studio_id: UUID | None = None  # once it is known, for the log line
-        self._receive = receive
+
+    def _parse_query(self) -> dict[str, str]:
+        """Return the fields of the query that are not empty."""
+        return {name: value for name, value in urlencoded.pairs(self._query_string) if value}
 
     @property
     def wants_json(self) -> bool:
         """Whether only JSON is accepted: our own script requests that, a browser that navigates never does."""
         return self.headers.get(b"accept", b"").strip().lower() == b"application/json"
-
-    @property
-    def takes_gzip(self) -> bool:
-        return b"gzip" in self.headers.get(b"accept-encoding", b"")
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives."""

@@ -73,13 +73,13 @@ class BoundedProtocol(TimedProtocol):
 
     @property
     def _may_parse(self) -> bool:
-        if self._parting is not None or self.transport.is_closing():
+        if self._final_bytes is not None or self.transport.is_closing():
             return False
         queued = len(self.pipeline)
         return not queued or (queued < MAXIMUM_QUEUED and self._ahead < MAXIMUM_AHEAD)
 
     def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
+        self._stop_keep_alive_timer()
         self._unparsed = self._unparsed + data if self._unparsed else data
         self._parse()
 
@@ -90,7 +90,7 @@ class BoundedProtocol(TimedProtocol):
             end = self._end_of_slice(data, start)
             self._feed(data if end - start == len(data) else memoryview(data)[start:end])
             start = end
-        if self._parting is not None or self.transport.is_closing():
+        if self._final_bytes is not None or self.transport.is_closing():
             return
         if start < len(data):
             self._unparsed = data[start:]
@@ -144,7 +144,7 @@ class BoundedProtocol(TimedProtocol):
         self._feeds_body = False
         # Trailers and chunk extensions: the parser keeps the former as headers.
         self._framing_bytes = self._framing_bytes + len(piece) if self._body_bytes == before else 0
-        if self._framing_bytes > MAXIMUM_HEAD and self._parting is None:
+        if self._framing_bytes > MAXIMUM_HEAD and self._final_bytes is None:
             self.send_400_response("The trailers are too large.")
 
     # Parser callbacks
@@ -189,9 +189,9 @@ class BoundedProtocol(TimedProtocol):
         self._last_of_drain = cycle
 
     def on_response_complete(self) -> None:
-        if self._parting is not None and not self.pipeline and not self.transport.is_closing():
+        if self._final_bytes is not None and not self.pipeline and not self.transport.is_closing():
             self.server_state.total_requests += 1
-            self._part()
+            self._finish()
             return
         super().on_response_complete()
         if self.transport.is_closing():
@@ -217,13 +217,13 @@ class BoundedProtocol(TimedProtocol):
         answer = with_absolute_doc_url(answer, self.public_url)
         length = (b"content-length", str(len(answer.body)).encode())
         own = (*answer.headers, (b"x-request-id", request_id.encode()), length, CLOSE)
-        self._parting = head(answer.status, own, ON_EVERY_BODY) + b"\r\n" + answer.body
+        self._final_bytes = head(answer.status, own, ON_EVERY_BODY) + b"\r\n" + answer.body
         if not self._in_head and not self._answers_are_due:
-            self._parting = b""  # the rest of a body whose request has been answered
+            self._final_bytes = b""  # the rest of a body whose request has been answered
         if not self._in_head and self.pipeline:
             self.pipeline.popleft()  # its body cannot be read
         elif not (self._in_head and self._answers_are_due):
-            self._part()
+            self._finish()
 
 
 def protocol_below(public_url: str | None) -> type[BoundedProtocol]:

@@ -19,20 +19,20 @@ WRITE_PROGRESS = 8 * 1024  # bytes that a client has to read in that time
 
 
 class TimedProtocol(HttpToolsProtocol):
-    """Closes connections that make no progress. ``_parting`` is what to send after the pending responses, before the
-    connection is closed; None while it is to stay open."""
+    """Closes connections that make no progress. ``_final_bytes`` is what to send after the pending responses, before
+    the connection is closed; None while it is to stay open."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._parting: bytes | None = None
-        self._patience: TimerHandle | None = None
+        self._final_bytes: bytes | None = None
+        self._client_timer: TimerHandle | None = None
         self._write_watch: TimerHandle | None = None
         self._unsent = 0
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         self._stop_watching()
-        self._unset_keepalive_if_required()  # uvicorn does so only if there was no error
+        self._stop_keep_alive_timer()  # uvicorn does so only if there was no error
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -48,22 +48,22 @@ class TimedProtocol(HttpToolsProtocol):
 
     def _wait(self, seconds: float) -> None:
         """Start the timer for the rest of what the client has begun to send."""
-        if self._patience is None:
-            self._patience = self.loop.call_later(seconds, self._out_of_patience, seconds)
+        if self._client_timer is None:
+            self._client_timer = self.loop.call_later(seconds, self._client_timed_out, seconds)
 
     def _stop_waiting(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        if self._client_timer is not None:
+            self._client_timer.cancel()
+            self._client_timer = None
 
-    def _out_of_patience(self, seconds: float) -> None:
-        self._patience = None
+    def _client_timed_out(self, seconds: float) -> None:
+        self._client_timer = None
         if self.flow.read_paused:  # the client may have sent it: it has not been read
             self._wait(seconds)
         elif not self._answers_are_due:
             self._close()
-        elif self._parting is None:
-            self._parting = b""
+        elif self._final_bytes is None:
+            self._final_bytes = b""
 
     def _wait_for_next(self) -> None:
         """Start the timer for the next request where uvicorn does not: after the rest of a body."""
@@ -71,6 +71,10 @@ class TimedProtocol(HttpToolsProtocol):
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
+
+    def _stop_keep_alive_timer(self) -> None:
+        """Stop uvicorn's timer. Only this file uses a private method of uvicorn."""
+        self._unset_keepalive_if_required()
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
@@ -107,9 +111,10 @@ class TimedProtocol(HttpToolsProtocol):
 
     # Closing
 
-    def _part(self) -> None:
-        if self._parting:
-            self.transport.write(self._parting)
+    def _finish(self) -> None:
+        """Send the final bytes and close the connection."""
+        if self._final_bytes:
+            self.transport.write(self._final_bytes)
         self._close()
 
     def _close(self) -> None:

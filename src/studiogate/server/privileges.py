@@ -20,7 +20,9 @@ from studiogate.storage.upload_folder import FOLDER
 # Modules that libraries import on first use.
 USED_LATER = (
     *("importlib.readers", "importlib.resources.readers", "importlib.metadata"),
-    *("encodings.idna", "encodings.ascii", "encodings.latin_1", "encodings.unicode_escape", "stringprep"),
+    *("encodings.idna", "encodings.punycode", "stringprep", "idna.uts46data"),
+    *("encodings.ascii", "encodings.latin_1", "encodings.unicode_escape", "encodings.cp1252", "encodings.utf_8_sig"),
+    *("encodings.utf_16", "encodings.utf_16_le", "encodings.utf_16_be"),
     *(
         "asyncpg",
         "anyio",

@@ -109,7 +109,16 @@ def make_private(folder: Path, account: Account | None) -> None:
         change_owner(folder, account)
     elif found.st_uid != uid or not stat.S_ISDIR(found.st_mode):
         raise AccountError(f"{folder} belongs to user {found.st_uid}, not {uid}: run as that user or move it.")
+    elif account:
+        _take_over_folders_of_root(folder, account)
     folder.chmod(0o700)
+
+
+def _take_over_folders_of_root(folder: Path, account: Account) -> None:
+    """Give folders inside that a command run by root has left behind to the account, with their content."""
+    for parent, names, _ in os.walk(folder):
+        for name in [each for each in names if Path(parent, each).lstat().st_uid == 0]:
+            change_owner(Path(parent, name), account)
 
 
 def change_owner(path: Path, account: Account) -> None:

@@ -9,6 +9,7 @@ from studiogate.domain.access import Access, Actor
 from studiogate.domain.audit import DAYS_KEPT, changed_fields
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import Statement
 
 # The table of each kind of subject; its rows are compared before and after a change.
 TABLES: Mapping[str, str] = {
@@ -49,16 +50,17 @@ ROWS: Mapping[str, str] = {
         from {table} t where t.studio_id = $1 and t.{IDS.get(kind, "id")} = $2"""
     for kind, table in TABLES.items()
 }
-INSERT = """
+INSERT = Statement("""
     insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
                            changes, reason)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"""
+    values (:studio, :id, :channel, :account_id, :actor_name, :address, :action, :kind, :subject, :changes, :reason)""")
 
-INSERT_MANY = """
+INSERT_MANY = Statement("""
     insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
                            changes)
-    select $1, e.id, $3, $4, $5, $6, e.action, e.kind, e.subject, e.changes::jsonb
-    from unnest($2::uuid[], $7::text[], $8::text[], $9::uuid[], $10::text[]) e(id, action, kind, subject, changes)"""
+    select :studio, e.id, :channel, :account_id, :actor_name, :address, e.action, e.kind, e.subject, e.changes::jsonb
+    from unnest(:ids::uuid[], :actions::text[], :kinds::text[], :subjects::uuid[], :changes::text[])
+        e(id, action, kind, subject, changes)""")
 # {0}: the entries, in order.
 INSERT_SELECTED = """
     insert into audit_log (studio_id, id, channel, account_id, actor_name, address, action, subject_type, subject_id,
@@ -81,12 +83,20 @@ class Entry(NamedTuple):
     reason: str | None = None
 
 
-def _who(access: Access) -> tuple[str, UUID | None, str, str | None]:
-    """Return the channel, the account, the name and the address of whoever acts: staff, or a key."""
+class _Who(NamedTuple):
+    """Whoever acts: staff, or a key."""
+
+    channel: str
+    account_id: UUID | None
+    actor_name: str
+    address: str | None
+
+
+def _who(access: Access) -> _Who:
     staff = access.staff
     if staff is None:
-        return access.actor.value, None, access.credential_id, access.address
-    return staff.channel.value, staff.account_id, staff.name, staff.address
+        return _Who(access.actor.value, None, access.credential_id, access.address)
+    return _Who(staff.channel.value, staff.account_id, staff.name, staff.address)
 
 
 async def snapshot(connection: Connection, access: Access, subject: Subject) -> dict[str, Any] | None:
@@ -97,30 +107,30 @@ async def snapshot(connection: Connection, access: Access, subject: Subject) -> 
 
 async def add(connection: Connection, access: Access, entry: Entry) -> None:
     """Write an entry with the access that made the change. Must run inside the change's transaction."""
-    await connection.execute(
-        INSERT,
-        access.studio_id,
-        new_id(),
-        *_who(access),
-        entry.action,
-        entry.subject.kind,
-        entry.subject.id,
-        json.dumps(entry.changes),
-        entry.reason,
+    await INSERT.rows(
+        connection,
+        studio=access.studio_id,
+        id=new_id(),
+        **_who(access)._asdict(),
+        action=entry.action,
+        kind=entry.subject.kind,
+        subject=entry.subject.id,
+        changes=json.dumps(entry.changes),
+        reason=entry.reason,
     )
 
 
 async def add_many(connection: Connection, access: Access, entries: Sequence[Entry]) -> None:
     """Write many entries of one change, as ``add`` does."""
-    await connection.execute(
-        INSERT_MANY,
-        access.studio_id,
-        [new_id() for _ in entries],
-        *_who(access),
-        [entry.action for entry in entries],
-        [entry.subject.kind for entry in entries],
-        [entry.subject.id for entry in entries],
-        [json.dumps(entry.changes) for entry in entries],
+    await INSERT_MANY.rows(
+        connection,
+        studio=access.studio_id,
+        ids=[new_id() for _ in entries],
+        **_who(access)._asdict(),
+        actions=[entry.action for entry in entries],
+        kinds=[entry.subject.kind for entry in entries],
+        subjects=[entry.subject.id for entry in entries],
+        changes=[json.dumps(entry.changes) for entry in entries],
     )
 
 

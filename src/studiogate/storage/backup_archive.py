@@ -130,8 +130,17 @@ class PrivateFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._draft = path.with_name(f".{path.name}.{os.getpid()}")
-        descriptor = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with self._named():
+            descriptor = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         self.stream = os.fdopen(descriptor, "wb")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the file in errors, instead of the hidden one."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     def __enter__(self) -> IO[bytes]:
         return self.stream
@@ -143,7 +152,8 @@ class PrivateFile:
             if kind is None:
                 self.stream.flush()
                 os.fsync(self.stream.fileno())
-                self._draft.replace(self._path)
+                with self._named():
+                    self._draft.replace(self._path)
         finally:
             self.stream.close()
             with suppress(FileNotFoundError):

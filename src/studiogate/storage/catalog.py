@@ -1,6 +1,7 @@
 """Products and their prices."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
@@ -10,6 +11,7 @@ from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.paging import Filter, Resource, read_one, read_page
+from studiogate.storage.status_lists import CHANGEABLE
 
 # $2 is the permitted locations, null for an unrestricted key: a price that is limited to others is left out.
 PRICES = """
@@ -43,6 +45,29 @@ async def list_products(connection: Connection, access: Access, page: PageReques
 
 async def read_product(connection: Connection, access: Access, product_id: str) -> str | None:
     return await read_one(connection, access, PRODUCT, product_id)
+
+
+# The locations to which prices and their products are limited; none: they are sold everywhere.
+PRICE_LIMITS = """
+    select p.id,
+           array(select o.location_id from price_locations o where o.studio_id = $1 and o.price_id = p.id),
+           array(select o.location_id from product_locations o where o.studio_id = $1 and o.product_id = p.product_id)
+    from prices p where p.studio_id = $1 and p.product_id = any($2::uuid[])"""
+
+
+class PriceLimits(NamedTuple):
+    """The locations at which a price, and its product, are sold only."""
+
+    of_price: Sequence[UUID]
+    of_product: Sequence[UUID]
+
+
+async def price_limits(
+    connection: Connection, access: Access, product_ids: Sequence[UUID]
+) -> Mapping[UUID, PriceLimits]:
+    """Return the limits of all prices of some products."""
+    rows = await connection.fetch(PRICE_LIMITS, access.studio_id, list(product_ids))
+    return {row[0]: PriceLimits(row[1], row[2]) for row in rows}
 
 
 # Changes. A product's row is locked before its prices and limits are read or written.
@@ -97,10 +122,10 @@ KNOWN = {
 
 # Memberships that renew and have no price of their own yet. An import locks memberships before products, so they are
 # locked first here too.
-LOCK_UNPRICED = """
+LOCK_UNPRICED = f"""
     select id from memberships
     where studio_id = $1 and product_id = $2 and price_id is null and auto_renew
-      and status in ('pending', 'active', 'paused', 'past_due')
+      and status in ({CHANGEABLE})
     order by id for no key update"""
 
 

@@ -166,15 +166,15 @@ class Decided(NamedTuple):
     reason: str
 
 
-async def prepare(connection: Connection, _access: Access) -> None:
+async def prepare(connection: Connection) -> None:
     await connection.execute(PREPARE)
 
 
-async def stage(connection: Connection, _access: Access, rows: Sequence[Staged]) -> None:
+async def stage(connection: Connection, rows: Sequence[Staged]) -> None:
     await connection.copy_records_to_table("csv_rows", records=rows, columns=Staged._fields)
 
 
-async def finish_staging(connection: Connection, _access: Access) -> None:
+async def finish_staging(connection: Connection) -> None:
     """Analyze the staged rows: autovacuum does not process temporary tables."""
     await connection.execute("analyze csv_rows")
 
@@ -186,17 +186,17 @@ async def facts(connection: Connection, access: Access, kind: str, source: str) 
         yield rows
 
 
-async def decide(connection: Connection, _access: Access, rows: Iterable[Decided]) -> None:
+async def decide(connection: Connection, rows: Iterable[Decided]) -> None:
     await connection.copy_records_to_table("csv_decisions", records=rows, columns=Decided._fields)
 
 
-async def number(connection: Connection, _access: Access) -> None:
+async def number(connection: Connection) -> None:
     """Number the rows to import in the order in which ``accepted`` returns them."""
     await connection.execute("analyze csv_decisions")
     await connection.execute(NUMBER)
 
 
-async def accepted(connection: Connection, _access: Access) -> AsyncIterator[Sequence[Record]]:
+async def accepted(connection: Connection) -> AsyncIterator[Sequence[Record]]:
     cursor = await connection.cursor("select row from csv_decisions where verdict is null order by n")
     while rows := await cursor.fetch(BATCH):
         yield rows
@@ -212,14 +212,14 @@ async def judge(connection: Connection, access: Access, kind: str) -> None:
     await connection.execute(JUDGE[kind], access.studio_id)
 
 
-async def mark_faults(connection: Connection, _access: Access, faults: Sequence[tuple[int, str, str]]) -> None:
+async def mark_faults(connection: Connection, faults: Sequence[tuple[int, str, str]]) -> None:
     """Mark rows as faults, each as (position, column, reason); the first fault of a row counts."""
     first = {position: (column, reason) for position, column, reason in reversed(faults)}
     columns, reasons = [each[0] for each in first.values()], [each[1] for each in first.values()]
     await connection.execute(MARK, list(first), columns, reasons)
 
 
-async def give_up(connection: Connection, _access: Access, reason: str) -> None:
+async def give_up(connection: Connection, reason: str) -> None:
     await connection.execute(GIVE_UP, reason)
 
 
@@ -227,7 +227,7 @@ async def keep_external_ids(connection: Connection, access: Access, kind: str, s
     await connection.execute(KEEP_IDS, access.studio_id, source, kind)
 
 
-async def verdicts(connection: Connection, _access: Access) -> AsyncIterator[Sequence[Record]]:
+async def verdicts(connection: Connection) -> AsyncIterator[Sequence[Record]]:
     """Yield the verdict of every row, in batches, in the order of the file."""
     cursor = await connection.cursor(
         'select line, external_id, verdict, row_id, "column", reason from csv_decisions order by n'
@@ -236,7 +236,7 @@ async def verdicts(connection: Connection, _access: Access) -> AsyncIterator[Seq
         yield rows
 
 
-async def counts(connection: Connection, _access: Access) -> dict[str, int]:
+async def counts(connection: Connection) -> dict[str, int]:
     rows = await connection.fetch("select verdict, count(*) as rows from csv_decisions group by verdict")
     return {row["verdict"]: row["rows"] for row in rows}
 

@@ -93,27 +93,16 @@ as_json = json.JSONEncoder(default=str, separators=(",", ":")).encode
 INSERT = "insert into events (studio_id, id, actor, type, subject, scopes, place, object, previous_attributes)"
 
 
-def event_insert(type_: EventType, changed: str, event_id: str, actor: str, previous_attributes: str = "'{}'") -> str:
-    """Return the part of a statement that writes the event about the row which the statement creates or changes.
-
-    ``changed`` names the part with the row's new id, location and wire form (``object``). $1 is the studio;
-    ``event_id`` and ``actor`` are the placeholders of the new event's id and of ``access.actor``.
-    """
-    return _event_insert(type_, changed, ("$1", event_id, actor, previous_attributes))
-
-
 def announced(type_: EventType, changed: str, previous_attributes: str = "'{}'") -> str:
-    """Return the same for a statement with named parameters (``:studio`` and ``:actor``) and any number of rows;
-    ``changed`` also has the ``event_id`` of each."""
-    return _event_insert(type_, changed, (":studio", f"{changed}.event_id", ":actor", previous_attributes))
+    """Return the part of a statement that writes the events about the rows which the statement creates or changes.
 
-
-def _event_insert(type_: EventType, changed: str, values: tuple[str, str, str, str]) -> str:
-    studio, event_id, actor, previous_attributes = values
+    The statement has the named parameters ``:studio`` and ``:actor``. ``changed`` names its part with each row's new
+    id, location and wire form (``object``), and with the ``event_id``.
+    """
     place = subject_of(type_).place(changed)
     return f"""
         {INSERT}
-        select {studio}, {event_id}, {actor}, '{type_.value}', {changed}.id, array['{READ_SCOPES[type_].value}'],
+        select :studio, {changed}.event_id, :actor, '{type_.value}', {changed}.id, array['{READ_SCOPES[type_].value}'],
                {place}, {changed}.object, {previous_attributes}
         from {changed}"""
 

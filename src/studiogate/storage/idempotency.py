@@ -17,11 +17,12 @@ from uuid import UUID
 import asyncpg
 
 from studiogate.domain.access import Access
+from studiogate.domain.retention import IDEMPOTENCY_KEY_HOURS
 from studiogate.storage.db.json_rows import json_rows
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
 from studiogate.storage.db.statement import Statement
 
-KEPT = "interval '24 hours'"  # from completion, by the database's clock
+KEPT = f"interval '{IDEMPOTENCY_KEY_HOURS} hours'"  # from completion, by the database's clock
 
 # One row per request: whether its key was free and is now locked, and the result that is stored under it. Both are null
 # without a key. ``id`` is what the request is about. ``offset 0`` makes each lookup one by the primary key, also in a

@@ -10,6 +10,7 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.money_invariants import MONEY_PROMISES
 from studiogate.storage.promise import Promise
 from studiogate.storage.resources import class_joins, policy_minutes
+from studiogate.storage.status_lists import SEAT_HOLDING
 
 SHOWN = 50
 LOG_SETTINGS = ["log_error_verbosity", "log_min_duration_statement", "log_parameter_max_length", "log_statement"]
@@ -19,11 +20,11 @@ PROMISES = (
     Promise(
         "seats",
         "every class counts its bookings right and none is oversold",
-        """
+        f"""
         select format('class %s of studio %s: booked_count %s, live bookings %s, capacity %s',
                       c.id, c.studio_id, c.booked_count, count(b.id), c.capacity)
         from classes c left join bookings b on b.studio_id = c.studio_id and b.class_id = c.id
-            and b.status in ('confirmed', 'checked_in', 'no_show')
+            and b.status in ({SEAT_HOLDING})
         group by c.studio_id, c.id having count(b.id) <> c.booked_count or count(b.id) > c.capacity""",
     ),
     Promise(

@@ -14,7 +14,8 @@ from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
-from studiogate.storage.events import event_insert
+from studiogate.storage.db.statement import Statement
+from studiogate.storage.events import announced
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.people import IS_MEMBER
 from studiogate.storage.resources import LEAD
@@ -38,24 +39,25 @@ LOCK = f"select {KEPT} from leads where studio_id = $1 and id = $2 for no key up
 # A new lead with its event, or else the lead that has this email, which is then locked. A lead whose email already
 # belongs to a member is created as converted. The other leads are looked at only if none was made: a plan from before
 # the table grew may read all of them.
-MAKE_OR_LOCK = f"""
+MAKE_OR_LOCK = Statement(f"""
     with made as (
         insert into leads (studio_id, id, email, first_name, last_name, phone, source, metadata, status,
                            lifecycle_stage)
-        select $1, $2, $3, $4, $5, $6, $7, $8, case when known then 'converted' else 'new' end,
-               case when known then 'member' else 'lead' end
-        from (select {IS_MEMBER.format("$3")} as known offset 0) member
+        select :studio, :id, :email, :first_name, :last_name, :phone, :source, :metadata,
+               case when known then 'converted' else 'new' end, case when known then 'member' else 'lead' end
+        from (select {IS_MEMBER.format(studio=":studio", email=":email")} as known offset 0) member
         on conflict (studio_id, email) do nothing returning *
     ), wire as (
-        select e.id, row_to_json(w) as object from made e cross join lateral (select {LEAD.columns}) w
+        select e.id, :event_id::uuid as event_id, row_to_json(w) as object
+        from made e cross join lateral (select {LEAD.columns}) w
     ), announced as (
-        {event_insert(EventType.LEAD_CREATED, "wire", "$9", "$10")}
+        {announced(EventType.LEAD_CREATED, "wire")}
     ), kept as (
-        select {KEPT} from leads where studio_id = $1 and email = $3 and not (select count(*) > 0 from made)
+        select {KEPT} from leads where studio_id = :studio and email = :email and not (select count(*) > 0 from made)
         for no key update
     )
     select to_jsonb(made)::text as made, kept.* from (values (true)) always left join made on true
-    left join kept on true"""
+    left join kept on true""")
 
 FILL = """
     update leads set first_name = $3, last_name = $4, phone = $5, source = $6, metadata = $7
@@ -105,10 +107,19 @@ class NewLead(NamedTuple):
 
 async def make_or_lock(connection: Connection, access: Access, email: str, contact: LeadContact) -> NewLead | KeptLead:
     """Insert a lead and emit its event, or lock the lead that has this email. The email must be locked."""
-    values = (contact.first_name, contact.last_name, contact.phone, contact.source, json.dumps(dict(contact.metadata)))
-    lead_id, event_id = new_id(), new_id()
-    (row,) = await connection.fetch(
-        MAKE_OR_LOCK, access.studio_id, lead_id, email, *values, event_id, access.actor.value
+    lead_id = new_id()
+    row = await MAKE_OR_LOCK.row(
+        connection,
+        studio=access.studio_id,
+        id=lead_id,
+        email=email,
+        first_name=contact.first_name,
+        last_name=contact.last_name,
+        phone=contact.phone,
+        source=contact.source,
+        metadata=json.dumps(dict(contact.metadata)),
+        event_id=new_id(),
+        actor=access.actor.value,
     )
     if row["made"] is not None:
         return NewLead(lead_id, json.loads(row["made"]))

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.retention import MAIL_DAYS
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 
@@ -62,10 +63,11 @@ FAILED = """
                      due_at = clock_timestamp() + coalesce($3, 0) * interval '1 second'
     where studio_id = $1 and id = $2"""
 
-FORGET = """
+FORGET = f"""
     delete from mails where (studio_id, id) in (
         select studio_id, id from mails
-        where studio_id = $1 and status <> 'queued' and created_at < clock_timestamp() - interval '7 days' limit $2)"""
+        where studio_id = $1 and status <> 'queued' and created_at < clock_timestamp() - interval '{MAIL_DAYS} days'
+        limit $2)"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.states import MembershipStatus
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.status_lists import MOST_TELLING_FIRST, SEAT_HOLDING
 
 SUSPENDED = "suspended"
 STATUSES = (
@@ -23,26 +24,30 @@ SCANNED = 300
 
 # One row per member: the membership that tells most about them, and their last visit at a permitted location. $1 is the
 # studio, {} the parameter with the permitted locations (null: all of them).
-COLUMNS = """
+COLUMNS = f"""
     m.id, m.name, m.email, m.phone, m.suspended, m.created_at, held.product, held.status as membership_status,
     held.credits_remaining, held.current_period_end,
     (select max(b.start_time) from bookings b
-     where b.studio_id = $1 and b.member_id = m.id and b.status in ('confirmed', 'checked_in', 'no_show')
-       and b.status = 'checked_in' and ({0}::uuid[] is null or b.location_id = any({0}::uuid[]))) as last_visit"""
-JOINS = """
+     where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
+       and b.status = 'checked_in' and ({{0}}::uuid[] is null or b.location_id = any({{0}}::uuid[]))) as last_visit"""
+JOINS = f"""
     left join lateral (
         select p.name as product, s.status, s.credits_remaining, s.current_period_end
         from memberships s join products p on p.studio_id = $1 and p.id = s.product_id
         where s.studio_id = $1 and s.member_id = m.id
-        order by array_position(array['active', 'past_due', 'paused', 'pending'], s.status::text) nulls last,
+        order by array_position(array[{MOST_TELLING_FIRST}], s.status::text) nulls last,
                  s.created_at desc, s.id desc
         limit 1) held on true"""
-# A booking that holds or held a seat at location $4. Not "exists": PostgreSQL may turn that into a join that reads all
-# bookings of the location before the first member is found.
-COMES_TO = """
+
+
+def comes_to(location: str) -> str:
+    """Return the condition that a member has or had a seat at a location, which a placeholder gives. Not "exists":
+    PostgreSQL may turn that into a join that reads all bookings of the location before the first member is found."""
+    return f"""
     (select true from bookings v
-     where v.studio_id = $1 and v.member_id = m.id and v.location_id = $4::uuid
-       and v.status in ('confirmed', 'checked_in', 'no_show') limit 1) is true"""
+     where v.studio_id = $1 and v.member_id = m.id and v.location_id = {location}::uuid
+       and v.status in ({SEAT_HOLDING}) limit 1) is true"""
+
 
 _BEYOND = (
     "and (d.created_at, d.id) < (select c.created_at, c.id from {table} c where c.studio_id = $1 and c.id = $5::uuid)"
@@ -56,15 +61,15 @@ _BY_STATUS = """
     coalesce(d.status, '') <> '' and d.status = $3::text and (
         select true from memberships n where n.studio_id = $1 and n.member_id = d.member_id and n.status = $3::text
           and (n.created_at, n.id) > (d.created_at, d.id) limit 1) is not true"""
-_BY_LOCATION = """
+_BY_LOCATION = f"""
     d.location_id = $4::uuid and d.status = seated.status and (
         select true from bookings n
         where n.studio_id = $1 and n.member_id = d.member_id and n.location_id = $4::uuid
-          and n.status in ('confirmed', 'checked_in', 'no_show') and (n.created_at, n.id) > (d.created_at, d.id)
+          and n.status in ({SEAT_HOLDING}) and (n.created_at, n.id) > (d.created_at, d.id)
         limit 1) is not true"""
-_EACH_STATUS = """
-    select each.* from unnest(array['confirmed', 'checked_in', 'no_show']) seated(status) cross join lateral ({}) each
-    order by created_at desc, row_id desc limit {}"""
+_EACH_STATUS = f"""
+    select each.* from unnest(array[{SEAT_HOLDING}]) seated(status) cross join lateral ({{}}) each
+    order by created_at desc, row_id desc limit {{}}"""
 
 
 def _driver(name: str, beyond: bool) -> str:
@@ -103,9 +108,9 @@ def _end(driver: str) -> str:
 _SHAPES: Mapping[str, tuple[str, str]] = {
     "newest": ("newest", "true"),
     "suspended": ("suspended", "true"),
-    "suspended there": ("suspended", COMES_TO),
+    "suspended there": ("suspended", comes_to("$4")),
     "status": ("status", "true"),
-    "status there": ("status", COMES_TO),
+    "status there": ("status", comes_to("$4")),
     "there": ("location", "true"),
 }
 # A short page of these is the last one: no row is dropped after it was counted.

@@ -11,16 +11,19 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import LONGEST_CLASS
+from studiogate.domain.membership_changes import CHANGEABLE
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.status_lists import SEAT_HOLDING
 
-PROFILE = """
+PROFILE = f"""
     select m.id, m.first_name, m.last_name, m.name, m.email, m.phone, m.role, m.suspended, m.staff_notes, m.created_at,
            m.erased_at, m.membership_type, studio.timezone, studio.currency, studio.country, now() as now,
            (select min(b.start_time) from bookings b
-            where b.studio_id = $1 and b.member_id = m.id and b.status in ('confirmed', 'checked_in', 'no_show')
+            where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
               and b.status = 'checked_in' and ($3::uuid[] is null or b.location_id = any($3))) as first_visit,
            (select max(b.start_time) from bookings b
-            where b.studio_id = $1 and b.member_id = m.id and b.status in ('confirmed', 'checked_in', 'no_show')
+            where b.studio_id = $1 and b.member_id = m.id and b.status in ({SEAT_HOLDING})
               and b.status = 'checked_in' and ($3::uuid[] is null or b.location_id = any($3))) as last_visit
     from members m join studios studio on studio.studio_id = $1
     where m.studio_id = $1 and m.id = $2"""
@@ -40,7 +43,10 @@ _MEMBERSHIP = """
     join members m on m.studio_id = $1 and m.id = s.member_id
     join studios studio on studio.studio_id = $1
     where s.studio_id = $1 and {}"""
-MEMBERSHIPS = _MEMBERSHIP.format("s.member_id = $2 order by s.created_at desc, s.id desc limit 50")
+# All that run, however old they are, and pages of those that ended.
+RUNNING = _MEMBERSHIP.format("s.member_id = $2 and s.status = any($3) order by s.created_at desc, s.id desc")
+_ENDED = """s.member_id = $2 and s.status <> all($5) {}
+    order by s.created_at desc, s.id desc limit $3"""
 MEMBERSHIP = _MEMBERSHIP.format("s.id = $2")
 
 # A class with its place, as lines of a profile name it.
@@ -80,8 +86,8 @@ _AHEAD = f"""
               (select e.id, e.class_id, e.status::text, e.start_time, e.class_spot_id, null::integer as position
                from bookings e
                where e.studio_id = $1 and e.member_id = $2 and ($3::uuid[] is null or e.location_id = any($3))
-                 and e.status in ('confirmed', 'checked_in', 'no_show') and e.end_time > now()
-                 and e.start_time > now() - interval '7 days' and e.status = 'confirmed'
+                 and e.status in ({SEAT_HOLDING}) and e.end_time > now()
+                 and e.start_time > now() - interval '{LONGEST_CLASS.days} days' and e.status = 'confirmed'
                order by e.start_time, e.id limit $4)
               union all
               (select w.booking_id, w.class_id, 'waitlisted', k.start_time, null, w.position
@@ -120,8 +126,7 @@ _HISTORY = """
     select entry.* from (
         select $2::uuid as id
         union all select s.id from memberships s where s.studio_id = $1 and s.member_id = $2::uuid
-        union all (select u.id from purchases u where u.studio_id = $1 and u.member_id = $2::uuid
-                   order by u.created_at desc, u.id desc limit 50)) subject
+        union all select u.id from purchases u where u.studio_id = $1 and u.member_id = $2::uuid) subject
     cross join lateral (
         select a.id, a.occurred_at, a.channel, a.actor_name, a.action, a.subject_type, a.subject_id,
                a.changes::text as changes, a.reason
@@ -130,6 +135,10 @@ _HISTORY = """
     order by entry.occurred_at desc, entry.id desc limit $3"""
 _BEFORE = "and ({0}.{1}, {0}.id) < (select o.{1}, o.id from {2} o where o.studio_id = $1 and o.id = $4::uuid)"
 
+ENDED = {
+    False: _MEMBERSHIP.format(_ENDED.format("and $4::uuid is null")),
+    True: _MEMBERSHIP.format(_ENDED.format(_BEFORE.format("s", "created_at", "memberships"))),
+}
 SUBMISSIONS = {
     False: _SUBMISSIONS.format(""),
     True: _SUBMISSIONS.format(_BEFORE.format("e", "created_at", "form_submissions")),
@@ -153,8 +162,17 @@ async def merged_into(connection: Connection, access: Access, member_id: UUID) -
     return found
 
 
-async def memberships_of(connection: Connection, access: Access, member_id: UUID) -> list[Record]:
-    return await connection.fetch(MEMBERSHIPS, access.studio_id, member_id)
+async def running_memberships(connection: Connection, access: Access, member_id: UUID) -> list[Record]:
+    """Return all memberships that can still be changed, the newest first."""
+    return await connection.fetch(RUNNING, access.studio_id, member_id, CHANGEABLE)
+
+
+async def ended_memberships(
+    connection: Connection, access: Access, member_id: UUID, after: UUID | None, limit: int
+) -> Lines:
+    """Return the other memberships, the newest first."""
+    values = (access.studio_id, member_id, limit + 1, after, CHANGEABLE)
+    return _lines(await connection.fetch(ENDED[after is not None], *values), limit)
 
 
 async def read_membership(connection: Connection, access: Access, membership_id: UUID) -> Record | None:

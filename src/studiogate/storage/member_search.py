@@ -12,7 +12,7 @@ from typing import NamedTuple
 from studiogate.domain.access import Access
 from studiogate.domain.ids import parse_id
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.member_list import COLUMNS, COMES_TO, JOINS, SUSPENDED, MemberFilters, MemberPage
+from studiogate.storage.member_list import COLUMNS, JOINS, SUSPENDED, MemberFilters, MemberPage, comes_to
 from studiogate.storage.operator_lists import LISTS, listed
 
 MOST_WORDS = 8
@@ -64,7 +64,7 @@ FILTERED = {
                   where s.studio_id = $1 and s.member_id = m.id and s.status = $7::text limit 1) is true""",
     SUSPENDED: "m.suspended and $7::text is not null",
 }
-LOCATED = {False: "$8::uuid is null", True: COMES_TO.replace("$4", "$8")}
+LOCATED = {False: "$8::uuid is null", True: comes_to("$8")}
 
 
 def _way(way: int, beyond: bool, conditions: str) -> str:

@@ -4,7 +4,7 @@ The members' rows are locked, so no other transaction changes their credits mean
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -35,6 +35,11 @@ CHANGED = tuple(each for each in MembershipState._fields if each != "started_at"
 WRITE_STATE = f"""
     update memberships set {", ".join(f"{column} = ${number}" for number, column in enumerate(CHANGED, 3))}
     where studio_id = $1 and id = $2"""
+
+WRITE_STATUSES = """
+    update memberships s set status = e.status, state_version = e.state_version
+    from unnest($2::uuid[], $3::text[], $4::integer[]) e(id, status, state_version)
+    where s.studio_id = $1 and s.id = e.id"""
 
 KEEP_PRICE = "update memberships set price_id = $3 where studio_id = $1 and id = $2 and price_id is distinct from $3"
 
@@ -82,12 +87,23 @@ async def due_memberships(connection: Connection, access: Access, members: Seque
 
 async def read_state(connection: Connection, access: Access, membership_id: UUID) -> MembershipState:
     (row,) = await connection.fetch(MEMBERSHIP, access.studio_id, membership_id)
-    return _state(row)
+    return read_row(row)
 
 
 async def write_state(connection: Connection, access: Access, membership_id: UUID, state: MembershipState) -> None:
     values = [getattr(state, column) for column in CHANGED]
     await connection.execute(WRITE_STATE, access.studio_id, membership_id, *values)
+
+
+async def write_statuses(connection: Connection, access: Access, states: Mapping[UUID, MembershipState]) -> None:
+    """Store the status of several memberships, of which nothing else has changed."""
+    await connection.execute(
+        WRITE_STATUSES,
+        access.studio_id,
+        list(states),
+        [state.status.value for state in states.values()],
+        [state.state_version for state in states.values()],
+    )
 
 
 async def record_renewals(
@@ -128,7 +144,7 @@ async def add_ledger_line(connection: Connection, access: Access, membership_id:
 
 def _due(row: Record) -> DueMembership:
     prices = tuple(_price(each) for each in json.loads(row["prices"]))
-    return DueMembership(row["id"], row["price_id"], prices, _state(row), ZoneInfo(row["timezone"]), row["now"])
+    return DueMembership(row["id"], row["price_id"], prices, read_row(row), ZoneInfo(row["timezone"]), row["now"])
 
 
 def _price(row: dict[str, Any]) -> RecurringPrice:
@@ -136,6 +152,7 @@ def _price(row: dict[str, Any]) -> RecurringPrice:
     return RecurringPrice(read_id(row["id"]), Interval(row["interval"]), row["default"], row["active"], created)
 
 
-def _state(row: Record) -> MembershipState:
+def read_row(row: Record) -> MembershipState:
+    """Return the state in a row with the columns ``STATE``."""
     values = {column: row[column] for column in MembershipState._fields}
     return MembershipState(**{**values, "status": MembershipStatus(row["status"])})

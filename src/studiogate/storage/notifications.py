@@ -83,7 +83,7 @@ class EventListeners:
     """Readers that wait for a studio's next event. Listening starts with the first reader."""
 
     def __init__(self, dsn: str) -> None:
-        self._listener = Listener(dsn, self._ring)
+        self._listener = Listener(dsn, self._wake)
         self._waiting: dict[UUID, set[asyncio.Future[None]]] = {}
         self._count = 0
         self._closed = False
@@ -113,7 +113,7 @@ class EventListeners:
         if not waiting:
             del self._waiting[studio_id]
 
-    def _ring(self, studio_id: UUID) -> None:
+    def _wake(self, studio_id: UUID) -> None:
         for waiter in self._waiting.get(studio_id, ()):
             if not waiter.done():
                 waiter.set_result(None)
@@ -122,7 +122,7 @@ class EventListeners:
         """End all waits, because the process is shutting down."""
         self._closed = True
         for studio_id in list(self._waiting):
-            self._ring(studio_id)
+            self._wake(studio_id)
 
     async def close(self) -> None:
         self.release_all()

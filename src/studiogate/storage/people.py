@@ -17,11 +17,12 @@ EMAIL_LOCK = f"pg_advisory_xact_lock(hashtext('email ' || $1), hashtext({{}}) & 
 LOCK_EMAIL = f"select {EMAIL_LOCK.format('$2')}"
 
 # A profile with the role "lead" is a person who has not become a member yet.
-IS_MEMBER = "exists (select from members m where m.studio_id = $1 and m.email = {} and m.role <> 'lead')"
+IS_MEMBER = "exists (select from members m where m.studio_id = {studio} and m.email = {email} and m.role <> 'lead')"
 
 LOCK_LEADS = f"""
     select l.id from leads l
-    where l.studio_id = $1 and l.email = any($2::text[]) and l.status <> 'converted' and {IS_MEMBER.format("l.email")}
+    where l.studio_id = $1 and l.email = any($2::text[]) and l.status <> 'converted'
+      and {IS_MEMBER.format(studio="$1", email="l.email")}
     order by l.id for no key update of l"""
 
 CONVERT = """

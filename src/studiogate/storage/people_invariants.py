@@ -3,6 +3,7 @@
 from studiogate.domain.audit import DAYS_KEPT
 from studiogate.domain.erasure import FIRST_NAME, LAST_NAME
 from studiogate.storage.promise import Promise
+from studiogate.storage.status_lists import ATTENDABLE, CHANGEABLE
 
 PEOPLE_PROMISES = (
     Promise(
@@ -18,9 +19,9 @@ PEOPLE_PROMISES = (
             where n.studio_id = m.studio_id and n.member_id = m.id
               and (n.submitter_name is not null or n.data <> '{{}}' or n.consents <> '[]')
             union all select 'a membership' from memberships s
-            where s.studio_id = m.studio_id and s.member_id = m.id and s.status not in ('cancelled', 'expired')
+            where s.studio_id = m.studio_id and s.member_id = m.id and s.status in ({CHANGEABLE})
             union all select 'a booking ahead' from bookings b
-            where b.studio_id = m.studio_id and b.member_id = m.id and b.status in ('confirmed', 'waitlisted')
+            where b.studio_id = m.studio_id and b.member_id = m.id and b.status in ({ATTENDABLE})
               and b.start_time > clock_timestamp()) h
         where m.erased_at is not null""",
     ),

@@ -7,15 +7,16 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.status_lists import ATTENDABLE, CHANGEABLE
 
 # $2 is the member, $3 the email of the member or null.
-COUNTS = """
+COUNTS = f"""
     select (select count(*) from bookings b where b.studio_id = $1 and b.member_id = $2) as bookings,
            (select count(*) from bookings b where b.studio_id = $1 and b.member_id = $2 and b.start_time > now()
-                and b.status in ('confirmed', 'waitlisted')) as bookings_ahead,
+                and b.status in ({ATTENDABLE})) as bookings_ahead,
            (select count(*) from memberships s where s.studio_id = $1 and s.member_id = $2) as memberships,
            (select count(*) from memberships s where s.studio_id = $1 and s.member_id = $2
-                and s.status in ('pending', 'active', 'paused', 'past_due')) as memberships_live,
+                and s.status in ({CHANGEABLE})) as memberships_live,
            (select count(*) from purchases u where u.studio_id = $1 and u.member_id = $2) as purchases,
            (select count(*) from form_submissions n where n.studio_id = $1 and n.member_id = $2) as submissions,
            (select count(*) from form_submissions n join form_uploads u on u.studio_id = $1 and u.submission_id = n.id

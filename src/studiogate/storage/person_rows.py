@@ -4,11 +4,12 @@ Order of the locks: the classes by id, the members by id, then emails (docs/lock
 before any lock, so it is read again afterwards: a transaction that finds another class then starts again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import BookingStatus
 from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
 from studiogate.storage.people import BUCKETS, EMAIL_LOCK
 
@@ -82,7 +83,7 @@ class PersonRows(NamedTuple):
 
 
 async def lock_with_classes(
-    connection: Connection, access: Access, member_ids: Sequence[UUID], statuses: Sequence[str], ahead: bool
+    connection: Connection, access: Access, member_ids: Sequence[UUID], statuses: Collection[BookingStatus], ahead: bool
 ) -> list[LiveBooking]:
     """Lock the members and the classes of their bookings with these statuses; return the bookings. With ``ahead``, only
     classes that have not started count."""
@@ -97,7 +98,7 @@ async def lock_with_classes(
 
 
 async def _live(
-    connection: Connection, access: Access, member_ids: Sequence[UUID], statuses: Sequence[str], ahead: bool
+    connection: Connection, access: Access, member_ids: Sequence[UUID], statuses: Collection[BookingStatus], ahead: bool
 ) -> list[LiveBooking]:
     rows = await connection.fetch(LIVE_BOOKINGS, access.studio_id, list(member_ids), list(statuses), ahead)
     return [LiveBooking(*row) for row in rows]

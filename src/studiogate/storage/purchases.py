@@ -9,13 +9,15 @@ from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.purchases import Paid, PurchaseLine
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection, TransactionConflictError
+from studiogate.storage.db.statement import Statement
 from studiogate.storage.paging import Filter, read_one, read_page
 from studiogate.storage.resources import PURCHASE
 
-INSERT = """
+INSERT = Statement("""
     insert into purchases (studio_id, id, member_id, location_id, product_id, product_key, product_type, quantity,
                            amount_total, currency, status)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"""
+    values (:studio, :id, :member_id, :location_id, :product_id, :product_key, :product_type, :quantity, :amount_total,
+            :currency, :status)""")
 
 # $3 is the permitted locations, null for unrestricted staff. A purchase's member changes only by a merge of duplicates.
 LOCK_MEMBER = """
@@ -70,7 +72,14 @@ async def read_purchase(connection: Connection, access: Access, purchase_id: str
 
 
 async def insert(connection: Connection, access: Access, purchase: NewPurchase) -> None:
-    await connection.execute(INSERT, access.studio_id, *purchase[:3], *purchase.line)
+    await INSERT.rows(
+        connection,
+        studio=access.studio_id,
+        id=purchase.id,
+        member_id=purchase.member_id,
+        location_id=purchase.location_id,
+        **purchase.line._asdict(),
+    )
 
 
 async def lock_member_of(connection: Connection, access: Access, purchase_id: UUID) -> bool:

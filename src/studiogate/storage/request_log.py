@@ -8,12 +8,15 @@ from studiogate.domain.access import Access
 from studiogate.domain.request_log import FIRST_FAILURE, KEPT, KEPT_PER_STUDIO, KeyRequests
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.db.statement import Statement
 
-INSERT = """
+INSERT = Statement("""
     insert into request_log (studio_id, id, credential_id, occurred_at, method, route, status, code, milliseconds,
                              bytes, request_id, unlisted)
-    select $1, r.* from unnest($2::uuid[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::integer[],
-                               $8::text[], $9::real[], $10::bigint[], $11::text[], $12::integer[]) r"""
+    select :studio, r.* from unnest(
+        :ids::uuid[], :credential_ids::text[], :times::timestamptz[], :methods::text[], :routes::text[],
+        :statuses::integer[], :codes::text[], :milliseconds::real[], :bytes::bigint[], :request_ids::text[],
+        :unlisted::integer[]) r""")
 OLD = f"occurred_at <= now() - interval '{KEPT.days} days'"
 # The newest entry of those that are too many.
 BEYOND = f"""
@@ -34,20 +37,20 @@ async def add(connection: Connection, access: Access, keys: Sequence[KeyRequests
     """Write the requests of some keys of one studio, in one statement."""
     listed = [each for key in keys for each in key.listed]
     last = {id(key.listed[-1]): key.unlisted for key in keys if key.listed}
-    await connection.execute(
-        INSERT,
-        access.studio_id,
-        [new_id() for _ in listed],
-        [each.credential_id for each in listed],
-        [each.occurred_at for each in listed],
-        [each.method for each in listed],
-        [each.route for each in listed],
-        [each.status for each in listed],
-        [each.code for each in listed],
-        [each.seconds * 1000 for each in listed],
-        [each.bytes for each in listed],
-        [each.request_id for each in listed],
-        [last.get(id(each), 0) for each in listed],
+    await INSERT.rows(
+        connection,
+        studio=access.studio_id,
+        ids=[new_id() for _ in listed],
+        credential_ids=[each.credential_id for each in listed],
+        times=[each.occurred_at for each in listed],
+        methods=[each.method for each in listed],
+        routes=[each.route for each in listed],
+        statuses=[each.status for each in listed],
+        codes=[each.code for each in listed],
+        milliseconds=[each.seconds * 1000 for each in listed],
+        bytes=[each.bytes for each in listed],
+        request_ids=[each.request_id for each in listed],
+        unlisted=[last.get(id(each), 0) for each in listed],
     )
 
 

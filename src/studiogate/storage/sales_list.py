@@ -10,9 +10,10 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.status_lists import WAIVABLE
 
 # The purchases that wait for money. The text repeats the condition of the partial indexes.
-OPEN_FEE = "u.product_type = 'fee' and coalesce(u.status, 'pending') in ('pending', 'failed')"
+OPEN_FEE = f"u.product_type = 'fee' and coalesce(u.status, 'pending') in ({WAIVABLE})"
 
 # $1 studio, $2 limit, $3 locations or null, $4 status or null, $5 member or null, $6 the purchase before the page.
 _GIVEN = "$2::integer > 0 and num_nonnulls($3::uuid[], $4::text, $5::uuid, $6::uuid) >= 0"

@@ -18,16 +18,27 @@ from types import TracebackType
 from typing import BinaryIO
 from uuid import UUID
 
+import structlog
+
 from studiogate import clock
 from studiogate.storage.db.failures import UnknownOutcomeError
 
 FOLDER = "uploads"
 INCOMING = "incoming"
 ABANDONED_SECONDS = 3600.0
+log = structlog.get_logger()
 
 
 class DiskFullError(Exception):
     """The file could not be written."""
+
+
+def give_to_owner_of_folder(path: Path) -> None:
+    """Make what root has created (a command, or the start of the service) readable for the account of the service,
+    which owns the folder."""
+    if os.geteuid() == 0:
+        owner = path.parent.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,14 @@ class UploadFolder:
         kept = self.kept(studio_id, name)
         return kept if kept.exists() else self.incoming(studio_id, name)
 
+    def open(self, studio_id: UUID, name: str) -> BinaryIO:
+        """Open a file for reading; if the system refuses, the log says why."""
+        try:
+            return self.find(studio_id, name).open("rb")
+        except OSError as error:
+            log.error("file cannot be read", problem=error.strerror)
+            raise
+
     def has(self, studio_id: UUID, name: str) -> bool:
         """Return whether a file exists, also while it is being moved."""
         kept = self.kept(studio_id, name)
@@ -65,6 +84,16 @@ class UploadFolder:
                 if path.stat().st_mtime < before:
                     yield UUID(path.parent.parent.name), path.name
 
+    def has_files(self) -> bool:
+        """Return whether there is any file, whosever it is."""
+        return any(not path.is_dir() for path in (self.data / FOLDER).rglob("*"))
+
+    def remove_empty_folders(self) -> None:
+        """Remove the folders without files, but for the outermost."""
+        for path in sorted((self.data / FOLDER).rglob("*"), reverse=True):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
     def keep(self, studio_id: UUID, name: str) -> None:
         """Move a file whose row is committed to its final path."""
         target = self.kept(studio_id, name)
@@ -75,7 +104,9 @@ class UploadFolder:
         """Create a private folder and those parents that are ours: ``parents=True`` would make them readable by all."""
         self.data.mkdir(parents=True, exist_ok=True)
         for each in (*reversed(folder.relative_to(self.data).parents), folder.relative_to(self.data)):
-            (self.data / each).mkdir(mode=0o700, exist_ok=True)
+            if not (self.data / each).is_dir():
+                (self.data / each).mkdir(mode=0o700, exist_ok=True)
+                give_to_owner_of_folder(self.data / each)
 
     def remove(self, studio_id: UUID, name: str) -> None:
         self.kept(studio_id, name).unlink(missing_ok=True)
@@ -98,6 +129,7 @@ def _reported_as_full() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        log.error("file cannot be stored", problem=error.strerror)
         raise DiskFullError(error.strerror) from error
 
 
@@ -115,6 +147,7 @@ class IncomingFile:
         with _reported_as_full():
             folder.make_private(self._path.parent)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            give_to_owner_of_folder(self._path)
         self.stream: BinaryIO = os.fdopen(descriptor, "w+b")
 
     def write(self, chunk: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A request to the API: headers, query and body, parsed strictly and on demand."""
+"""A request: headers, query and body, parsed strictly and on demand."""
 
 import asyncio
 import codecs
@@ -83,6 +83,10 @@ class Request:
         text = self._query_string.decode("utf-8", "replace")
         return dict(part.partition("=")[::2] for part in text.split("&") if part)
 
+    @property
+    def query_is_utf8(self) -> bool:
+        return urlencoded.is_utf8(self._query_string)
+
     async def json(self) -> Any | Refusal:
         """Return the parsed body. Anything that is not strict JSON or that PostgreSQL cannot store is refused."""
         if self.media_type != b"application/json":
@@ -95,6 +99,10 @@ class Request:
         """Whether to send HTML: browsers accept HTML, API clients JSON; a client that names neither gets the page."""
         accepted = self.headers.get(b"accept", b"").lower()
         return b"text/html" in accepted or b"json" not in accepted
+
+    @property
+    def takes_gzip(self) -> bool:
+        return b"gzip" in self.headers.get(b"accept-encoding", b"")
 
     @property
     def media_type(self) -> bytes:
@@ -120,12 +128,12 @@ class Request:
 
     @property
     def _declared(self) -> int:
+        """The size that the request announces, or 0. Eighteen digits of it are more than any limit."""
         declared = self.headers.get(b"content-length", b"0").lstrip(b"0")
         return int(declared[:18]) if declared.isdigit() else 0
 
     async def body(self, maximum: int) -> bytes | Refusal:
-        declared = self.headers.get(b"content-length", b"0").lstrip(b"0")
-        if declared.isdigit() and (len(declared) > 18 or int(declared) > maximum):
+        if self._declared > maximum:
             return _too_large(maximum)
         received = None if self.single_writer is None else self.single_writer.received()
         if received is not None:
@@ -205,11 +213,11 @@ class _NotStrictError(ValueError):
     """JSON that a lenient parser would accept; the text says what is wrong with it."""
 
 
-def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise _NotStrictError("an object has the same member twice")
-    return members
+def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise _NotStrictError("an object has the same field twice")
+    return fields
 
 
 def _no_constant(name: str) -> None:
@@ -223,7 +231,7 @@ def _finite(digits: str) -> float:
     return number
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique_members, parse_constant=_no_constant, parse_float=_finite)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_fields, parse_constant=_no_constant, parse_float=_finite)
 
 
 def _check_depth(value: Any) -> None:

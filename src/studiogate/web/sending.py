@@ -12,17 +12,13 @@ from functools import cache
 from http import HTTPStatus
 
 from studiogate import API_VERSION
+from studiogate.web import security_headers
 from studiogate.web.request import Request, Send
 from studiogate.web.response import Answer, Header, OpenFile
 
 ON_EVERY_ANSWER: tuple[Header, ...] = (
     (b"api-version", API_VERSION.encode()),
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"strict-transport-security", b"max-age=31536000"),
+    *security_headers.on_every_answer(),
 )
 ON_EVERY_BODY: tuple[Header, ...] = (*ON_EVERY_ANSWER, (b"content-type", b"application/json"))
 _COMMON_NAMES = frozenset(name for name, _ in ON_EVERY_BODY)
@@ -47,6 +43,18 @@ async def send_answer(request: Request, answer: Answer, further: Sequence[Header
         return
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *common]})
     await send({"type": "http.response.body", "body": sent})
+
+
+async def send_page(request: Request, answer: Answer, headers: Sequence[Header], send: Send) -> None:
+    """Send an answer as the two messages of ASGI, with exactly these headers."""
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
+
+
+def page_headers(answer: Answer, common: Sequence[Header], request_id: str) -> list[Header]:
+    """Return the answer's own headers, the common ones that it does not override, and the request's id."""
+    own = {name for name, _ in answer.headers}
+    return [*answer.headers, *(each for each in common if each[0] not in own), (b"x-request-id", request_id.encode())]
 
 
 async def send_file(request: Request, file: OpenFile, headers: Sequence[Header], send: Send) -> None:

@@ -14,11 +14,24 @@ _INCOMPLETE_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 def decode(text: bytes) -> str:
     """Decode ``+`` and percent escapes; bytes that are not UTF-8 become U+FFFD."""
+    return _decoded(text).decode("utf-8", "replace")
+
+
+def is_utf8(text: bytes) -> bool:
+    """Return whether a text is UTF-8 once its escapes are decoded."""
+    try:
+        _decoded(text).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decoded(text: bytes) -> bytes:
     text = text.replace(b"+", b" ")
     if b"%" in text:
         text = _INCOMPLETE_ESCAPE.sub(b"%25", text)
         text = binascii.a2b_qp(text.replace(b"=", b"=3D").replace(b"%", b"="))
-    return text.decode("utf-8", "replace")
+    return text
 
 
 def pairs(text: bytes, *, most: int | None = None) -> list[tuple[str, str]]:

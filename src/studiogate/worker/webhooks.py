@@ -48,7 +48,8 @@ class Deliverer:
         self._under_way: Counter[UUID] = Counter()
         self._attempts: set[asyncio.Task[None]] = set()
         self._outcomes: dict[UUID, list[Settled]] = {}
-        self._settling: dict[UUID, asyncio.Task[None]] = {}
+        self._settling: dict[UUID, asyncio.Task[None]] = {}  # those that still gather outcomes
+        self._unsettled: set[asyncio.Task[None]] = set()  # these, and those that write
 
     async def run(self) -> None:
         """Run until cancelled; attempts in progress then get ``DRAIN_SECONDS`` to finish."""
@@ -107,7 +108,9 @@ class Deliverer:
         outcome = Settled(claimed, attempted, judge(attempted, claimed.attempts))
         self._outcomes.setdefault(studio_id, []).append(outcome)
         if studio_id not in self._settling:
-            self._settling[studio_id] = asyncio.create_task(self._settle(studio_id))
+            task = self._settling[studio_id] = asyncio.create_task(self._settle(studio_id))
+            self._unsettled.add(task)
+            task.add_done_callback(self._unsettled.discard)
 
     async def _send(self, studio_id: UUID, claimed: Claimed) -> Attempted:
         access = system_access(studio_id)
@@ -142,9 +145,9 @@ class Deliverer:
     async def _drain(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS):
-                while self._attempts or self._settling:
-                    await asyncio.wait([*self._attempts, *self._settling.values()])
-        for task in (*self._attempts, *self._settling.values()):
+                while self._attempts or self._unsettled:
+                    await asyncio.wait([*self._attempts, *self._unsettled])
+        for task in (*self._attempts, *self._unsettled):
             task.cancel()
         await self._sender.close()
         await self._database.close()

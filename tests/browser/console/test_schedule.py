@@ -272,6 +272,7 @@ def test_a_week_by_rooms_or_instructors_moves_a_class_to_another_day(
     expect(drawer.get_by_role("heading", name=f"Move {title}?")).to_be_visible()
     drawer.get_by_role("button", name="Move the class").click()
     expect(desk_page.get_by_text(f"{title} is moved.")).to_be_visible()
+    expect(desk_page).to_have_url(re.compile(f"by={view}"))
     assert row(desk_site, wanted["id"])["start_time"] - wanted["start_time"] == timedelta(days=1)
 
 

@@ -66,7 +66,7 @@ def test_twenty_people_are_checked_in_by_keyboard(at_the_desk: Page, desk_site: 
     assert full.statuses() == {"checked_in": 20}
 
 
-def test_a_refresh_does_not_reopen_who_is_being_checked_in(at_the_desk: Page, ride: DeskClass) -> None:
+def test_a_refresh_does_not_reopen_the_member_being_checked_in(at_the_desk: Page, ride: DeskClass) -> None:
     """What was read before a check-in took effect would otherwise show the person as open: the next key would go to
     them once more, and somebody else would be left out."""
     held: list[Route] = []
@@ -129,6 +129,22 @@ def test_a_partners_booking_appears_without_reload(at_the_desk: Page, ride: Desk
     expect(at_the_desk.locator("#just-now")).to_contain_text("Marta Dvořák booked · CityPass")
     expect(at_the_desk.locator('.class-card[aria-current="true"]')).to_contain_text("5/24")
     assert at_the_desk.evaluate("window.stayed") is True
+
+
+@pytest.mark.parametrize("start", ["row", "search"])
+def test_a_key_that_is_held_checks_in_one_person(at_the_desk: Page, ride: DeskClass, start: str) -> None:
+    at_the_desk.goto(ride.url)
+    expect(in_state(at_the_desk, "confirmed")).to_have_count(4)
+    at_the_desk.keyboard.press("/" if start == "search" else "ArrowDown")
+    if start == "search":
+        at_the_desk.keyboard.type("ada")
+    for _ in range(4):
+        at_the_desk.keyboard.down("Enter")  # again while it is down: a repetition
+    at_the_desk.keyboard.up("Enter")
+    expect(in_state(at_the_desk, "checked_in")).to_have_count(1)
+    at_the_desk.keyboard.press("Enter")
+    expect(in_state(at_the_desk, "checked_in")).to_have_count(2)
+    assert ride.statuses() == {"checked_in": 2, "confirmed": 2}
 
 
 def test_without_a_stream_the_page_polls(at_the_desk: Page, ride: DeskClass) -> None:

@@ -36,6 +36,8 @@ SILENT = {
     "waitlist": {"skip_reason"},
     "class": {"booked_count", "available_count", "waitlist_count"},
     "membership": {"credits_remaining", "state_version"},
+    # Only the end of deliveries is announced: not a new secret, nor a deletion.
+    "webhook_endpoint": {"enabled", "previous_secret_expires_at"},
 }
 EVENTS = """
     select id, type, actor, object::text as object, previous_attributes::text as previous from events
@@ -151,6 +153,8 @@ def _check_event(event: Any, known: dict[str, Any] | None, object_: dict[str, An
 
 def _right_type(known: dict[str, Any] | None, object_: dict[str, Any]) -> str:
     kind = object_["object"]
+    if kind == "webhook_endpoint":
+        return "webhook_endpoint.disabled"
     if known is None and kind != "waitlist":
         return f"{kind}.created"
     if kind not in ("booking", "class") or known is None or known["status"] == object_["status"]:

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from tests.support.races.client import PREFIX, Answer, exchange
 
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 PAUSE = 5.0
 MARKS = "e\u0301\u0323" * 40_000
 BOUNDARY = b"abuse-boundary"
@@ -65,7 +65,7 @@ class Attacker:
         """Send one request on a new connection; return None if the service closed it without a response."""
         reader, writer = await self.connect()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 return await exchange(reader, writer, raw)
         except (OSError, EOFError):
             return None

@@ -2,8 +2,8 @@
 
 A fault is caused by the real thing: the connection is cut or the process killed (-9) at a message of the transaction,
 PostgreSQL ends a session or a statement, a second session locks a member and the class against the order, or holds a
-member for longer than a statement may take. Partners repeat what was not answered; the checker compares what they were
-told with the database.
+member for longer than a statement may take. Partners repeat what was not answered; the checker compares the answers
+with the database.
 """
 
 import asyncio
@@ -88,9 +88,9 @@ class Faults:
 
     async def deadlock(self) -> None:
         """Lock a member and then the class. The victim is the batch, or this session."""
-        patience = self.race_studio.random.choice(("10ms", "20s"))
+        deadlock_timeout = self.race_studio.random.choice(("10ms", "20s"))
         async with self._holding_a_member() as session:
-            await session.execute(f"set local deadlock_timeout = '{patience}'")
+            await session.execute(f"set local deadlock_timeout = '{deadlock_timeout}'")
             await somebody_waits(session)
             try:
                 await session.execute("select from classes where id = $1 for no key update", self.class_id)

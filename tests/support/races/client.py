@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from bench.request import Request as Written
 
 PREFIX = "/partner/v1"
-PATIENCE = 20.0
+TIMEOUT_SECONDS = 20.0
 SETTLE_SECONDS = 200.0  # less than the limit of a test, so that it reports what is missing
 PAUSE = 0.05
 
@@ -124,7 +124,7 @@ class Client:
         self._history.calls.append(call)
         raw, began = raw or self.written(request), time.perf_counter()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 reader, writer = await self.connect()
                 answer = await exchange(reader, writer, raw)
         except (OSError, EOFError, TimeoutError):

@@ -94,7 +94,7 @@ async def _record_cancellations_without_the_key(
     await record_cancellations(connection, access, situation, [each._replace(once=None) for each in cancellations])
 
 
-async def _remember_later(execution: Any, asked: Any, _hurried_until: Any) -> Any:
+async def _remember_later(execution: Any, asked: Any, _short_waits_until: Any) -> Any:
     """Commit the effects first, and their keys in a separate transaction."""
     bare = [each._replace(context=each.context._replace(once=None)) for each in asked]
     async with execution.database.transaction() as connection:

@@ -64,7 +64,7 @@ class Phase:
 
 @dataclass
 class Storm(Phase):
-    """Beside it, at the knee, this much was done a second."""
+    """Beside it, at the knee, this much was done per second."""
 
     usual: float
 

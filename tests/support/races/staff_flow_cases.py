@@ -90,7 +90,7 @@ async def _series(studio: BookingStudio) -> Any:
 
 
 async def _person(studio: BookingStudio) -> tuple[UUID, str]:
-    """A member with an email, a lead, a submission, a booking ahead and somebody who waits for its seat."""
+    """A member with an email, a lead, a submission, a booking ahead and a member who waits for its seat."""
     email = f"{uuid4().hex}@example.com"
     await studio.add("leads", email=email, first_name="L", last_name="L")
     member = await studio.new_member(email=email, phone="+12125550100", staff_notes="Bad knee.")

@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from studiogate import API_VERSION
-from studiogate.api.docs import assets
+from studiogate.api.docs.assets import ASSETS
 from studiogate.domain.refusals import Code
 from studiogate.templating import templates_in
 from studiogate.web.response import Answer
@@ -26,7 +26,7 @@ def _code(text: str) -> Markup:
 _CODES = {code.value for code in Code}
 _templates = templates_in(Path(__file__).parent / "templates")
 _templates.filters["prose"] = prose
-_templates.globals.update(asset=assets.address, api_version=API_VERSION)
+_templates.globals.update(asset=ASSETS.address, api_version=API_VERSION)
 
 
 def page(template: str, policy: str, **values: Any) -> Answer:

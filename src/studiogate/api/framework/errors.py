@@ -149,7 +149,7 @@ def too_many_faults(part: str = "body") -> list[dict[str, Any]]:
 
 
 def _brief(loc: Sequence[str | int]) -> list[str | int]:
-    """Truncate names: that of an unknown member is the caller's own text and can be as long as the body."""
+    """Truncate names: that of an unknown field is the caller's own text and can be as long as the body."""
     return [each[:LONGEST_NAME] if isinstance(each, str) else each for each in loc]
 
 

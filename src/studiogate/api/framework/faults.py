@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 UNKNOWN = "extra_forbidden"
+REPLACED = "\ufffd"  # stands for bytes that are not UTF-8
 # Comparing takes more than linear time in the length, and the name is the caller's own text.
 LONGEST_COMPARED = 40
 MOST_COMPARED = 20
@@ -37,6 +38,12 @@ def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> list[dict[
     strangers = [name for name in given if name not in known]
     faults = [{"type": UNKNOWN, "loc": ("query", name), "msg": ""} for name in strangers]
     return with_nearest(faults, "parameter", known)
+
+
+def unreadable_parameters(query: Mapping[str, str], known: Iterable[str]) -> list[dict[str, Any]]:
+    """Return one fault per parameter of a query that is not UTF-8, of those with bytes that could not be decoded."""
+    unreadable = [name for name in known if REPLACED in query.get(name, "")]
+    return [{"type": "string_unicode", "loc": ("query", name), "msg": "Input should be UTF-8"} for name in unreadable]
 
 
 def with_nearest(faults: Iterable[dict[str, Any]], noun: str, known: Collection[str]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Header
 from pydantic import BaseModel, ConfigDict
@@ -69,20 +69,22 @@ async def _always(_connection: Connection) -> bool:
     return True
 
 
-async def write(  # noqa: PLR0913  keyword arguments that declare a write
-    caller: Caller,
-    key: str | None,
-    parameters: BaseModel | None,
-    work: idempotency.Work,
-    *,
-    status: int,
-    visible: idempotency.Visible = _always,
-    sealer: Sealer | None = None,
-) -> Answer:
-    """Run a flow once per key; 2xx and booking refusals are stored for replay, everything else leaves no trace.
+class Success(NamedTuple):
+    """How a write that succeeds is answered, and replayed as long as its result is ``visible`` to the caller.
 
-    With a ``sealer``, a success is stored encrypted: it contains a secret that the database must not know.
+    With a ``sealer``, it is stored encrypted: it contains a secret that the database must not know.
     """
+
+    status: int
+    visible: idempotency.Visible = _always
+    sealer: Sealer | None = None
+
+
+async def write(
+    caller: Caller, key: str | None, parameters: BaseModel | None, work: idempotency.Work, success: Success
+) -> Answer:
+    """Run a flow once per key; 2xx and booking refusals are stored for replay, everything else leaves no trace."""
+    status, visible, sealer = success
     purpose = idempotency.answer_purpose(caller.access.studio_id, caller.access.credential_id)
     context = write_context(caller, key, parameters, status=status)
     if sealer is not None:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from studiogate import API_VERSION
 from studiogate.api.framework.errors import MAXIMUM_FAULTS, invalid, refused, too_many_faults
-from studiogate.api.framework.faults import unknown_parameters, with_nearest
+from studiogate.api.framework.faults import REPLACED, unknown_parameters, unreadable_parameters, with_nearest
 from studiogate.api.framework.params import is_cursor_fault
 from studiogate.domain.access import Access, Scope
 from studiogate.domain.refusals import Code, Fault, Refusal
@@ -57,7 +57,7 @@ class Caller(NamedTuple):
     runtime: Runtime
     request: Request
     request_id: str
-    # The name of the path's only parameter, which a 404 reports as the one at fault.
+    # The name of the path's last parameter, which a 404 reports as the one at fault.
     path_parameter: str | None = None
 
     def refuse(self, refusal: Refusal) -> Answer:
@@ -175,7 +175,7 @@ class LeanRoute(APIRoute):
         self._path_parameters = [_Parameter(field, "path") for field in in_path]
         self._query_parameters = [_Parameter(field, "query") for field in plan.query_params]
         self._known_query = [each.alias for each in self._query_parameters]
-        self._path_parameter = in_path[0].alias if len(in_path) == 1 else None
+        self._path_parameter = in_path[-1].alias if in_path else None
         self._header_parameters = [_Parameter(field, "header") for field in plan.header_params]
         optional = [each for each in (*self._query_parameters, *self._header_parameters) if not each.required]
         self._defaults = {each.name: each.default for each in optional}
@@ -225,6 +225,8 @@ class LeanRoute(APIRoute):
         query = request.query
         if query:
             faults += unknown_parameters(query, self._known_query)
+            if any(REPLACED in value for value in query.values()) and not request.query_is_utf8:
+                faults += unreadable_parameters(query, self._known_query)
         if self._query_parameters:
             for parameter in [each for each in self._query_parameters if each.alias in query or each.required]:
                 if parameter.alias in query:

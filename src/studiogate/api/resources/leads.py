@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from pydantic import Field, StringConstraints
 
-from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, WithPhone, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, WithPhone, write
 from studiogate.api.framework.operations import (
     LISTING,
     READING,
@@ -170,7 +170,7 @@ async def create_lead(caller: Writer, body: LeadCreate, idempotency_key: Optiona
         idempotency_key,
         body,
         lambda connection: flow.create_or_identify(connection, caller.access, body.email, contact),
-        status=201,
+        Success(201),
     )
 
 
@@ -184,7 +184,7 @@ async def update_lead(
         idempotency_key,
         body,
         lambda connection: flow.update(connection, caller.access, lead_id, wanted),
-        status=200,
+        Success(200),
     )
 
 

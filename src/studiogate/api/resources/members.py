@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, WithPhone, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, WithPhone, write
 from studiogate.api.framework.operations import (
     LISTING,
     READING,
@@ -133,7 +133,7 @@ async def create_member(caller: Writer, body: MemberCreate, idempotency_key: Opt
         idempotency_key,
         body,
         lambda connection: flow.create(connection, caller.access, wanted),
-        status=201,
+        Success(201),
     )
 
 

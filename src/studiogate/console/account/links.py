@@ -64,7 +64,7 @@ async def _link(request: ConsoleRequest) -> StoredLink | Refusal:
 
 def _page(request: ConsoleRequest, link: StoredLink, *, status: int = 200, **values: Any) -> Answer:
     answer = request.render(TEMPLATES[link.purpose], status=status, **{"ask_code": False, **values})
-    # The address holds the secret: no other address may be told it.
+    # The address contains the secret: it must not be sent to other sites as the referrer.
     return answer._replace(headers=(*answer.headers, ORIGIN_ONLY))
 
 

@@ -2,7 +2,7 @@
 
 from studiogate.console.account.sign_in import visit_of
 from studiogate.console.framework.page import Audience, action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.staff import passwords, sessions

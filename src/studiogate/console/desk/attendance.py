@@ -1,24 +1,24 @@
 """What the desk does with one booking or waitlist entry: check in, no-show, undo, promote, cancel."""
 
-from typing import Literal, cast
+from typing import get_args
 from uuid import UUID
 
 from studiogate.console import resolutions
 from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.framework.page import action
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
 from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import attendance, staff_bookings
+from studiogate.flows.bookings.attendance import Mark
 from studiogate.storage.bookings import read, staff
 from studiogate.storage.bookings.roster import Seat
 from studiogate.web.response import Answer
 
-Mark = Literal["checked_in", "no_show", "confirmed"]
-MARKS = ("checked_in", "no_show", "confirmed")
+MARKS: tuple[Mark, ...] = get_args(Mark)
 DONE = {"checked_in": "Checked in {}.", "no_show": "Marked {} as no-show.", "confirmed": "Check-in of {} undone."}
 
 
@@ -31,9 +31,7 @@ async def mark(request: ConsoleRequest) -> Answer:
         return request.not_found()
     async with request.database.connection() as connection:
         class_id = await read.class_of_booking(connection, request.access, booking_id)
-        done = await attendance.mark(
-            connection, request.access, booking_id, cast(Mark, given), undoes=cast(Mark | None, undoes)
-        )
+        done = await attendance.mark(connection, request.access, booking_id, given, undoes=undoes)
     if class_id is None:
         return request.not_found()
     return await _marked(request, class_id, booking_id, done)

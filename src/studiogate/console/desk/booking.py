@@ -12,11 +12,11 @@ from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.desk.attendance import override_of
 from studiogate.console.desk.views import ClassCard
-from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import counted, day_and_time, local
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id, near_date, start_of_day
+from studiogate.console.framework.parse import as_id, near_date, start_of_day
 from studiogate.console.framework.request import ConsoleRequest, own_page
+from studiogate.console.framework.run_flow import run
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
@@ -83,7 +83,7 @@ def _whole_days(found: Sequence[DayClass], timezone: str, until: date) -> tuple[
     was cut may lack classes: it is left for the next page, unless it is the only one."""
     by_day = groupby(found, lambda each: local(each.start_time, timezone).date())
     days = [(date_, list(classes)) for date_, classes in by_day]
-    is_cut = len(found) >= day.MOST_CLASSES
+    is_cut = len(found) > day.MOST_CLASSES
     shown: list[DayClass] = []
     for number, (date_, classes) in enumerate(days):
         if shown and (len(shown) + len(classes) > ENOUGH_CLASSES or (is_cut and number == len(days) - 1)):

@@ -1,5 +1,6 @@
 """Read one class with its people, as the panel of Today and the page of a class show it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -7,14 +8,14 @@ from studiogate.console import resolutions
 from studiogate.console.desk import history, views
 from studiogate.console.desk.history import Line
 from studiogate.console.desk.views import ClassCard, SeatRow
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.bookings.states import ClassStatus
 from studiogate.domain.staff import Permission
 from studiogate.storage.bookings import lock, roster
-from studiogate.storage.bookings.roster import Waiting
+from studiogate.storage.bookings.roster import MOST_PEOPLE, Waiting
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day
 from studiogate.storage.schedule.day import DayClass
@@ -51,8 +52,21 @@ class Panel(NamedTuple):
         return views.free_seats(self.class_)
 
     @property
+    def seats_not_listed(self) -> int:
+        """How many people have a seat, but are beyond the most that a page lists."""
+        return _not_listed(self.rows, self.class_.booked_count)
+
+    @property
+    def waiting_not_listed(self) -> int:
+        return _not_listed(self.waiting, self.class_.waitlist_count)
+
+    @property
     def just_now(self) -> list[Line]:
         return self.lines[:JUST_NOW]
+
+
+def _not_listed(listed: Sequence[object], count: int) -> int:
+    return max(0, count - len(listed)) if len(listed) >= MOST_PEOPLE else 0
 
 
 async def find_card(connection: Connection, request: ConsoleRequest, class_id: str) -> ClassCard | None:

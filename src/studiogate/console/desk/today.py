@@ -12,7 +12,7 @@ from studiogate.console.desk import views
 from studiogate.console.desk.views import ALL, ClassCard, Place
 from studiogate.console.framework.formats import local
 from studiogate.console.framework.page import page
-from studiogate.console.framework.reading import as_id, near_date
+from studiogate.console.framework.parse import as_id, near_date
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.instants import local_day_bounds
 from studiogate.domain.staff import Permission
@@ -20,7 +20,7 @@ from studiogate.storage import events
 from studiogate.storage.console import Place as Location
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule import day as storage
-from studiogate.storage.schedule.day import DayClass
+from studiogate.storage.schedule.day import MOST_CLASSES, DayClass
 from studiogate.web.response import Answer
 
 
@@ -62,9 +62,10 @@ def _location(request: ConsoleRequest, class_: DayClass | None) -> Location | No
     return next((each for each in locations if each.id == wanted), locations[0])
 
 
-async def read_cards(connection: Connection, request: ConsoleRequest, wanted: Wanted) -> list[ClassCard]:
+async def read_cards(connection: Connection, request: ConsoleRequest, wanted: Wanted) -> tuple[list[ClassCard], bool]:
+    """Return the classes of a day, and whether there are more than a page can show."""
     classes = await storage.classes_between(connection, request.access, *wanted.bounds, wanted.location_id)
-    return [views.card_of(each) for each in classes]
+    return [views.card_of(each) for each in classes[:MOST_CLASSES]], len(classes) > MOST_CLASSES
 
 
 @page("GET", "/today", Permission.SCHEDULE_READ)
@@ -75,8 +76,8 @@ async def today(request: ConsoleRequest) -> Answer:
         sequence = await events.head(connection, request.access)
         named = await panels.find_card(connection, request, request.query.get("class", ""))
         wanted = wanted_of(request, None if named is None else named.class_)
-        cards = await read_cards(connection, request, wanted)
-        card = named or views.chosen_class(cards)
+        cards, is_cut = await read_cards(connection, request, wanted)
+        card = named or views.chosen_class(cards, request.access.own_instructor_id)
         panel = None if card is None else await panels.read_panel(connection, request, card)
     return request.render(
         "desk/today.html",
@@ -85,6 +86,7 @@ async def today(request: ConsoleRequest) -> Answer:
         days=_days(wanted),
         groups=views.by_part_of_day(cards) if wanted.location_id else views.by_location(cards),
         cards=cards,
+        is_cut=is_cut,
         panel=panel,
         is_open=named is not None,
         sequence=sequence,

@@ -10,7 +10,7 @@ from uuid import UUID
 from studiogate.console.framework.formats import local
 from studiogate.domain.bookings.policy import Policy
 from studiogate.domain.bookings.roster import RosterWarning, roster_warnings
-from studiogate.domain.bookings.states import BookingStatus, ClassStatus, class_status
+from studiogate.domain.bookings.states import BookingStatus, ClassStatus, attendance_refusal, class_status
 from studiogate.storage.bookings.roster import Person, Seat
 from studiogate.storage.schedule.day import DayClass, Spot
 
@@ -119,10 +119,12 @@ def _part_of_day(card: ClassCard) -> str:
     return next(name for before, name in PARTS_OF_DAY if hour < before)
 
 
-def chosen_class(cards: Sequence[ClassCard]) -> ClassCard | None:
-    """Return the class that the desk works on now: the first that is not over, else the last of the day."""
-    ahead = (card for card in cards if not card.is_over)
-    return next(ahead, cards[-1] if cards else None)
+def chosen_class(cards: Sequence[ClassCard], own_instructor_id: UUID | None = None) -> ClassCard | None:
+    """Return the class that the desk works on now: the first that is not over, else the last of the day. For an
+    instructor, of the classes that they teach."""
+    own = [card for card in cards if own_instructor_id in (None, card.class_.instructor_id)]
+    ahead = (card for card in own if not card.is_over)
+    return next(ahead, own[-1] if own else None)
 
 
 def seat_row(seat: Seat, class_: DayClass, policy: Policy, *, sees_fees: bool) -> SeatRow:
@@ -130,15 +132,20 @@ def seat_row(seat: Seat, class_: DayClass, policy: Policy, *, sees_fees: bool) -
     warnings = roster_warnings(seat.person.attendee, policy, day)
     if not sees_fees:
         warnings = tuple(each for each in warnings if each is not RosterWarning.FEE_OPEN)
-    has_started = class_.now >= class_.start_time
-    may_be_marked = class_.status != ClassStatus.CANCELLED
     return SeatRow(
         seat,
         warnings,
         tuple(_row_badges(seat, class_)),
-        may_be_marked and seat.status == BookingStatus.CONFIRMED,
-        may_be_marked and has_started and seat.status == BookingStatus.CONFIRMED,
+        _may_become(BookingStatus.CHECKED_IN, seat, class_),
+        _may_become(BookingStatus.NO_SHOW, seat, class_),
     )
+
+
+def _may_become(status: BookingStatus, seat: Seat, class_: DayClass) -> bool:
+    """Return whether staff can mark a booking that has not been marked yet."""
+    if class_.status == ClassStatus.CANCELLED or seat.status != BookingStatus.CONFIRMED:
+        return False
+    return attendance_refusal(seat.status, status, class_.start_time, class_.now) is None
 
 
 def _row_badges(seat: Seat, class_: DayClass) -> Iterator[Badge]:

@@ -8,7 +8,7 @@ from studiogate.console.desk import panel as panels
 from studiogate.console.desk import views
 from studiogate.console.form_links import link_address
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.domain.forms.link_mails import LINK_LIFE
 from studiogate.domain.refusals import Refusal
@@ -58,11 +58,11 @@ async def make(request: ConsoleRequest) -> Answer:
         wanted = await _wanted(connection, request, request.form.get("member", ""))
         if wanted is None:
             return request.not_found()
-        ground = await forms.link(connection, request.access, wanted.form_id, wanted.member.id)
-    if isinstance(ground, Refusal):
-        return request.refused(ground)
-    url = link_address(request, ground, wanted.form_id, wanted.member.id)
-    return _shown(request, wanted, url=url, mail=_mail(request, wanted, url), expires_at=ground.now + LINK_LIFE)
+        facts = await forms.link(connection, request.access, wanted.form_id, wanted.member.id)
+    if isinstance(facts, Refusal):
+        return request.refused(facts)
+    url = link_address(request, facts, wanted.form_id, wanted.member.id)
+    return _shown(request, wanted, url=url, mail=_mail(request, wanted, url), expires_at=facts.now + LINK_LIFE)
 
 
 def _mail(request: ConsoleRequest, wanted: Wanted, url: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -13,7 +14,7 @@ from studiogate.console.desk import views
 from studiogate.console.desk.attendance import override_of
 from studiogate.console.framework import paging
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.refusals import Resolution, shown, status_of
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.resolutions import Ways
@@ -45,17 +46,6 @@ class Reason(NamedTuple):
     code: str
     text: str
     resolution: Resolution | None
-
-
-class Offer(NamedTuple):
-    """A price at which something can be sold; the value of its choice names product and price."""
-
-    value: str
-    name: str
-    amount: str
-    currency: str
-    interval: str | None
-    credits: int | None
 
 
 class Attempt(NamedTuple):
@@ -154,26 +144,11 @@ def _reasons(request: ConsoleRequest, ways: Ways, judged: Mapping[str, Any]) -> 
 
 
 async def _offers(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> dict[str, Any]:
-    """Return a page of what is on sale at the class's location in the studio's currency, the cheapest first."""
-    access = request.access if class_.location_id is None else request.access.within([class_.location_id])
-    products, following = await offers.on_sale(connection, access, paging.page_of(request))
-    found = [
-        Offer(
-            f"{product['id']}:{price['id']}",
-            product["name"],
-            price["amount"],
-            price["currency"],
-            price["interval"],
-            product["credits_granted"],
-        )
-        for product in products
-        if offers.gives_membership(product)
-        for price in product["prices"]
-        if price["currency"] == request.frame.currency
-    ]
+    """Return a page of the memberships that are on sale at the class's location, the cheapest first."""
+    found = await offers.on_sale(connection, request, class_.location_id)
     return {
-        "offers": sorted(found, key=lambda offer: Decimal(offer.amount)),
-        "more": following and drawer_path(class_.id, member_id, following),
+        "offers": sorted((each for each in found.rows if each.gives_membership), key=lambda each: Decimal(each.amount)),
+        "more": found.next and drawer_path(class_.id, member_id, found.next),
     }
 
 
@@ -197,13 +172,14 @@ async def create(request: ConsoleRequest) -> Answer:
 def _exists(request: ConsoleRequest, refusal: Refusal, class_id: UUID) -> Answer:
     """Show why the member was not created; one who exists can be chosen instead."""
     known = refusal.details.get("member_id")
-    resolve = Resolution("Continue with this member", drawer_path(class_id, known)) if known else None
+    resolve = Resolution("Continue with this member", drawer_path(class_id, known), in_drawer=True) if known else None
     return request.refused(refusal, back=drawer_path(class_id), resolve=resolve)
 
 
 @action("POST", "/classes/{class_id}/walk-in", Permission.BOOKINGS)
 async def book_walk_in(request: ConsoleRequest) -> Answer:
-    """Sell what was chosen, book, and check in. What was done before a refusal stays: the drawer shows the rest."""
+    """Sell what was chosen, book, and check in. Nothing is sold while something else than the membership refuses the
+    booking. What was done before a later refusal stays: the drawer shows the rest."""
     class_id, member_id = as_id(request.params["class_id"]), as_id(request.form.get("member", ""))
     if class_id is None or member_id is None:
         return request.not_found()
@@ -211,40 +187,48 @@ async def book_walk_in(request: ConsoleRequest) -> Answer:
         card = await panels.find_card(connection, request, str(class_id))
         if card is None:
             return request.not_found()
-        sold = await _sell(connection, request, card.class_, member_id)
+        wanted, order = _wanted(request, class_id, member_id), _order(request, card.class_, member_id)
+        sold = await _sell(connection, request, order, wanted)
         if isinstance(sold, Refusal):
-            return request.refused(sold, back=drawer_path(class_id, member_id, paging.cursor_of(request)))
-        booked = await _book(connection, request, class_id, member_id)
-        if isinstance(booked, Refusal):
-            return await _refused(connection, request, card.class_, Attempt(member_id, sold, booked))
+            return await _refused(connection, request, card.class_, Attempt(member_id, "", sold))
+        done = await desk.book_for_member(connection, request.access, wanted)
+        if isinstance(done, Refusal):
+            return await _refused(connection, request, card.class_, Attempt(member_id, sold, done))
+        booked = done.booking
         arrived = await _check_in(connection, request, booked)
     return _done(request, card.class_, " ".join(filter(None, (sold, _text(booked), arrived))))
 
 
-async def _sell(connection: Connection, request: ConsoleRequest, class_: DayClass, member_id: UUID) -> str | Refusal:
-    """Sell the chosen offer; return what was done, which is nothing without one."""
-    product, _, price = request.form.get("offer", "").partition(":")
-    product_id, price_id = as_id(product), as_id(price)
-    if product_id is None or price_id is None:
-        return ""
-    paid = request.form.get("unpaid") != "on"
-    order = Order(member_id, product_id, price_id, class_.location_id, paid=paid)
-    done = await sales.sell(connection, request.access, order)
-    return done if isinstance(done, Refusal) else "Sold."
-
-
-async def _book(
-    connection: Connection, request: ConsoleRequest, class_id: UUID, member_id: UUID
-) -> dict[str, Any] | Refusal:
-    wanted = StaffBooking(
+def _wanted(request: ConsoleRequest, class_id: UUID, member_id: UUID) -> StaffBooking:
+    return StaffBooking(
         class_id,
         member_id,
         join_waitlist=request.form.get("waitlist") == "on",
         class_spot_id=as_id(request.form.get("spot", "")),
         override=override_of(request),
     )
-    done = await desk.book_for_member(connection, request.access, wanted)
-    return done if isinstance(done, Refusal) else done.booking
+
+
+def _order(request: ConsoleRequest, class_: DayClass, member_id: UUID) -> Order | None:
+    """Return the order of the chosen offer, if one was chosen."""
+    product, _, price = request.form.get("offer", "").partition(":")
+    product_id, price_id = as_id(product), as_id(price)
+    if product_id is None or price_id is None:
+        return None
+    return Order(member_id, product_id, price_id, class_.location_id, paid=request.form.get("unpaid") != "on")
+
+
+async def _sell(
+    connection: Connection, request: ConsoleRequest, order: Order | None, wanted: StaffBooking
+) -> str | Refusal:
+    """Sell what was ordered, unless the booking would be refused in any case; return what was done."""
+    if order is None:
+        return ""
+    obstacle = await desk.refusal_with_membership(connection, request.access, wanted)
+    if obstacle is not None:
+        return replace(obstacle, details={**obstacle.details, "sold": "nothing"})
+    done = await sales.sell(connection, request.access, order)
+    return done if isinstance(done, Refusal) else "Sold."
 
 
 async def _check_in(connection: Connection, request: ConsoleRequest, booking: Mapping[str, Any]) -> str:
@@ -260,17 +244,20 @@ def _text(booking: Mapping[str, Any]) -> str:
 
 
 async def _refused(connection: Connection, request: ConsoleRequest, class_: DayClass, attempt: Attempt) -> Answer:
-    """Show why the member was not booked. After a sale, a drawer is shown anew: its form has taken effect, and what is
-    left to do is another form."""
+    """Show why the member was not booked, and what else stands against it. After a sale, a drawer is shown anew: its
+    form has taken effect, and what is left to do is another form."""
     refusal, member_id = attempt.refusal, attempt.member_id
     resolve = resolutions.of_refusal(request, refusal, resolutions.at_the_desk(class_.id, member_id))
-    if not (attempt.sold and request.is_fragment):
-        return request.refused(
-            refusal, back=drawer_path(class_.id, member_id, paging.cursor_of(request)), resolve=resolve
-        )
+    back = drawer_path(class_.id, member_id, paging.cursor_of(request))
+    if not request.is_fragment:
+        return request.refused(refusal, back, resolve)
     values = await _values(connection, request, class_, member_id)
-    why = shown(refusal, request.form, resolve)
-    return request.fragment("desk/_walk_in.html", status=status_of(refusal), toast=SOLD_ONLY, refusal=why, **values)
+    values |= {"refusal": shown(refusal, request.form, resolve)}
+    if attempt.sold:
+        return request.fragment("desk/_walk_in.html", status=status_of(refusal), toast=SOLD_ONLY, **values)
+    answer = request.refused(refusal, back, resolve)
+    others = request.fragment("desk/_reasons.html", is_update=True, **values)
+    return answer._replace(body=answer.body + others.body)
 
 
 def _done(request: ConsoleRequest, class_: DayClass, text: str) -> Answer:

@@ -52,6 +52,11 @@ def day_and_time(instant: datetime, timezone: str) -> str:
     return f"{day(instant, timezone)}, {clock_time(instant, timezone)}"
 
 
+def zone(instant: datetime, timezone: str) -> str:
+    """Return the abbreviation of a time zone at an instant, such as MST."""
+    return f"{local(instant, timezone):%Z}"
+
+
 def money(amount: Decimal | str | None, currency: str) -> str:
     """Return an amount with its currency, such as $15.00."""
     if amount is None:

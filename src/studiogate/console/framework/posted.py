@@ -58,6 +58,14 @@ def untouched(form: Mapping[str, str], names: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name in names if seen.get(name) == _short_hash(form.get(name, "")))
 
 
+def renamed_faults(refusal: Refusal, names: Mapping[str, str]) -> Refusal:
+    """Return a refusal whose faults name the fields of a form: ``names`` has the field of each stored field."""
+    faults = [
+        fault._replace(loc=(names.get(str(fault.loc[0]), fault.loc[0]), *fault.loc[1:])) for fault in refusal.faults
+    ]
+    return Refusal(refusal.code, refusal.details, refusal.param, faults)
+
+
 def _short_hash(value: str) -> str:
     """Return a hash of a value; browsers send line ends as CR LF."""
     return hashlib.sha256(value.replace("\r\n", "\n").strip().encode(errors="replace")).hexdigest()[:12]

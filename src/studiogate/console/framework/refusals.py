@@ -46,16 +46,18 @@ ADVICE: Mapping[tuple[str, str], str] = MappingProxyType(
         ("reason", "closed"): "The form is closed. Change its settings to open it again.",
         ("reason", "full"): "The form has as many submissions as it takes. Change its settings to take more.",
         ("reason", "already_submitted"): "The member has sent this form already, and it takes one per email.",
+        ("sold", "nothing"): "Nothing was sold.",
         ("limit", "form_links_per_hour"): "The member was mailed {maximum} links within the hour. Wait, or make one.",
     }
 )
 
 
 class Resolution(NamedTuple):
-    """A link that leads to what resolves a refusal, such as selling a membership."""
+    """A link that leads to what resolves a refusal, such as selling a membership; it may open in the drawer."""
 
     label: str
     href: str
+    in_drawer: bool = False
 
 
 class ShownRefusal(NamedTuple):

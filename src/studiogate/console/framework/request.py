@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from studiogate.console import navigation
 from studiogate.console.framework import cookies, csrf, refusals, resume, templating
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.posted import CSRF, TOKEN, Posted
-from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.refusals import Resolution, ShownRefusal
 from studiogate.console.navigation import Entry
 from studiogate.domain.access import Access

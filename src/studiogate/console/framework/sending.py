@@ -9,24 +9,18 @@ import gzip
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
+from studiogate.web import security_headers
 from studiogate.web.request import Receive, Request, Send
 from studiogate.web.response import Answer, Header
-from studiogate.web.sending import send_file
+from studiogate.web.sending import page_headers, send_file, send_page
 
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 ON_EVERY_ANSWER: tuple[Header, ...] = (
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"same-origin"),
-    (b"content-security-policy", POLICY),
-    (b"strict-transport-security", b"max-age=31536000"),
-    (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), payment=()"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
+    *security_headers.on_every_answer(policy=POLICY, referrer=b"same-origin"),
+    *security_headers.OF_PAGES,
 )
 # For pages whose own address holds a secret. Not "no-referrer": browsers then send no origin with the page's form.
 ORIGIN_ONLY: Header = (b"referrer-policy", b"strict-origin")
@@ -37,32 +31,27 @@ LEVEL = 5
 TEXT = (b"text/html", b"application/json")
 
 
-def takes_gzip(request: Request) -> bool:
-    return b"gzip" in request.headers.get(b"accept-encoding", b"")
-
-
 def compressed(request: Request, answer: Answer) -> Answer:
     """Compress a page if that saves something and the browser takes it."""
     kind = dict(answer.headers).get(b"content-type", b"").split(b";")[0]
-    if len(answer.body) < SMALL or kind not in TEXT or not takes_gzip(request):
+    if len(answer.body) < SMALL or kind not in TEXT or not request.takes_gzip:
         return answer
     body = gzip.compress(answer.body, LEVEL, mtime=0)
     return answer._replace(body=body, headers=(*answer.headers, (b"content-encoding", b"gzip")))
 
 
 async def send_answer(request: Request, answer: Answer, request_id: str, send: Send) -> None:
+    headers = page_headers(answer, ON_EVERY_ANSWER, request_id)
     if answer.file is not None:
-        await send_file(request, answer.file, _headers(answer, request_id), send)
+        await send_file(request, answer.file, headers, send)
         return
-    headers = [*_headers(answer, request_id), (b"content-length", str(len(answer.body)).encode())]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
+    await send_page(request, answer, [*headers, (b"content-length", str(len(answer.body)).encode())], send)
 
 
 async def send_stream(source: AsyncGenerator[bytes, None], request_id: str, receive: Receive, send: Send) -> int:
     """Send server-sent events until the source ends or the browser leaves; return how many bytes were sent."""
-    answer, size = Answer(200, b"", EVENT_STREAM), 0
-    await send({"type": "http.response.start", "status": 200, "headers": _headers(answer, request_id)})
+    headers, size = page_headers(Answer(200, b"", EVENT_STREAM), ON_EVERY_ANSWER, request_id), 0
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
     gone = asyncio.ensure_future(_disconnected(receive))
     try:
         while (piece := await _next(source, gone)) is not None:
@@ -93,9 +82,3 @@ async def _next(source: AsyncGenerator[bytes, None], gone: "asyncio.Future[None]
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _headers(answer: Answer, request_id: str) -> list[Header]:
-    own = {name for name, _ in answer.headers}
-    common = [each for each in ON_EVERY_ANSWER if each[0] not in own]
-    return [*answer.headers, *common, (b"x-request-id", request_id.encode())]

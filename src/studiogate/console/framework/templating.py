@@ -17,6 +17,7 @@ _environment.filters.update(
     day=formats.day,
     full_date=formats.full_date,
     day_and_time=formats.day_and_time,
+    zone=formats.zone,
     money=formats.money,
     initials=formats.initials,
     counted=formats.counted,

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from studiogate.console import resolutions
 from studiogate.console.framework import paging
-from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import local
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id, near_date, start_of_day
+from studiogate.console.framework.parse import as_id, near_date, start_of_day
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.bookings.overrides import OVERRIDABLE, Override
 from studiogate.domain.refusals import Code, Refusal

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.posted import SEEN, seen_text, untouched
-from studiogate.console.framework.reading import as_id
 from studiogate.console.framework.refusals import Resolution
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
+from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission

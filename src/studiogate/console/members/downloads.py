@@ -6,16 +6,14 @@ who took one, so taking it is an action with a form: browsers fetch links in adv
 
 import asyncio
 import re
-from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO
 from urllib.parse import quote
 from uuid import UUID
 
-from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.run_flow import run
 from studiogate.console.members.changes import show_member
 from studiogate.console.members.profile import address, member_of
 from studiogate.domain.refusals import Code, Refusal
@@ -85,16 +83,12 @@ async def file(request: ConsoleRequest) -> Answer:
     taken = await run(request, forms.files, submission_id)
     if isinstance(taken, Refusal):
         return request.refused(taken, address(member_id, "forms"))
-    path = UploadFolder(request.runtime.settings.data_dir).find(request.access.studio_id, stored.stored_name)
+    folder = UploadFolder(request.runtime.settings.data_dir)
     try:
-        stream = await asyncio.to_thread(_open, path)
+        stream = await asyncio.to_thread(folder.open, request.access.studio_id, stored.stored_name)
     except OSError:
         return request.error(Refusal(Code.STORAGE_UNAVAILABLE))
     return _attachment(OpenFile(stream, stored.size), BINARY, stored.filename)
-
-
-def _open(path: Path) -> BinaryIO:
-    return path.open("rb")
 
 
 def _attachment(content: OpenFile, kind: Header, filename: str) -> Answer:

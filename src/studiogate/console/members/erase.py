@@ -3,10 +3,10 @@
 The permission is a dangerous one: before the form takes effect, whoever sends it types the password again.
 """
 
-from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.run_flow import run
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal

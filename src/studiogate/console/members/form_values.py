@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from studiogate.console.framework.reading import read_date, start_of_day
+from studiogate.console.framework.parse import read_date, start_of_day
 from studiogate.domain.refusals import Fault
 from studiogate.domain.staff_input import fault
 

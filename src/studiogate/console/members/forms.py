@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 
 from studiogate.console.form_links import link_address
 from studiogate.console.framework import paging
-from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id, read_instant
+from studiogate.console.framework.parse import as_id, read_instant
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.framework.run_flow import run
 from studiogate.console.members.form_values import PAGE
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.forms.link_mails import LINK_LIFE
@@ -94,10 +94,10 @@ async def link(request: ConsoleRequest) -> Answer:
         return request.refused(refused(fault("form_id", "Choose a form.")), back)
     if request.form.get("by") == "mail":
         return await _send(request, WantedLink(form_id, member_id), back)
-    ground = await run(request, flows.link, form_id, member_id)
-    if isinstance(ground, Refusal):
-        return request.refused(ground, back)
-    return await _link_page(request, link_address(request, ground, form_id, member_id))
+    facts = await run(request, flows.link, form_id, member_id)
+    if isinstance(facts, Refusal):
+        return request.refused(facts, back)
+    return await _link_page(request, link_address(request, facts, form_id, member_id))
 
 
 async def _send(request: ConsoleRequest, wanted: WantedLink, back: str) -> Answer:

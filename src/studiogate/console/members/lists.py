@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.form_values import PAGE

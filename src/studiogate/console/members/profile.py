@@ -4,12 +4,11 @@ from typing import Any
 from uuid import UUID
 
 from studiogate.console.framework.page import page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.form_values import PAGE, PAGE_OF_FORMS
 from studiogate.console.members.prices import with_renewal
-from studiogate.domain.membership_changes import CHANGEABLE
 from studiogate.domain.staff import Permission
 from studiogate.storage import member_profile as storage
 from studiogate.storage import sales_list
@@ -56,14 +55,15 @@ async def overview(request: ConsoleRequest) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        held = await storage.memberships_of(connection, access, member["id"])
+        after = as_id(request.query.get("after"))
+        running = await storage.running_memberships(connection, access, member["id"])
+        ended = await storage.ended_memberships(connection, access, member["id"], after, PAGE)
         ahead = await storage.bookings_ahead(connection, access, member["id"], AHEAD)
         filters = PurchaseFilters(member_id=member["id"], open_fees=True)
         fees = await sales_list.list_purchases(connection, access, filters, None, AHEAD)
-    memberships = [with_renewal(each) for each in held]
-    live = [each for each in memberships if each["status"] in CHANGEABLE]
-    ended = [each for each in memberships if each["status"] not in CHANGEABLE]
-    return show(request, "members/overview.html", member, live=live, ended=ended, ahead=ahead, fees=fees.rows)
+    live = [with_renewal(each) for each in running]
+    shown = {"live": live, "ended": ended, "is_later_page": after is not None, "ahead": ahead, "fees": fees.rows}
+    return show(request, "members/overview.html", member, **shown)
 
 
 @page("GET", "/members/{member_id}/bookings", Permission.MEMBERS)
@@ -84,10 +84,10 @@ async def ledger(request: ConsoleRequest) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        held = await storage.memberships_of(connection, request.access, member["id"])
+        running = await storage.running_memberships(connection, request.access, member["id"])
         after = as_id(request.query.get("after"))
         lines = await storage.ledger_of(connection, request.access, member["id"], after, PAGE)
-    counted = [each for each in held if each["credits_remaining"] is not None and each["status"] in CHANGEABLE]
+    counted = [each for each in running if each["credits_remaining"] is not None]
     return show(request, "members/credits.html", member, lines=lines, counted=counted)
 
 

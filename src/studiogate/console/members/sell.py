@@ -6,11 +6,11 @@ from uuid import UUID
 
 from studiogate.console import offers
 from studiogate.console.framework import paging
-from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import money
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, own_page
+from studiogate.console.framework.run_flow import run
 from studiogate.console.members.form_values import only_faults, read_day, read_whole, value
 from studiogate.console.members.profile import address, member_of, no_member, show
 from studiogate.domain.refusals import Fault, Refusal
@@ -28,18 +28,18 @@ async def show_sale(request: ConsoleRequest) -> Answer:
         member = await member_of(connection, request)
         if member is None:
             return await no_member(request)
-        products, more = await offers.on_sale(connection, request.access, paging.page_of(request))
+        found = await offers.on_sale(connection, request)
     return show(
         request,
         "members/sell.html",
         member,
-        giving=[each for each in products if offers.gives_membership(each)],
-        others=[each for each in products if not offers.gives_membership(each)],
+        giving=[each for each in found.rows if each.gives_membership],
+        others=[each for each in found.rows if not each.gives_membership],
         places=request.frame.locations,
         place_options=[(each.id, each.name) for each in request.frame.locations],
         next=own_page(request.query.get("next")),
         after=paging.cursor_of(request),
-        more=more and _address(member["id"], own_page(request.query.get("next")), more),
+        more=found.next and _address(member["id"], own_page(request.query.get("next")), found.next),
     )
 
 

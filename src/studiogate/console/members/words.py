@@ -82,6 +82,6 @@ def payments(purchase: Record) -> list[str]:
         "paid": PurchaseStatus.COMPLETED in marks,
         "failed": PurchaseStatus.FAILED in marks,
         "waive": status in WAIVABLE and purchase["product_type"] == ProductType.FEE,
-        "refund": status in REFUNDABLE,
+        "refund": status in REFUNDABLE and purchase["amount_total"] != 0,
     }
     return [name for name, is_offered in offered.items() if is_offered]

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from studiogate import clock
 from studiogate.console.framework.page import page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
 from studiogate.console.members import words
 from studiogate.console.members.form_values import PAGE, PAGE_OF_FORMS

@@ -1,10 +1,12 @@
 """What staff record about one purchase: paid, failed, refunded, a fee waived. No payment is taken here."""
 
-from studiogate.console.framework.acting import run
+from urllib.parse import urlencode
+
 from studiogate.console.framework.formats import money
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction, own_page
+from studiogate.console.framework.run_flow import run
 from studiogate.console.members import words
 from studiogate.domain.catalog import ProductType
 from studiogate.domain.purchases import PurchaseStatus
@@ -32,6 +34,12 @@ async def show_form(request: ConsoleRequest) -> Answer:
         left = purchase["amount_total"] - (purchase["refunded_amount"] or 0)
     wanted = own_page(request.query.get("next"))
     return request.render(f"sales/{form}.html", purchase=purchase, left=left, next=wanted, words=words)
+
+
+def _form_path(request: ConsoleRequest, purchase: Record, form: str) -> str:
+    """Return the address of a form that was sent, with the page to which it leads."""
+    wanted = own_page(request.form.get("next"))
+    return f"{PATH}/{purchase['id']}/{form}" + (f"?{urlencode({'next': wanted})}" if wanted else "")
 
 
 def _is_fee(purchase: Record) -> bool:
@@ -64,7 +72,8 @@ async def _mark(request: ConsoleRequest, status: PurchaseStatus) -> Answer:
     done = await run(request, flows.mark, purchase["id"], status)
     if isinstance(done, Refusal):
         return request.refused(done, here)
-    text = f"{purchase['product']} of {purchase['member']} is marked as {words.PURCHASE[status][0]}."
+    product = purchase["product"].replace("_", " ")
+    text = f"{product} of {purchase['member']} is marked as {words.PURCHASE[status][0]}."
     was = PurchaseStatus(purchase["status"])
     undo = UndoAction(f"{PATH}/{purchase['id']}/{BACK[status]}", {"next": here}) if was in BACK else None
     return request.go_to(here, toast=text, undo=undo)
@@ -78,7 +87,7 @@ async def refund(request: ConsoleRequest) -> Answer:
     amount = request.form.get("amount", "").strip() or None
     done = await run(request, flows.refund, purchase["id"], amount, request.form.get("reason", ""))
     if isinstance(done, Refusal):
-        return request.refused(done, f"{PATH}/{purchase['id']}/refund")
+        return request.refused(done, _form_path(request, purchase, "refund"))
     total = money(done.refunded_amount, purchase["currency"])
     return request.go_to(own_page(request.form.get("next")) or "/console/sales", toast=f"Refunded {total} in all.")
 
@@ -90,7 +99,7 @@ async def waive(request: ConsoleRequest) -> Answer:
         return request.not_found()
     done = await run(request, flows.waive_fee, purchase["id"], request.form.get("reason", ""))
     if isinstance(done, Refusal):
-        return request.refused(done, f"{PATH}/{purchase['id']}/waive")
+        return request.refused(done, _form_path(request, purchase, "waive"))
     amount = money(purchase["amount_total"], purchase["currency"])
     text = f"Waived the fee of {amount}."
     return request.go_to(own_page(request.form.get("next")) or "/console/sales/fees", toast=text)

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from studiogate.console.framework.acting import run, try_out
 from studiogate.console.framework.formats import counted, day_and_time
 from studiogate.console.framework.page import action, page
 from studiogate.console.framework.posted import SEEN, seen_text
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.schedule.acting import conflict_warnings, done, warning_texts
+from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import (
     FIELDS,
     ClassForm,
@@ -26,7 +25,9 @@ from studiogate.console.schedule.class_pages import (
     with_query,
 )
 from studiogate.console.schedule.confirm import Question, ask
+from studiogate.console.schedule.responses import done
 from studiogate.console.schedule.series_preview import ask_about_series
+from studiogate.console.schedule.warning_texts import conflict_warnings, warning_texts
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.bookings import affected

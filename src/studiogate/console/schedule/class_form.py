@@ -5,7 +5,8 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from studiogate.console.framework.posted import SEEN, untouched
+from studiogate.console.framework.posted import SEEN, renamed_faults, untouched
+from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
 from studiogate.domain.instants import instant_text
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.schedule.series import local_instant
@@ -107,8 +108,8 @@ def _as_text(times: Times) -> dict[str, str]:
 
 def _minutes(value: Any, _setting: Setting) -> int:
     minutes = number(value or "")
-    if not isinstance(minutes, int) or not 1 <= minutes <= 10_080:
-        raise WrongValueError(((), "must be a number of minutes from 1 to 10080"))
+    if not isinstance(minutes, int) or not 1 <= minutes <= LONGEST_CLASS_MINUTES:
+        raise WrongValueError(((), f"must be a number of minutes from 1 to {LONGEST_CLASS_MINUTES}"))
     return minutes
 
 
@@ -122,10 +123,7 @@ def number(text: str) -> int | str | None:
 
 def to_form_fields(refusal: Refusal) -> Refusal:
     """Return a refusal whose faults name the fields of the form."""
-    faults = [
-        fault._replace(loc=(FIELD_OF.get(str(fault.loc[0]), fault.loc[0]), *fault.loc[1:])) for fault in refusal.faults
-    ]
-    return Refusal(refusal.code, refusal.details, refusal.param, faults)
+    return renamed_faults(refusal, FIELD_OF)
 
 
 def typed_fields(form: Mapping[str, str]) -> dict[str, str]:

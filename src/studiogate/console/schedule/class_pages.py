@@ -6,8 +6,9 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from studiogate.console.framework.page import page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest
+from studiogate.console.schedule.responses import arranged
 from studiogate.console.schedule.week import PATH
 from studiogate.domain.staff import Permission
 from studiogate.storage.schedule import class_details, week
@@ -78,4 +79,5 @@ async def show_class(request: ConsoleRequest) -> Answer:
     options = None
     if request.may(Permission.SCHEDULE) and not found.is_cancelled:
         options = options_of(await read_choices(request, found.row["location_id"]), found.row)
-    return request.render("schedule/class.html", found=found, row=found.row, options=options, back=week_of_class(found))
+    back = arranged(request, week_of_class(found))
+    return request.render("schedule/class.html", found=found, row=found.row, options=options, back=back)

@@ -4,14 +4,14 @@ from datetime import date, timedelta
 from uuid import UUID
 
 from studiogate import clock
-from studiogate.console.framework.acting import run
-from studiogate.console.framework.formats import counted
+from studiogate.console.framework.formats import counted, full_date
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import as_id
+from studiogate.console.framework.parse import as_id
 from studiogate.console.framework.request import ConsoleRequest, UndoAction
-from studiogate.console.schedule.acting import NOT_FOUND, done
+from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import with_query
 from studiogate.console.schedule.confirm import Question, ask
+from studiogate.console.schedule.responses import NOT_FOUND, done
 from studiogate.console.schedule.week import PATH, Week, chosen_week, posted_week
 from studiogate.domain.refusals import Refusal
 from studiogate.domain.schedule.series import Days
@@ -90,10 +90,10 @@ def _question(classes: list[BookedClass], fields: dict[str, str], back: str) -> 
         effects = [f"{number} will be cancelled."]
         if booked:
             effects.append(f"{counted(booked, 'booking')} will be cancelled free of charge; credits are returned.")
-    days = f"{fields.get('first_date')} to {fields.get('last_date')}"
+    first, last = (full_date(date.fromisoformat(fields[name])) for name in ("first_date", "last_date"))
     return Question(
-        "Close these days?",
-        days,
+        "Close this day?" if first == last else "Close these days?",
+        first if first == last else f"{first} to {last}",
         CLOSURES,
         "Close and cancel classes" if cancels else "Close",
         back,

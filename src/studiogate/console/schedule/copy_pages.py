@@ -2,13 +2,13 @@
 
 from datetime import timedelta
 
-from studiogate.console.framework.acting import run
 from studiogate.console.framework.formats import counted
 from studiogate.console.framework.page import action, page
-from studiogate.console.framework.reading import read_date
+from studiogate.console.framework.parse import read_date
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import NOT_FOUND, done
+from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import with_query
+from studiogate.console.schedule.responses import NOT_FOUND, done
 from studiogate.console.schedule.week import PATH, chosen_week, posted_week
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.schedule.copy_week import SkipReason, week_of

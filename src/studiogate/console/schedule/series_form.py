@@ -5,16 +5,17 @@ from datetime import date
 from typing import Any
 
 from studiogate.console.framework.formats import full_date
-from studiogate.console.framework.posted import SEEN, untouched
+from studiogate.console.framework.posted import SEEN, renamed_faults, untouched
 from studiogate.console.schedule.class_form import CHOICES, SWITCHES, TEXTS, number
-from studiogate.domain.refusals import Refusal
+from studiogate.domain.refusals import Fault, Refusal
 from studiogate.domain.studio_file.series import DAY_NAMES
 
 WEEKDAYS = tuple(f"weekday_{name}" for name in DAY_NAMES)
 DATES = ("first_date", "last_date")
 FIELDS = (*TEXTS, *CHOICES, "capacity", *SWITCHES, "start", "minutes", "every_weeks", *DATES, *WEEKDAYS)
 # The field of the form that a fault of a stored field belongs to.
-FIELD_OF = {"local_start": "start", "weekdays": WEEKDAYS[0]}
+FIELD_OF = {"local_start": "start"}
+NO_WEEKDAY = Fault((), "value_error", "Choose at least one weekday.")
 
 
 def read_series_form(form: Mapping[str, str], *, new: bool) -> dict[str, Any]:
@@ -48,10 +49,10 @@ def given_series(row: Mapping[str, Any]) -> dict[str, str]:
 
 def to_form_fields(refusal: Refusal) -> Refusal:
     """Return a refusal whose faults name the fields of the form."""
-    faults = [
-        fault._replace(loc=(FIELD_OF.get(str(fault.loc[0]), fault.loc[0]), *fault.loc[1:])) for fault in refusal.faults
-    ]
-    return Refusal(refusal.code, refusal.details, refusal.param, faults)
+    renamed = renamed_faults(refusal, FIELD_OF)
+    # The form has a field for each weekday, and none for all of them.
+    faults = [NO_WEEKDAY if fault.loc[:1] == ("weekdays",) else fault for fault in renamed.faults]
+    return Refusal(renamed.code, renamed.details, renamed.param, faults)
 
 
 def typed_fields(form: Mapping[str, str]) -> dict[str, str]:

@@ -6,14 +6,14 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate import clock
-from studiogate.console.framework.acting import run
 from studiogate.console.framework.page import action, page
+from studiogate.console.framework.parse import as_id, read_date
 from studiogate.console.framework.posted import SEEN, seen_text
-from studiogate.console.framework.reading import as_id, read_date
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import NOT_FOUND, conflict_warnings, done, warning_texts
+from studiogate.console.framework.run_flow import run
 from studiogate.console.schedule.class_pages import options_of, read_choices, with_query
 from studiogate.console.schedule.confirm import Question, ask
+from studiogate.console.schedule.responses import NOT_FOUND, done
 from studiogate.console.schedule.series_form import (
     FIELDS,
     dates_text,
@@ -24,6 +24,7 @@ from studiogate.console.schedule.series_form import (
     typed_fields,
 )
 from studiogate.console.schedule.series_preview import SeriesQuestion, change_series, series_counts
+from studiogate.console.schedule.warning_texts import conflict_warnings, warning_texts
 from studiogate.console.schedule.week import PATH, chosen_week, posted_week
 from studiogate.domain.refusals import Code, Fault, Refusal
 from studiogate.domain.staff import Permission

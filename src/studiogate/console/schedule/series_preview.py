@@ -6,13 +6,14 @@ from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from studiogate.console.framework.acting import run, try_out
 from studiogate.console.framework.formats import counted
 from studiogate.console.framework.request import ConsoleRequest
-from studiogate.console.schedule.acting import done, warning_texts
+from studiogate.console.framework.run_flow import run, try_out
 from studiogate.console.schedule.class_form import ClassForm, to_form_fields, typed_fields
 from studiogate.console.schedule.class_pages import class_path, week_of_class
 from studiogate.console.schedule.confirm import Question, ask
+from studiogate.console.schedule.responses import done
+from studiogate.console.schedule.warning_texts import warning_texts
 from studiogate.domain.access import Access
 from studiogate.domain.refusals import Refusal
 from studiogate.flows.schedule import series as flow

@@ -9,7 +9,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from studiogate import clock
-from studiogate.console.framework.reading import read_date
+from studiogate.console.framework.parse import read_date
 from studiogate.domain.schedule.copy_week import week_of
 from studiogate.domain.schedule.series import Days, local_instant
 from studiogate.domain.schedule.warnings import Slot, WarningCode, double_booked
@@ -77,6 +77,7 @@ class ShownClass(NamedTuple):
     fill: int
     flags: str
     marks: Sequence[str]
+    clashes: Sequence[str]
 
 
 class ShownDay(NamedTuple):
@@ -184,7 +185,8 @@ def _shown(
         f"{each.booked_count}/{each.capacity}" + (f" +{each.waitlist_count}" if each.waitlist_count else ""),
         _tenths(each.booked_count, each.capacity),
         " ".join(name for name, applies in names.items() if applies),
-        [*_marks(each), *clashes],
+        _marks(each),
+        clashes,
     )
 
 

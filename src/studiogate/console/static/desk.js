@@ -199,6 +199,8 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   if (!isPlain(event) || document.querySelector("dialog[open]")) return;
+  // A key that is held down must not check in one person after another.
+  if (event.repeat && !event.key.startsWith("Arrow")) return;
   if (event.target.matches("[data-find]")) { findKey(event); return; }
   if (isTyping(event.target)) return;
   // Enter on a link or a button does what that does.
@@ -308,6 +310,12 @@ function isShown(id) {
 }
 
 const WORDS = { live: "Live", polling: "Live", waiting: "Reconnecting…", ended: "Signed out" };
+
+// The panel beside the list ends at the edge of the screen, also where the buttons of the top bar take two lines.
+const topbar = document.querySelector(".topbar");
+if (topbar && desk) {
+  new ResizeObserver(() => desk.style.setProperty("--topbar", `${topbar.offsetHeight}px`)).observe(topbar);
+}
 
 if (desk) {
   const light = document.querySelector("[data-live]");

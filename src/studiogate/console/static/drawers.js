@@ -1,6 +1,7 @@
 // A link with data-drawer opens its page in the drawer. Without JavaScript it is a page of its own.
 
 const drawer = document.getElementById("drawer");
+const question = document.getElementById("drawer-question");
 
 export function openDrawer(href) {
   if (!drawer) return location.assign(href);
@@ -9,22 +10,107 @@ export function openDrawer(href) {
 
 // Whatever is put into the drawer is shown: a page that a link opened, or a question that a form of the page asks.
 function show() {
+  question.hidden = true;
   if (!drawer.open) drawer.showModal();
   const heading = drawer.querySelector("#drawer-title");
   if (heading) drawer.setAttribute("aria-label", heading.textContent);
-  const first = drawer.querySelector("[autofocus], input:not([type=hidden]), select, textarea");
+  const first = drawer.querySelector("#drawer-content :is([autofocus], input:not([type=hidden]), select, textarea)");
   first?.focus();
 }
-let isLeaving = false;
-document.addEventListener("htmx:beforeRequest", () => { isLeaving = false; });
+let isClosing = false;
+document.addEventListener("htmx:beforeRequest", () => { isClosing = false; });
 document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
-  if (!isLeaving && target?.id === "drawer-content" && target.childElementCount) show();
+  if (!isClosing && target?.id === "drawer-content" && target.childElementCount) show();
 });
 
-export function closeDrawer() {
-  drawer?.close();
+// What would be lost if the drawer were closed: fields that were changed, and a form that holds typed values while the
+// page asks about them (data-unsaved). The text of a search is not worth a question.
+
+function isChanged(field) {
+  if (field instanceof HTMLSelectElement) {
+    const first = [...field.options].findIndex((option) => option.defaultSelected);
+    return field.selectedIndex !== Math.max(0, first);
+  }
+  if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+  return "defaultValue" in field && field.value !== field.defaultValue;
 }
+
+function isUnsaved(dialog) {
+  if (dialog !== drawer) return false;
+  const forms = [...drawer.querySelectorAll("#drawer-content form[method=post]:not([role=search])")];
+  return forms.some((form) => "unsaved" in form.dataset || [...form.elements].some(isChanged));
+}
+
+let focusedBefore = null;
+
+function askToDiscard() {
+  if (question.hidden) focusedBefore = document.activeElement;
+  question.hidden = false;
+  question.querySelector("[data-keep]").focus();
+}
+
+function keep() {
+  question.hidden = true;
+  focusedBefore?.focus();
+}
+
+// Closing. A person who closes the drawer is asked first if something would be lost.
+
+let isAgreed = false;
+
+function close(dialog) {
+  isAgreed = dialog === drawer && drawer.open;
+  dialog.close();
+}
+
+export function closeDrawer() {
+  if (drawer) close(drawer);
+}
+
+function leave(dialog) {
+  if (isUnsaved(dialog)) askToDiscard();
+  else close(dialog);
+}
+
+drawer?.addEventListener("cancel", (event) => {
+  if (event.target !== drawer || !isUnsaved(drawer)) return;
+  event.preventDefault();
+  askToDiscard();
+});
+// The second of two back gestures on a phone closes a dialog without a cancel event.
+drawer?.addEventListener("close", () => {
+  if (!isAgreed && isUnsaved(drawer)) {
+    drawer.showModal();
+    askToDiscard();
+  }
+  isAgreed = false;
+});
+// Browsers do not let a page cancel the second Escape in a row, so all of them are handled here.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("[popover='']:popover-open")) return;
+  const opened = [...document.querySelectorAll("dialog[open]")];
+  const dialog = event.target.closest("dialog[open]") ?? (opened.length === 1 ? opened[0] : null);
+  if (!dialog) return;
+  event.preventDefault();
+  if (event.repeat) return;
+  if (dialog === drawer && !question.hidden) keep();
+  else leave(dialog);
+});
+
+// The dimmed page closes a dialog if it was pressed and released there: not after selecting text beyond the edge, and
+// not for the empty space inside, where the dialog is the target too.
+let pressedOutside = null;
+
+function outside(event) {
+  const dialog = event.target;
+  if (!(dialog instanceof HTMLDialogElement) || !dialog.open) return null;
+  const box = dialog.getBoundingClientRect();
+  const inside = event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
+  return inside ? null : dialog;
+}
+
+document.addEventListener("pointerdown", (event) => { pressedOutside = outside(event); });
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-drawer]");
@@ -33,8 +119,10 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     openDrawer(link.href);
   }
-  if (event.target.closest("[data-close-dialog]")) event.target.closest("dialog")?.close();
-  if (event.target instanceof HTMLDialogElement && event.target.open) event.target.close();
+  if (event.target.closest("[data-keep]")) keep();
+  if (event.target.closest("[data-discard]")) closeDrawer();
+  const closing = event.target.closest("[data-close-dialog]")?.closest("dialog") ?? outside(event);
+  if (closing && (event.target !== closing || closing === pressedOutside)) leave(closing);
 });
 // A form with data-drawer-get that is in the drawer, such as a choice of the day, shows its page there too.
 document.addEventListener("submit", (event) => {
@@ -44,4 +132,4 @@ document.addEventListener("submit", (event) => {
   openDrawer(`${form.action}?${new URLSearchParams(new FormData(form))}`);
 });
 // The server asks for it after an action in the drawer: HX-Trigger: closeDrawer.
-document.addEventListener("closeDrawer", () => { isLeaving = true; closeDrawer(); });
+document.addEventListener("closeDrawer", () => { isClosing = true; closeDrawer(); });

@@ -14,8 +14,8 @@ window.addEventListener("online", () => show(false));
 
 const slotOf = (event) => event.target.closest("form")?.querySelector("[data-refusal]");
 
-// Beside the form that was sent, where refusals are: a message at the edge of the page is behind an open drawer.
-function tell(event, text) {
+// Beside the form that was sent, where refusals are, and where people look.
+function showMessage(event, text) {
   const slot = slotOf(event);
   if (!slot) { say(text); return; }
   const notice = document.createElement("div");
@@ -23,14 +23,19 @@ function tell(event, text) {
   notice.setAttribute("role", "alert");
   notice.textContent = text;
   slot.replaceChildren(notice);
+  slot.scrollIntoView({ block: "nearest" });
 }
 
+// A refusal is above the fields; the button that was pressed may be a screen further down.
+document.addEventListener("htmx:afterSwap", ({ detail }) => {
+  if (detail.target?.matches("[data-refusal]")) detail.target.scrollIntoView({ block: "nearest" });
+});
 document.addEventListener("htmx:beforeRequest", (event) => slotOf(event)?.replaceChildren());
-document.addEventListener("htmx:sendError", (event) => { show(true); if (slotOf(event)) tell(event, GONE); });
+document.addEventListener("htmx:sendError", (event) => { show(true); if (slotOf(event)) showMessage(event, GONE); });
 document.addEventListener("htmx:afterOnLoad", () => show(false));
 document.addEventListener("htmx:responseError", (event) => {
   const status = event.detail.xhr.status;
-  if (status === 429 || status === 503) tell(event, BUSY);
-  else if (status >= 500) tell(event, FAILED);
+  if (status === 429 || status === 503) showMessage(event, BUSY);
+  else if (status >= 500) showMessage(event, FAILED);
 });
 show(!navigator.onLine);

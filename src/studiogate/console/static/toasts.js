@@ -31,8 +31,22 @@ export function say(text) {
 document.addEventListener("click", (event) => {
   event.target.closest("[data-toast-close]")?.closest("[data-toast]").remove();
 });
+
+// What is outside an open dialog can neither be clicked nor read aloud, so the toasts are inside the one opened last.
+
+let opened = [];
+
+function place() {
+  opened = opened.filter((each) => each.open);
+  for (const each of document.querySelectorAll("dialog[open]")) if (!opened.includes(each)) opened.push(each);
+  const around = opened.at(-1) ?? document.body;
+  if (region.parentElement !== around) around.append(region);
+}
+
 const region = document.getElementById("toasts");
 if (region) {
   new MutationObserver(watchAll).observe(region, { childList: true });
   watchAll();
+  const watched = new MutationObserver(place);
+  for (const each of document.querySelectorAll("dialog")) watched.observe(each, { attributeFilter: ["open"] });
 }

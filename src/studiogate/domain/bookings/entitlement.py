@@ -8,7 +8,8 @@ A usable membership is charged only for classes that start before its end. One t
 planned cancellation has no end in this sense: it can be charged for any class.
 
 A membership is paused while its status is ``paused``. An active membership whose scheduled pause has begun and not
-ended counts as paused too, because housekeeping may be a minute behind.
+ended counts as paused too, because housekeeping may be a minute behind. One that ``is_behind`` is brought up to date
+before anything is decided on it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -54,6 +55,15 @@ def is_usable(membership: MembershipFacts, now: datetime) -> bool:
     begun = membership.started_at is None or membership.started_at <= now
     end = ends_at(membership)
     return begun and (end is None or now < end)
+
+
+def is_behind(membership: MembershipFacts, now: datetime) -> bool:
+    """Return whether the membership is usable again once what is due is applied: its period is over and it renews
+    itself, or its pause is over."""
+    if membership.status == MembershipStatus.PAUSED:
+        return membership.pause_ends_at is not None and membership.pause_ends_at <= now
+    end = membership.current_period_end
+    return membership.status == MembershipStatus.ACTIVE and end is not None and end <= now and renews_itself(membership)
 
 
 def ends_at(membership: MembershipFacts) -> datetime | None:

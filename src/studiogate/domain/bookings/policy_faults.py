@@ -1,13 +1,12 @@
 """Validate overrides of the policy before they are loaded. Each mapping is checked on its own."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 
 from studiogate.domain.bookings.policy import LateAction, WaitlistMode
 from studiogate.domain.ids import parse_id
 from studiogate.domain.money import currency_decimals, is_currency
-
-Check = Callable[[object], str | None]
+from studiogate.domain.value_checks import Check, boolean, one_of, whole_number
 
 # Far beyond what any studio needs; without bounds, start_time minus minutes would overflow the datetime range.
 MAX_MINUTES = 10 * 366 * 24 * 60
@@ -29,28 +28,6 @@ def policy_faults(override: Mapping[str, object], studio_currency: str = "USD") 
 
 def _unknown(_value: object) -> str:
     return "is not a member of the policy"
-
-
-def _boolean(value: object) -> str | None:
-    return None if isinstance(value, bool) else "must be true or false"
-
-
-def _whole(least: int, most: int) -> Check:
-    def check(value: object) -> str | None:
-        # A bool is an int in Python, but not in JSON.
-        fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        return None if fits else f"must be a whole number from {least} to {most}"
-
-    return check
-
-
-def _one_of(values: Iterable[str]) -> Check:
-    allowed = [str(value) for value in values]
-
-    def check(value: object) -> str | None:
-        return None if isinstance(value, str) and value in allowed else f"must be one of {', '.join(allowed)}"
-
-    return check
 
 
 def _or_null(inner: Check) -> Check:
@@ -89,23 +66,23 @@ def _amount_in(currency: str | None) -> Check:
     return check
 
 
-_minutes, _count = _whole(0, MAX_MINUTES), _whole(0, MAX_COUNT)
+_minutes, _count = whole_number(0, MAX_MINUTES), whole_number(0, MAX_COUNT)
 
 _CHECKS: Mapping[str, Check] = {
-    "require_entitlement": _boolean,
+    "require_entitlement": boolean,
     "booking_opens_minutes_before": _or_null(_minutes),
     "booking_closes_minutes_before": _minutes,
     "cancellation_window_minutes": _minutes,
-    "late_action": _one_of(LateAction),
+    "late_action": one_of(LateAction),
     "late_fee_currency": _or_null(_currency),
     "free_late_cancels": _count,
     # With zero days no late cancel would ever count, so all of them would be graced.
-    "free_late_cancels_days": _whole(1, MAX_DAYS),
-    "waitlist_mode": _one_of(WaitlistMode),
+    "free_late_cancels_days": whole_number(1, MAX_DAYS),
+    "waitlist_mode": one_of(WaitlistMode),
     "waitlist_capacity": _or_null(_count),
     "promotion_cutoff_minutes": _minutes,
     "promotion_grace_minutes": _minutes,
     "max_bookings_per_day": _or_null(_count),
-    "allow_overlapping": _boolean,
+    "allow_overlapping": boolean,
     "waiver_form_id": _or_null(_uuid),
 }

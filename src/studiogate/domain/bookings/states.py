@@ -45,6 +45,10 @@ class ClassStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+# Statements that look for classes at a time rely on it: the start times are then a range of an index.
+LONGEST_CLASS = timedelta(days=7)
+LONGEST_CLASS_MINUTES = LONGEST_CLASS // timedelta(minutes=1)
+
 # Everything except cancelled: at most one such booking per class and member.
 LIVE = frozenset(BookingStatus) - {BookingStatus.CANCELLED}
 
@@ -54,6 +58,12 @@ SEAT_HOLDING = LIVE - {BookingStatus.WAITLISTED}
 
 # The bookings that conflict with an overlapping class. A member marked as no_show is not attending, so it is excluded.
 OCCUPYING = SEAT_HOLDING - {BookingStatus.NO_SHOW}
+
+# The bookings of a class ahead that the member may still attend.
+ATTENDABLE = frozenset({BookingStatus.CONFIRMED, BookingStatus.WAITLISTED})
+
+# The waitlist entries that have not ended.
+OPEN_ENTRY = frozenset({WaitlistStatus.WAITING, WaitlistStatus.OFFERED})
 
 # None stands for a booking that does not exist yet.
 BOOKING_TRANSITIONS: Mapping[BookingStatus | None, frozenset[BookingStatus]] = MappingProxyType(
@@ -65,6 +75,23 @@ BOOKING_TRANSITIONS: Mapping[BookingStatus | None, frozenset[BookingStatus]] = M
         BookingStatus.NO_SHOW: frozenset({BookingStatus.CHECKED_IN}),
         BookingStatus.CANCELLED: frozenset(),
     }
+)
+
+
+def _reachable_from(start: BookingStatus) -> frozenset[BookingStatus]:
+    """Return the statuses that a booking can have after one or several transitions, except ``start`` itself."""
+    found: set[BookingStatus] = set()
+    newest: set[BookingStatus] = {start}
+    while newest:
+        newest = {target for each in newest for target in BOOKING_TRANSITIONS[each]} - found
+        found |= newest
+    return frozenset(found - {start})
+
+
+# The statuses that a studio file may give to a stored booking. A file states results, also corrected ones, and not each
+# step towards them: a waitlisted booking may become checked_in, and a no_show confirmed or cancelled.
+IMPORT_TRANSITIONS: Mapping[BookingStatus, frozenset[BookingStatus]] = MappingProxyType(
+    {each: _reachable_from(each) for each in BookingStatus}
 )
 
 # The contract names only the states. An offer that is not accepted returns to waiting; the other three are final.

@@ -127,12 +127,12 @@ def _box(_field: Field, _setting: Setting) -> ValueCheck:
     return lambda value: None if value in ("true", "false") else 'must be "true" or "false"'
 
 
-def _rating(field_: Field, _setting: Setting) -> ValueCheck:
-    most = max_rating(field_)
+def _rating(field_: Field, setting: Setting) -> ValueCheck:
+    most, within_bounds = max_rating(field_), _number(field_, setting)
 
     def check(value: str) -> str | None:
         fits = len(value) <= 2 and value.isascii() and value.isdigit() and 1 <= int(value) <= most
-        return None if fits else f"must be a whole number from 1 to {most}"
+        return within_bounds(value) if fits else f"must be a whole number from 1 to {most}"
 
     return check
 

@@ -1,12 +1,13 @@
 """Validate the fields of a form when it is saved. Unknown members of a field are kept and not checked."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from studiogate.domain.value_checks import Check, boolean, one_of, text_up_to, whole_number
+
 Loc: TypeAlias = tuple[str | int, ...]
 DefinitionFault: TypeAlias = tuple[Loc, str]
-Check: TypeAlias = Callable[[object], str | None]
 
 MAX_FIELDS = 200
 MAX_OPTIONS = 200
@@ -84,15 +85,6 @@ def _faults_of_field(field: object) -> list[DefinitionFault]:
     return faults + _option_faults(field) + _bound_faults(field)
 
 
-def text_up_to(most: int) -> Check:
-    def check(value: object) -> str | None:
-        if not isinstance(value, str):
-            return "must be a string"
-        return None if len(value) <= most else f"must be at most {most} characters"
-
-    return check
-
-
 text = text_up_to(MAX_TEXT)
 short_text = text_up_to(MAX_NAME)
 
@@ -102,10 +94,6 @@ def _key(value: object) -> str | None:
     return None if fits else f"must be a string of 1 to {MAX_KEY} characters"
 
 
-def boolean(value: object) -> str | None:
-    return None if isinstance(value, bool) else "must be true or false"
-
-
 def _number(value: object) -> str | None:
     # A bool is an int in Python, but not in JSON.
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -113,39 +101,24 @@ def _number(value: object) -> str | None:
     return None if abs(value) <= MAX_NUMBER else "must have at most 40 digits"
 
 
-def _whole(least: int, most: int) -> Check:
-    def check(value: object) -> str | None:
-        fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        return None if fits else f"must be a whole number from {least} to {most}"
-
-    return check
-
-
-def one_of(values: Sequence[str]) -> Check:
-    def check(value: object) -> str | None:
-        return None if isinstance(value, str) and value in values else f"must be one of {', '.join(values)}"
-
-    return check
-
-
 _MEMBERS: Mapping[str, Check] = {
     "key": _key,
     "label": text,
-    "type": one_of([str(each) for each in FieldType]),
+    "type": one_of(FieldType),
     "required": boolean,
     "placeholder": text,
     "options_layout": one_of(["select", "buttons"]),
-    "order": _whole(-(2**31), 2**31 - 1),
+    "order": whole_number(-(2**31), 2**31 - 1),
     "help_text": text,
-    "step_index": _whole(0, 1000),
+    "step_index": whole_number(0, 1000),
     "signature_purpose": text,
     "consent_policy_slug": short_text,
     "consent_policy_version": short_text,
     "consent_label": text,
     "accept": short_text,
-    "max_file_size": _whole(1, 2**31 - 1),
+    "max_file_size": whole_number(1, 2**31 - 1),
     "multiple": boolean,
-    "max_rating": _whole(1, MAX_RATING),
+    "max_rating": whole_number(1, MAX_RATING),
     "min": _number,
     "max": _number,
 }
@@ -174,9 +147,17 @@ def _is_option(option: object) -> bool:
 
 def _bound_faults(field: Mapping[str, Any]) -> list[DefinitionFault]:
     least, most = field.get("min"), field.get("max")
+    if field.get("type") == FieldType.RATING and (faults := _rating_faults({"min": least, "max": most})):
+        return faults
     if least is None or most is None or _number(least) or _number(most) or least <= most:
         return []
     return [(("max",), "must not be less than min")]
+
+
+def _rating_faults(bounds: Mapping[str, Any]) -> list[DefinitionFault]:
+    given = [(name, value) for name, value in bounds.items() if value is not None and not _number(value)]
+    wrong = [name for name, value in given if not 1 <= value <= MAX_RATING]
+    return [((name,), f"must be from 1 to {MAX_RATING} for a rating") for name in wrong]
 
 
 def _duplicate_keys(fields: Mapping[int, Mapping[str, Any]]) -> list[DefinitionFault]:

@@ -10,8 +10,8 @@ from studiogate.domain.forms.definition import (
     FieldType,
     RuleOp,
     field_faults,
-    one_of,
 )
+from studiogate.domain.value_checks import one_of
 
 MAX_RULE_VALUES = 200
 # Each search scans a text of up to 50,000 characters whenever answers are checked.
@@ -19,7 +19,7 @@ MAX_SEARCHES = 200
 
 _SEARCHING = (RuleOp.CONTAINS, RuleOp.NOT_CONTAINS)
 _TOO_MANY_SEARCHES = f"adds to more than {MAX_SEARCHES} texts that the form's rules look for in answers"
-_op = one_of([str(each) for each in RuleOp])
+_op = one_of(RuleOp)
 
 
 def definition_faults(fields: object) -> list[DefinitionFault]:

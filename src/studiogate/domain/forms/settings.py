@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from studiogate.domain.forms.answer_checks import is_email
-from studiogate.domain.forms.definition import Check, DefinitionFault, boolean, short_text, text
+from studiogate.domain.forms.definition import DefinitionFault, short_text, text
 from studiogate.domain.forms.redirect_urls import MAX_URL, encoded_url
 from studiogate.domain.forms.values import as_instant
 from studiogate.domain.people import normalize_email
+from studiogate.domain.value_checks import Check, boolean
 
 MAX_NOTIFICATION_EMAILS = 20
 MAX_SUBMISSIONS = 2**31 - 1

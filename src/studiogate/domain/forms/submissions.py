@@ -20,6 +20,10 @@ class SubmissionStatus(StrEnum):
     SPAM = "spam"
 
 
+# The submissions that count against a form's limits and satisfy a waiver.
+COUNTED = frozenset({SubmissionStatus.PENDING, SubmissionStatus.CONFIRMED})
+
+
 def is_verified_by_origin(access: Access, linked_member: UUID | None) -> bool:
     """Return whether the origin of a submission verifies its email: a key, staff or a member's signed link does. A
     visitor who types an email need not be its owner."""

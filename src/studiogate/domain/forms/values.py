@@ -1,14 +1,14 @@
 """Parse decimals, dates and instants as people and programs write them in answers, rules and settings."""
 
 import re
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
+
+from studiogate.domain.instants import parse_instant
 
 # Decimal() and date.fromisoformat() accept far more: underscores, unbounded exponents, non-ASCII digits, week dates.
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})", re.ASCII)
-
 
 # Longer than any valid value, including surrounding spaces: longer text is refused before it is trimmed.
 MAX_VALUE = 200
@@ -34,10 +34,4 @@ def as_date(text: str) -> date | None:
 
 
 def as_instant(text: str) -> datetime | None:
-    """Parse a date-time with an offset and return it in UTC, truncated to microseconds as the database stores it."""
-    if len(text) > MAX_VALUE or not _DATE_TIME.fullmatch(text):
-        return None
-    try:
-        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper())).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    return None if len(text) > MAX_VALUE else parse_instant(text)

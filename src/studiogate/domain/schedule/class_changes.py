@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from studiogate.domain.bookings.states import ClassStatus
+from studiogate.domain.bookings.states import LONGEST_CLASS, ClassStatus
 from studiogate.domain.json_values import same_json
 from studiogate.domain.refusals import Code, Fault, Refusal
-from studiogate.domain.studio_file.schedule import LONGEST_CLASS
 
 # What may still be corrected once a class has started: who taught it, and what it was called.
 CHANGEABLE_AFTER_START = frozenset({"title", "instructor_id"})

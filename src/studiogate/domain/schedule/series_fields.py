@@ -20,7 +20,7 @@ CLOSURE: Fields = fields_of(file.CLOSURES)
 def series_faults(values: Mapping[str, Any], today: date) -> Iterator[Fault]:
     """Yield the faults of a series' dates; ``values`` has all fields."""
     if values["last_date"] is not None and values["last_date"] < max(values["first_date"], today):
-        yield Fault(("last_date",), "value_error", "must not be before first_date, and not in the past")
+        yield Fault(("last_date",), "value_error", "must not be before the first day, and not in the past")
 
 
 def split_faults(pattern: Pattern, since: date, last_date: date | None, today: date) -> Iterator[Fault]:
@@ -58,7 +58,7 @@ def ended_on(pattern: Pattern, last_date: date) -> date:
 
 def closure_faults(days: Days, today: date) -> Iterator[Fault]:
     if days.last < days.first:
-        yield Fault(("last_date",), "value_error", "must not be before first_date")
+        yield Fault(("last_date",), "value_error", "must not be before the first day")
     elif days.last < today:
         yield Fault(("last_date",), "value_error", "must not be in the past")
     elif (days.last - days.first).days >= MAX_CLOSED_DAYS:

@@ -25,9 +25,9 @@ def typed_password(text: str) -> str | None:
 def password_faults(text: str, email: str) -> list[Fault]:
     """Return what is wrong with a new password for the account with this email."""
     if len(text) < MINIMUM_PASSWORD:
-        return [_fault("string_too_short", f"String should have at least {MINIMUM_PASSWORD} characters")]
+        return [_fault("string_too_short", f"Use at least {MINIMUM_PASSWORD} characters.")]
     if len(text) > MAXIMUM_PASSWORD:
-        return [_fault("string_too_long", f"String should have at most {MAXIMUM_PASSWORD} characters")]
+        return [_fault("string_too_long", f"Use at most {MAXIMUM_PASSWORD} characters.")]
     if not _is_text(text):
         return [_fault("string_unicode", "String should consist of valid characters")]
     folded, local_part = text.casefold().strip(), email.rpartition("@")[0]

@@ -7,6 +7,8 @@ from typing import TypeAlias
 Loc: TypeAlias = tuple[str | int, ...]
 # The first faults are enough to fix a file; a file with a million invalid rows must not exhaust memory.
 KEPT = 1_000
+# The message for a row that would be rewound.
+STALE = "changed since this export"
 
 
 @dataclass(frozen=True, slots=True)

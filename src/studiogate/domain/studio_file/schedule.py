@@ -1,10 +1,9 @@
 """The sections of the schedule: studio, locations, rooms with their spots, class types, instructors and classes."""
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Any
 
-from studiogate.domain.bookings.states import ClassStatus
+from studiogate.domain.bookings.states import LONGEST_CLASS, ClassStatus
 from studiogate.domain.studio_file import documents
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.columns import ID, NAME, POLICY, RECORD, TEXT
@@ -12,7 +11,6 @@ from studiogate.domain.studio_file.faults import Loc
 from studiogate.domain.studio_file.rows import Rule, Section, optional, required
 from studiogate.domain.studio_file.values import Setting
 
-LONGEST_CLASS = timedelta(days=7)
 MAX_WEEKS_AHEAD = 52
 WEEKS_AHEAD = 8
 SPOT_SELECTION = v.one_of(("optional", "required"))
@@ -109,7 +107,7 @@ def _class_times(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple
     if values["end_time"] <= values["start_time"]:
         yield ("end_time",), "must be after start_time"
     elif values["end_time"] - values["start_time"] > LONGEST_CLASS:
-        yield ("end_time",), "must be at most 7 days after start_time"
+        yield ("end_time",), f"must be at most {LONGEST_CLASS.days} days after start_time"
 
 
 def _of_series(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:

@@ -6,17 +6,17 @@ from datetime import date, time, timedelta
 from enum import StrEnum
 from typing import Any
 
+from studiogate.domain.bookings.states import LONGEST_CLASS_MINUTES
 from studiogate.domain.studio_file import values as v
 from studiogate.domain.studio_file.columns import ID, NAME, POLICY, RECORD, TEXT
 from studiogate.domain.studio_file.faults import Loc
 from studiogate.domain.studio_file.rows import Rule, Section, optional, required
-from studiogate.domain.studio_file.schedule import LONGEST_CLASS, SPOT_SELECTION
+from studiogate.domain.studio_file.schedule import SPOT_SELECTION
 from studiogate.domain.studio_file.values import Setting, shaped, wrong
 
 DAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 DAYS = {name[:length]: number for number, name in enumerate(DAY_NAMES, 1) for length in (3, len(name))}
 MAX_EVERY_WEEKS = 52
-LONGEST_MINUTES = int(LONGEST_CLASS.total_seconds()) // 60
 MAX_CLOSED_DAYS = 366
 MAX_REASON = 500
 _ANY_CASE = "|".join("".join(f"[{letter.upper()}{letter}]" for letter in name) for name in DAYS)
@@ -49,14 +49,14 @@ def local_time(value: Any, _setting: Setting) -> time:
 
 def _dates_in_order(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     if values["last_date"] < values["first_date"]:
-        yield ("last_date",), "must not be before first_date"
+        yield ("last_date",), "must not be before the first day"
 
 
 def _last_day(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
     """A series that was ended before it began has the day before its first one as its last."""
     last: date | None = values["last_date"]
     if last is not None and last < values["first_date"] - timedelta(days=1):
-        yield ("last_date",), "must not be before first_date, except for the day before it: the series never began"
+        yield ("last_date",), "must not be before the first day, except for the day before it: the series never began"
 
 
 def _closed_days(values: Mapping[str, Any], _setting: Setting) -> Iterator[tuple[Loc, str]]:
@@ -81,7 +81,7 @@ SERIES = Section(
         POLICY,
         required("weekdays", weekdays),
         required("local_start", local_time),
-        required("minutes", v.whole(1, LONGEST_MINUTES)),
+        required("minutes", v.whole(1, LONGEST_CLASS_MINUTES)),
         optional("every_weeks", v.whole(1, MAX_EVERY_WEEKS), 1),
         required("first_date", v.calendar_date),
         optional("last_date", v.calendar_date),

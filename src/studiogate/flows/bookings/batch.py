@@ -72,28 +72,28 @@ class Execution(Generic[Wanted]):
     members_of: MembersOf[Wanted]
 
     async def __call__(
-        self, batch: Sequence[Asked[Wanted]], hurried_until: float | None = None
+        self, batch: Sequence[Asked[Wanted]], short_waits_until: float | None = None
     ) -> Sequence[BatchOutcome | Exception]:
         """Execute a batch; return an outcome or an exception for each request.
 
-        ``hurried_until`` is set once a lock was not released in time: from then on, waits are short, and what is left
-        at that time fails. Otherwise each further lock would delay all others for as long again.
+        ``short_waits_until`` is set once a lock was not released in time: from then on, waits are short, and what is
+        left at that time fails. Otherwise each further lock would delay all others for as long again.
         """
         try:
             if len(batch) == 1:
-                return await retry.repeated(lambda: self._in_one_transaction(batch, hurried_until))
-            return await self._in_one_transaction(batch, hurried_until)
+                return await retry.repeated(lambda: self._in_one_transaction(batch, short_waits_until))
+            return await self._in_one_transaction(batch, short_waits_until)
         except Exception as error:
-            if isinstance(error, OverloadedError) and hurried_until is None:
-                hurried_until = clock.monotonic() + class_queue.PATIENCE_SECONDS / 2
-            is_late = hurried_until is not None and clock.monotonic() > hurried_until
+            if isinstance(error, OverloadedError) and short_waits_until is None:
+                short_waits_until = clock.monotonic() + class_queue.MAXIMUM_WAIT_SECONDS / 2
+            is_late = short_waits_until is not None and clock.monotonic() > short_waits_until
             if len(batch) == 1 or is_late or isinstance(error, (NoConnectionError, DatabaseUnavailableError)):
                 return [error] * len(batch)
             locked = await self._locked_elsewhere(batch) if isinstance(error, OverloadedError) else set()
             if locked:
-                return await self._without(locked, batch, error, hurried_until)
+                return await self._without(locked, batch, error, short_waits_until)
         middle = len(batch) // 2
-        return [*await self(batch[:middle], hurried_until), *await self(batch[middle:], hurried_until)]
+        return [*await self(batch[:middle], short_waits_until), *await self(batch[middle:], short_waits_until)]
 
     async def _locked_elsewhere(self, batch: Sequence[Asked[Wanted]]) -> set[int]:
         """Return the numbers of the requests whose members are locked by other transactions, as far as can be seen."""
@@ -107,19 +107,19 @@ class Execution(Generic[Wanted]):
         return {number for number, member in enumerate(members) if member in locked}
 
     async def _without(
-        self, locked: set[int], batch: Sequence[Asked[Wanted]], error: Exception, hurried_until: float | None
+        self, locked: set[int], batch: Sequence[Asked[Wanted]], error: Exception, short_waits_until: float | None
     ) -> Sequence[BatchOutcome | Exception]:
         """Execute the other requests; those whose members are locked have waited long enough, and fail."""
         others = [number for number in range(len(batch)) if number not in locked]
-        outcomes = await self([batch[number] for number in others], hurried_until) if others else []
+        outcomes = await self([batch[number] for number in others], short_waits_until) if others else []
         by_number = dict(zip(others, outcomes, strict=True))
         return [by_number.get(number, error) for number in range(len(batch))]
 
     async def _in_one_transaction(
-        self, batch: Sequence[Asked[Wanted]], hurried_until: float | None
+        self, batch: Sequence[Asked[Wanted]], short_waits_until: float | None
     ) -> Sequence[BatchOutcome | Exception]:
         async with self.database.transaction() as connection:
-            if hurried_until is not None:
+            if short_waits_until is not None:
                 await class_queue.wait_briefly(connection)
             return await self.together(connection, batch)
 

@@ -10,7 +10,7 @@ from studiogate.domain.bookings.facts import Attempt, BookingRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import idempotency
 from studiogate.flows.audit import audited_key
-from studiogate.flows.bookings import batch, promote
+from studiogate.flows.bookings import batch, due_memberships, promote
 from studiogate.flows.bookings.batch import Asked, Batch, BatchOutcome, Execution
 from studiogate.flows.bookings.promote import PeopleConcerned
 from studiogate.storage.audit import Subject
@@ -72,7 +72,7 @@ class _Bookings(Batch[WantedBooking, NewBooking]):
 
     async def decide(self, number: int, situation: ClassSituation) -> Refusal | None:
         wanted = self.asked[number].wanted
-        people = self._people or self.locked.people or await self._look_at_people(situation)
+        people = self._people or await self._look_at_people(situation)
         if self._last is not None:
             situation, people = promote.after_booking(situation, people, self._last)
             self.situation, self._people, self._last = situation, people, None
@@ -100,6 +100,9 @@ class _Bookings(Batch[WantedBooking, NewBooking]):
         return None
 
     async def _look_at_people(self, situation: ClassSituation) -> PeopleSituation:
+        people = self.locked.people
+        if people is not None and not due_memberships.members_behind(people):
+            return people
         members = [each.wanted.member_id for each in self.asked]
         seats = situation.class_.available_count
         concerned = PeopleConcerned(members, seats, lock=not self.locked.members_are_locked)
@@ -135,15 +138,20 @@ def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedB
 
 async def validate(connection: Connection, access: Access, wanted: WantedBooking) -> dict[str, Any] | Refusal:
     """Return what ``book`` would decide now, without any effect."""
-    situation = await lock.find_class(connection, access, wanted.class_id)
+    found = await foresee(connection, access, wanted.class_id, wanted.member_id)
+    return found if isinstance(found, Refusal) else _validation(decide_booking(_attempt(*found, wanted)))
+
+
+async def foresee(
+    connection: Connection, access: Access, class_id: UUID, member_id: UUID
+) -> tuple[ClassSituation, PeopleSituation] | Refusal:
+    """Return the class and its people as a booking would find them now, without any effect."""
+    situation = await lock.find_class(connection, access, class_id)
     if situation is None:
         return NO_CLASS
-    concerned = PeopleConcerned([wanted.member_id], situation.class_.available_count, lock=False)
+    concerned = PeopleConcerned([member_id], situation.class_.available_count, preview=True)
     people = await promote.look_at_people(connection, access, situation, concerned)
-    if wanted.member_id not in people.members:
-        return NO_MEMBER
-    situation, people = promote.foresee(situation, people)
-    return _validation(decide_booking(_attempt(situation, people, wanted)))
+    return promote.foresee(situation, people) if member_id in people.members else NO_MEMBER
 
 
 def _validation(decision: BookingDecision) -> dict[str, Any]:

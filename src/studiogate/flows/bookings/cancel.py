@@ -150,7 +150,7 @@ async def preview(connection: Connection, access: Access, booking_id: str) -> st
     if found is None:
         return NOT_FOUND
     situation, member_id = found
-    concerned = PeopleConcerned([member_id], situation.class_.available_count + 1, lock=False)
+    concerned = PeopleConcerned([member_id], situation.class_.available_count + 1, preview=True)
     people = await promote.look_at_people(connection, access, situation, concerned)
     held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
     decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER)

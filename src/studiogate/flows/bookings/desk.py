@@ -7,12 +7,18 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.audit import changed_fields, overridden_rules
-from studiogate.domain.bookings.eligibility import BookingDecision, Outcome
+from studiogate.domain.bookings.eligibility import BookingDecision, Outcome, first_refusal, judge_booking
 from studiogate.domain.bookings.facts import Attempt, BookingRequest
-from studiogate.domain.bookings.overrides import NO_OVERRIDE, Override, decide_staff_booking
+from studiogate.domain.bookings.overrides import (
+    ENTITLEMENT,
+    NO_OVERRIDE,
+    Override,
+    binding_reasons,
+    decide_staff_booking,
+)
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
-from studiogate.flows.bookings import promote
+from studiogate.flows.bookings import book, promote
 from studiogate.flows.bookings.book import NO_CLASS, NO_MEMBER
 from studiogate.flows.bookings.promote import PeopleConcerned
 from studiogate.flows.staff_flow import staff_flow
@@ -54,6 +60,19 @@ async def book_for_member(connection: Connection, access: Access, wanted: StaffB
     if isinstance(booked, Booked):
         await record_new(connection, access, booked, wanted.override.reason)
     return booked
+
+
+async def refusal_with_membership(connection: Connection, access: Access, wanted: StaffBooking) -> Refusal | None:
+    """Return why the booking would be refused now even if the member had a membership that pays for it. Nothing is
+    locked: a sale that follows can still be refused its booking."""
+    if wanted.override.faults:
+        return Refusal(Code.VALIDATION_ERROR, faults=wanted.override.faults)
+    found = await book.foresee(connection, access, wanted.class_id, wanted.member_id)
+    if isinstance(found, Refusal):
+        return found
+    attempt = _attempt(*found, wanted)
+    standing = binding_reasons(judge_booking(attempt).reasons, wanted.override, waits=attempt.would_wait)
+    return first_refusal([each for each in standing if each.code not in ENTITLEMENT])
 
 
 async def take_place(

@@ -1,6 +1,7 @@
 """Give free seats to waiting members, inside the transaction that freed them."""
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -24,7 +25,7 @@ from studiogate.domain.bookings.waitlist import (
     promotion_is_open,
     seats_open_to_newcomers,
 )
-from studiogate.flows.bookings import announce
+from studiogate.flows.bookings import announce, due_memberships
 from studiogate.storage.bookings import facts, read
 from studiogate.storage.bookings import lock as booking_locks
 from studiogate.storage.bookings import promote as promote_entry
@@ -35,11 +36,13 @@ from studiogate.storage.db.pool import Connection
 
 
 class PeopleConcerned(NamedTuple):
-    """Members of a request, and the number of seats that are to be given to waiting members."""
+    """Members of a request, and the number of seats that are to be given to waiting members. For a preview, nobody is
+    locked and nothing changes."""
 
     member_ids: list[UUID]
     seats: int
     lock: bool = True
+    preview: bool = False
 
 
 async def look_at_people(
@@ -51,16 +54,42 @@ async def look_at_people(
     not overtake one further back. Locks are then taken in two steps, out of order; if that causes a deadlock,
     PostgreSQL breaks it and the transaction is repeated.
     """
-    member_ids, seats, lock = concerned
+    seats = concerned.seats
     waiting = situation.class_.waitlist_count if seats > 0 else 0
     depth = min(waiting, facts.WAITING_LOOKED_AT)
     while True:
-        if lock:
-            await booking_locks.lock_members(connection, access, situation.class_.id, member_ids, depth=depth)
-        people = await facts.look_at_people(connection, access, situation, member_ids, depth=depth)
+        people = await _read_people(connection, access, situation, concerned, depth)
         if depth == waiting or not _leaves_seats_over(situation, people, seats):
             return people
         depth = waiting
+
+
+async def _read_people(
+    connection: Connection, access: Access, situation: ClassSituation, concerned: PeopleConcerned, depth: int
+) -> PeopleSituation:
+    """Read the members, with their memberships as they are once what is due has been applied."""
+    if concerned.lock and not concerned.preview:
+        await booking_locks.lock_members(connection, access, situation.class_.id, concerned.member_ids, depth=depth)
+    people = await facts.look_at_people(connection, access, situation, concerned.member_ids, depth=depth)
+    behind = due_memberships.members_behind(people)
+    if not behind:
+        return people
+    async with _undone(connection) if concerned.preview else nullcontext():
+        if concerned.preview:
+            await booking_locks.lock_members(connection, access, situation.class_.id, behind)
+        await due_memberships.apply(connection, access, behind)
+        return await facts.look_at_people(connection, access, situation, concerned.member_ids, depth=depth)
+
+
+@asynccontextmanager
+async def _undone(connection: Connection) -> AsyncIterator[None]:
+    """Take back everything that is done inside."""
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        yield
+    finally:
+        await transaction.rollback()
 
 
 def _leaves_seats_over(situation: ClassSituation, people: PeopleSituation, seats: int) -> bool:

@@ -14,7 +14,7 @@ from studiogate.domain.bookings.waitlist import PromotionStep, decide_staff_prom
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.domain.staff import Permission
 from studiogate.flows.audit import audited
-from studiogate.flows.bookings import cancel, promote
+from studiogate.flows.bookings import cancel, due_memberships, promote
 from studiogate.flows.bookings.batch import Asked
 from studiogate.flows.idempotency import Stored, WriteContext
 from studiogate.flows.staff_flow import staff_flow
@@ -54,6 +54,9 @@ async def promote_entry(
     if refusal is not None or entry.position is None:
         return refusal or Refusal(Code.INVALID_TRANSITION, {"from": entry.status, "to": WaitlistStatus.CONVERTED.value})
     people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
+    if member_id in due_memberships.members_behind(people):
+        await due_memberships.apply(connection, access, [member_id])
+        people = await facts.look_at_people(connection, access, situation, [], depth=entry.position)
     chosen = _entry_of(people, entry_id)
     lock.check_owner(chosen.member.id, [member_id])
     decided = decide_staff_promotion(class_, chosen, people.spots, people.now, override)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.form_body import read_form
+from studiogate.domain.forms.acceptance import not_accepting
 from studiogate.domain.forms.link_mails import LINK_LIFE, queue_refusal
 from studiogate.domain.people import masked_email
 from studiogate.domain.refusals import Code, Refusal
@@ -24,7 +25,7 @@ from studiogate.storage.audit import Entry, Subject
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.forms import hosted, link_mails, uploads
 from studiogate.storage.forms import save as storage
-from studiogate.storage.forms.hosted import LinkGround
+from studiogate.storage.forms.hosted import FormLinkFacts
 from studiogate.storage.forms.submit import find_form
 from studiogate.storage.forms.uploads import StoredFile
 
@@ -89,15 +90,20 @@ async def files(connection: Connection, access: Access, submission_id: UUID) -> 
 
 
 @staff_flow(Permission.SUBMISSIONS)
-async def link(connection: Connection, access: Access, form_id: UUID, member_id: UUID) -> LinkGround | Refusal:
-    """Return what a signed link to a form is made from, and record for which member it was made."""
-    ground = await hosted.find_link_ground(connection, access, form_id, member_id)
-    if ground is None:
+async def link(connection: Connection, access: Access, form_id: UUID, member_id: UUID) -> FormLinkFacts | Refusal:
+    """Return what a signed link to a form is made from, and record for which member it was made. Refused if the form
+    takes no submissions now: the link would open nothing."""
+    facts = await hosted.find_form_link_facts(connection, access, form_id, member_id)
+    form = await find_form(connection, access, form_id)
+    if facts is None or form is None:
         return NOT_FOUND
-    if not ground.member_known:
+    if not facts.member_known:
         return NO_MEMBER
+    against = await reason_against(connection, access, form, None)
+    if against is not None:
+        return not_accepting(against)
     await _record_link(connection, access, "form.link", member_id, form_id)
-    return ground
+    return facts
 
 
 @staff_flow(Permission.SUBMISSIONS)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import BookingStatus
+from studiogate.domain.bookings.states import ATTENDABLE
 from studiogate.domain.erasure import redacted, redacted_event
 from studiogate.domain.events import EventType
 from studiogate.domain.json_values import json_text
@@ -31,8 +31,6 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.erasure import LoggedEvent
 from studiogate.storage.person_rows import LiveBooking, PersonRows
 from studiogate.storage.upload_folder import UploadFolder
-
-ATTENDABLE = (BookingStatus.CONFIRMED.value, BookingStatus.WAITLISTED.value)
 
 
 class Erased(NamedTuple):

@@ -5,11 +5,12 @@ promotion sees half of it. Seats, positions and credits stay where they are; onl
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import BookingStatus
+from studiogate.domain.bookings.states import LIVE
 from studiogate.domain.events import EventType
 from studiogate.domain.members import merged_profile
 from studiogate.domain.people import joined_notes, joined_notes_refusal
@@ -28,7 +29,6 @@ from studiogate.storage.db.pool import Connection
 from studiogate.storage.members import KeptMember
 from studiogate.storage.person_rows import LiveBooking, PersonRows
 
-LIVE = [each.value for each in BookingStatus if each is not BookingStatus.CANCELLED]
 SAME = refused(fault("merged_id", "must be another member"))
 
 
@@ -55,7 +55,7 @@ async def merge(connection: Connection, access: Access, kept_id: UUID, merged_id
     if isinstance(kept, Refusal):
         return kept
     if isinstance(other, Refusal):
-        return other
+        return replace(other, param="merged_id")
     refusal = _refusal_of_classes(live, merged_id)
     if refusal is not None:
         return refusal

@@ -46,7 +46,7 @@ CHANGED = (
 async def prepare(connection: Connection, access: Access) -> None:
     """Keep the resources as they are before the import. What the clock did to the classes until now is announced, so
     that it is no part of the import's events."""
-    async for class_ids in stage.ids_of(connection, access, CLASSES, existing=True, at_most=BATCH):
+    async for class_ids in stage.ids_of(connection, CLASSES, existing=True, at_most=BATCH):
         await class_clock.announce_first(connection, access, *class_ids)
     await resources_before.keep(connection, access)
 
@@ -54,7 +54,7 @@ async def prepare(connection: Connection, access: Access) -> None:
 async def announce_rows(connection: Connection, access: Access) -> None:
     """Announce every created and changed row, except changed classes."""
     for table, created in CREATED:
-        async for row_ids in stage.ids_of(connection, access, table, existing=False, at_most=BATCH):
+        async for row_ids in stage.ids_of(connection, table, existing=False, at_most=BATCH):
             await events.emit(connection, access, created, *[Change(row_id) for row_id in row_ids])
     for changed in CHANGED:
         await _announce_changed(connection, access, changed)

@@ -11,7 +11,7 @@ from studiogate.domain.studio_file.faults import Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file import stage
 from studiogate.storage.studio_file.stage import NewFile
-from studiogate.storage.upload_folder import UploadFolder
+from studiogate.storage.upload_folder import UploadFolder, give_to_owner_of_folder
 
 CHUNK = 1 << 20
 MISSING = "the file is missing: put it into the folder beside the studio file, under its id"
@@ -59,6 +59,7 @@ class FilesBeside:
             self.uploads.make_private(target.parent)
             self.copied.append((studio_id, file.stored_name))
             shutil.copyfile(source, target)
+            give_to_owner_of_folder(target)
         return None
 
     def keep(self) -> None:
@@ -84,7 +85,7 @@ async def take_files(
     connection: Connection, access: Access, files: FilesBeside | None, faults: Faults, *, copy: bool
 ) -> None:
     """Take every new file of the import; those that cannot be taken are faults."""
-    async for file in stage.new_files(connection, access):
+    async for file in stage.new_files(connection):
         problem = MISSING if files is None else files.take(access.studio_id, file, copy=copy)
         if problem is not None:
             faults.add(Fault(file.place, problem, file.n))

@@ -37,13 +37,13 @@ async def follow(connection: Connection, access: Access, *, studio_existed: bool
     """Make the classes of changed and new series agree with them. A studio that is new has the classes of its file:
     only series that never had any get them now, unannounced."""
     followed = Followed()
-    for affected in await schedule_effects.series_to_follow(connection, access) if studio_existed else ():
+    for affected in await schedule_effects.series_to_follow(connection) if studio_existed else ():
         outcome = await _agree(connection, access, affected)
         if isinstance(outcome, Refusal):
             followed.faults.append(Fault(_place(affected), _why(outcome), affected.n or 0))
         else:
             followed.add(affected, outcome)
-    for affected in await schedule_effects.new_series(connection, access):
+    for affected in await schedule_effects.new_series(connection):
         series = await _locked(connection, access, affected)
         warnings = await series_classes.series_warnings(connection, access, series) if studio_existed else ()
         created = await series_classes.create_missing(connection, access, series, announce=studio_existed)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from studiogate.domain.access import Access
 from studiogate.domain.studio_file.faults import Fault, Faults, place_of
 from studiogate.domain.studio_file.parser import Element
 from studiogate.domain.studio_file.rows import RowReader, Section, Values
@@ -57,12 +56,12 @@ class StagedRows:
         self._number += 1
         self._faults.add(Fault(fault.place, fault.message, self._number))
 
-    async def flush(self, connection: Connection, access: Access) -> None:
+    async def flush(self, connection: Connection) -> None:
         for name, rows in self._rows.items():
-            await stage.stage(connection, access, TABLE_OF_SECTION[name], rows)
+            await stage.stage(connection, TABLE_OF_SECTION[name], rows)
         self._staged.update(self._rows)
         if self._faulty:
-            await stage.stage_faulty(connection, access, self._faulty)
+            await stage.stage_faulty(connection, self._faulty)
         self._rows.clear()
         self._faulty.clear()
         self._waiting = 0

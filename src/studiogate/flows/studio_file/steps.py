@@ -12,7 +12,7 @@ from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.domain.studio_file.values import Setting
 from studiogate.flows.bookings.staff import fill_free_seats
 from studiogate.flows.people import members_appeared
-from studiogate.flows.studio_file import announce, record, series
+from studiogate.flows.studio_file import announce, payments, record, series, submissions
 from studiogate.flows.studio_file.files import FilesBeside, take_files
 from studiogate.flows.studio_file.outcome import Counts, Outcome, Progress, refused
 from studiogate.flows.studio_file.staged_rows import StagedRows
@@ -24,6 +24,7 @@ from studiogate.storage.studio_file import (
     changes,
     checks,
     own_row,
+    payment_effects,
     recount,
     resources_before,
     schedule_effects,
@@ -69,8 +70,9 @@ class Import:
             return refused(Faults([Fault("studio.id", "is not the studio to import into")]), self._warnings)
         await stage.prepare(self._connection)
         await schedule_effects.prepare(self._connection)
+        await payment_effects.prepare(self._connection)
         rows = StagedRows(studio.setting, self._faults)
-        complete = await self._stage(rows, access)
+        complete = await self._stage(rows)
         if complete and studio.is_of(access):
             await self._check(access, studio, rows.tables)
         if self._faults:
@@ -89,7 +91,7 @@ class Import:
             self._faults.add(Fault(STUDIO.name, "is required, once"))
         return row
 
-    async def _stage(self, rows: StagedRows, access: Access) -> bool:
+    async def _stage(self, rows: StagedRows) -> bool:
         """Stage all rows; return whether the file could be read to its end."""
         self._file.seek(0)
         try:
@@ -99,12 +101,12 @@ class Import:
                 elif each.section != STUDIO.name:
                     rows.add(each)
                 if rows.full:
-                    await rows.flush(self._connection, access)
+                    await rows.flush(self._connection)
                     self._progress("reading", self._file.tell(), self._size)
         except BrokenFileError as broken:
             rows.fault(Fault(broken.place, broken.message))
             return False
-        await rows.flush(self._connection, access)
+        await rows.flush(self._connection)
         self._progress("reading", self._size, self._size)
         return True
 
@@ -116,12 +118,12 @@ class Import:
         if studio.exists:
             policy_changes = studio.changes_policy(access)
             await changes.find_changes(self._connection, access, tables, policy_changes=policy_changes)
-            await self._leave_out_history(access, tables)
+            await self._leave_out_history(tables)
         else:
             await changes.find_new(self._connection, access, tables)
         await booking_checks.foresee(self._connection, access)
         await checks.check(self._connection, access, tables, self._faults, overwrite=self._options.overwrite)
-        await self._check_rules(access, studio.setting, tables)
+        await self._check_rules(studio.setting, tables)
         await warnings.find(self._connection, access, self._warnings)
         if self._options.strict and not self._faults:
             self._faults, self._warnings = self._warnings, Faults()
@@ -130,17 +132,17 @@ class Import:
             await take_files(self._connection, access, self._options.files, self._faults, copy=copy)
         self._progress("checking", 1, 1)
 
-    async def _leave_out_history(self, access: Access, tables: Sequence[Table]) -> None:
-        for section, rows in (await changes.leave_out_history(self._connection, access, tables)).items():
+    async def _leave_out_history(self, tables: Sequence[Table]) -> None:
+        for section, rows in (await changes.leave_out_history(self._connection, tables)).items():
             message = f"{rows} rows were left out: only the import that creates a studio loads its history"
             self._warnings.add(Fault(section, message))
 
-    async def _check_rules(self, access: Access, setting: Setting, tables: Sequence[Table]) -> None:
+    async def _check_rules(self, setting: Setting, tables: Sequence[Table]) -> None:
         """Check the rules over several members for rows that the file gives in part only."""
         for table in tables:
             required = {member.name for member in table.section.members if member.required}
             for rule in table.section.rules:
-                async for row in stage.completed_rows(self._connection, access, table, rule):
+                async for row in stage.completed_rows(self._connection, table, rule):
                     if any(row[name] is None for name in required.intersection(rule.needs)):
                         continue
                     for loc, message in rule.check(dict(row), setting):
@@ -160,6 +162,8 @@ class Import:
             await apply.apply(self._connection, access, table)
             sections[table.title] = Counts(*await stage.counted(self._connection, table))
         effects = {"credits_adjusted": await recount.settle(self._connection, access)}
+        await submissions.note(self._connection, access)
+        effects["memberships_settled"] = await payments.settle(self._connection, access)
         await schedule_effects.settle(self._connection, access)
         effects |= await self._follow(access, announced=announced)
         await self._follow_series(access, effects, studio_existed=announced)
@@ -179,7 +183,7 @@ class Import:
         if announced:
             await announce.announce_rows(self._connection, access)
         converted = promoted = 0
-        async for emails in imported_emails.changed_emails(self._connection, access, at_most=EMAILS):
+        async for emails in imported_emails.changed_emails(self._connection, at_most=EMAILS):
             converted += await members_appeared(self._connection, access, emails, announce=announced)
         for class_id in await resources_before.classes_to_fill(self._connection, access):
             promoted += await fill_free_seats(self._connection, access, class_id)

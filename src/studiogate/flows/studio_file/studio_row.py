@@ -7,7 +7,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.domain.money import is_currency
-from studiogate.domain.studio_file.faults import Fault, Faults, place_of
+from studiogate.domain.studio_file.faults import STALE, Fault, Faults, place_of
 from studiogate.domain.studio_file.rows import GIVEN, RowReader
 from studiogate.domain.studio_file.sections import STUDIO
 from studiogate.domain.studio_file.values import Setting
@@ -86,7 +86,7 @@ class StudioRow:
         if self._stored is not None and not overwrite and self.change(access) is not None:
             seen = self._values.get("revision")
             if seen is not None and self._stored["revision"] > seen:
-                self._faults.add(Fault(STUDIO.name, "changed since this export"))
+                self._faults.add(Fault(STUDIO.name, STALE))
 
     def change(self, access: Access) -> RowChange | None:
         """Return what the file changes in the row."""

@@ -1,9 +1,9 @@
-/* A form's page with script: fields come and go as answers change, steps turn without a round trip of the page,
+/* A form's page with script: fields come and go as answers change, steps change without a round trip of the page,
    signatures are drawn, files go up on their own. What is right and wrong is the server's to say, also for one step.
    The page is complete without this file: it only takes over what the server has rendered. */
 "use strict";
 (function () {
-  if (window.parent !== window && document.body.classList.contains("embedded")) tellHeight();
+  if (window.parent !== window && document.body.classList.contains("embedded")) reportHeight();
   const form = document.getElementById("form");
   if (!form) return;
   const { visibleKeys, strip } = globalThis.studiogateVisibility;
@@ -58,11 +58,11 @@
     for (const button of form.querySelectorAll(".clear")) {
       button.hidden = !button.parentElement.querySelector(":checked");
     }
-    turn(step, false);
+    showStep(step, false);
   }
 
   /* Steps. */
-  function turn(to, moved) {
+  function showStep(to, moved) {
     const open = reachable();
     step = open.includes(to) ? to : Math.max(...open.filter((index) => index < to), 0);
     form.elements.step.value = step;
@@ -121,7 +121,7 @@
     const count = wrong.length === 1 ? "Please check 1 answer" : `Please check ${wrong.length} answers`;
     document.getElementById("summary-title").textContent = message || (wrong.length ? count : "");
     summary.hidden = !message && !wrong.length;
-    summary.classList.toggle("told", !wrong.length);
+    summary.classList.toggle("info", !wrong.length);
   }
 
   /* The answer changed: its fault is not shown any longer, nor counted. */
@@ -158,7 +158,7 @@
 
   function focusOn(field) {
     const home = steps.findIndex((section) => section.contains(field.element));
-    if (home !== step) turn(home, false);
+    if (home !== step) showStep(home, false);
     const input = field.element.querySelector("input:not([type=hidden]), textarea, select");
     (input || field.element).focus();
   }
@@ -177,17 +177,17 @@
 
   async function act(action) {
     if (busy) return;
-    if (action === "back") return turn(previous(), true);
+    if (action === "back") return showStep(previous(), true);
     if (uploading) return showFaults({}, "A file is still uploading. Please wait until it is done.");
     setBusy(true);
     try {
       if (action === "send") await waited();
-      let told = await post(action);
-      if (told.wait) {
-        await pause(told.wait * 1000 + 50);
-        told = await post(action);
+      let reply = await post(action);
+      if (reply.wait) {
+        await pause(reply.wait * 1000 + 50);
+        reply = await post(action);
       }
-      settle(told);
+      settle(reply);
     } catch {
       showFaults({}, "The form could not be sent. Check your connection and try again. Your answers are still here.");
     } finally {
@@ -195,19 +195,19 @@
     }
   }
 
-  function settle(told) {
-    if (told.token) form.elements.token.value = told.token;
-    if (told.location) {
-      leaving = true;
-      return window.location.assign(told.location);
+  function settle(reply) {
+    if (reply.token) form.elements.token.value = reply.token;
+    if (reply.location) {
+      navigating = true;
+      return window.location.assign(reply.location);
     }
-    if (told.notice) return showNotice(told.notice);
-    if (told.faults) {
-      if (told.step !== undefined) turn(told.step, false);
-      return showFaults(told.faults, told.message || "");
+    if (reply.notice) return showNotice(reply.notice);
+    if (reply.faults) {
+      if (reply.step !== undefined) showStep(reply.step, false);
+      return showFaults(reply.faults, reply.message || "");
     }
     showFaults({}, "");
-    turn(told.step, true);
+    showStep(reply.step, true);
   }
 
   function previous() {
@@ -226,7 +226,7 @@
     const card = form.closest(".card");
     card.classList.add("message");
     card.replaceChildren(heading, words);
-    leaving = true;
+    navigating = true;
     heading.focus();
   }
 
@@ -370,14 +370,14 @@
       say(`${file.name}: ${text}`);
     }
     function finish() {
-      let told = {};
-      try { told = JSON.parse(request.responseText); } catch { /* an answer that is not ours */ }
-      if (request.status !== 201) return fail(told.message || told.notice?.title || "The upload failed. Please try again.");
+      let reply = {};
+      try { reply = JSON.parse(request.responseText); } catch { /* an answer that is not ours */ }
+      if (request.status !== 201) return fail(reply.message || reply.notice?.title || "The upload failed. Please try again.");
       const kept = document.createElement("input");
-      Object.assign(kept, { type: "hidden", name: field.name, value: told.id });
+      Object.assign(kept, { type: "hidden", name: field.name, value: reply.id });
       item.append(kept);
       bar.remove();
-      note.textContent = size(told.size);
+      note.textContent = size(reply.size);
       clearFault(field);
       say(`${file.name} is uploaded.`);
     }
@@ -408,9 +408,9 @@
   }
 
   /* Nobody loses what they typed by a wrong swipe. */
-  let leaving = false;
+  let navigating = false;
   let touched = false;
-  window.addEventListener("beforeunload", (event) => { if (touched && !leaving) event.preventDefault(); });
+  window.addEventListener("beforeunload", (event) => { if (touched && !navigating) event.preventDefault(); });
 
   form.addEventListener("input", (event) => {
     touched = true;
@@ -433,12 +433,12 @@
   }
   refresh();
 
-  function tellHeight() {
-    const tell = () => {
+  function reportHeight() {
+    const send = () => {
       const height = Math.ceil(document.querySelector(".page").getBoundingClientRect().height);
       window.parent.postMessage({ studiogate: "height", value: height }, "*");
     };
-    new ResizeObserver(tell).observe(document.querySelector(".page"));
-    tell();
+    new ResizeObserver(send).observe(document.querySelector(".page"));
+    send();
   }
 })();

@@ -1,16 +1,18 @@
 """The invariants of accounts and roles, each as a query for its violations. Operators only: they read all studios."""
 
+from studiogate.domain.audit import DAYS_KEPT
 from studiogate.storage.promise import Promise
+from studiogate.storage.status_lists import UNLIMITED_ROLE
 
 STAFF_PROMISES = (
     Promise(
         "staff roles",
         "a role is limited to locations of its own studio, and neither owners nor developers are limited",
-        """
+        f"""
         select format('account %s in studio %s: role %s, locations %s', r.account_id, r.studio_id, r.role,
                       r.location_ids)
         from staff_roles r
-        where r.location_ids is not null and (r.role in ('owner', 'developer') or not r.location_ids <@ array(
+        where r.location_ids is not null and (r.role in ({UNLIMITED_ROLE}) or not r.location_ids <@ array(
             select l.id from locations l where l.studio_id = r.studio_id))""",
     ),
     Promise(
@@ -26,10 +28,10 @@ STAFF_PROMISES = (
     Promise(
         "staff audit",
         "the audit log has an entry for every role that was given within the time that it covers",
-        """
+        f"""
         select format('account %s in studio %s: role %s since %s', r.account_id, r.studio_id, r.role, r.created_at)
         from staff_roles r
-        where r.created_at > now() - interval '399 days' and not exists (
+        where r.created_at > now() - interval '{DAYS_KEPT - 1} days' and not exists (
             select from audit_log l where l.studio_id = r.studio_id and l.subject_id = r.account_id
             and l.subject_type = 'staff_role' and l.occurred_at >= r.created_at)""",
     ),

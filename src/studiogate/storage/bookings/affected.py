@@ -1,25 +1,24 @@
 """Who is affected by a change of a class, for previews: members with a live booking, and what else they have booked."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
-from studiogate.domain.bookings.states import BookingStatus
+from studiogate.domain.bookings.states import LONGEST_CLASS, BookingStatus
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.status_lists import SEAT_HOLDING
 
 HOLDERS = """
     select b.id, b.member_id, m.name, b.status::text as status from bookings b
     join members m on m.studio_id = $1 and m.id = b.member_id
     where b.studio_id = $1 and b.class_id = $2 and b.status <> 'cancelled'
     order by b.status = 'waitlisted', m.name, b.id"""
-# No class lasts longer than a week, so the start times are a range of the index.
-OTHER_BOOKINGS = """
+OTHER_BOOKINGS = f"""
     select b.member_id, o.start_time, o.end_time from bookings b
     join bookings o on o.studio_id = $1 and o.member_id = b.member_id and o.class_id <> $2
-      and o.status in ('confirmed', 'checked_in', 'no_show') and o.start_time > $3 and o.start_time < $4
+      and o.status in ({SEAT_HOLDING}) and o.start_time > $3 and o.start_time < $4
     where b.studio_id = $1 and b.class_id = $2 and b.status <> 'cancelled'"""
-LONGEST = timedelta(days=7)
 
 
 class Holder(NamedTuple):
@@ -50,5 +49,5 @@ async def other_bookings(
 ) -> list[OtherBooking]:
     """Return other bookings of a class's members that may take place in this time; the caller compares the times."""
     start, end = between
-    rows = await connection.fetch(OTHER_BOOKINGS, access.studio_id, class_id, start - LONGEST, end)
+    rows = await connection.fetch(OTHER_BOOKINGS, access.studio_id, class_id, start - LONGEST_CLASS, end)
     return [OtherBooking(*row) for row in rows]

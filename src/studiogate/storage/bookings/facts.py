@@ -24,6 +24,7 @@ from studiogate.domain.bookings.states import OCCUPYING, SEAT_HOLDING, BookingSt
 from studiogate.domain.instants import local_day_bounds, overlaps
 from studiogate.storage.db.ids import read_id
 from studiogate.storage.db.pool import Connection, Record
+from studiogate.storage.status_lists import OPEN_ENTRY
 
 # How many waiting entries a transaction considers at first for a free seat.
 WAITING_LOOKED_AT = 100
@@ -56,7 +57,7 @@ MEMBERS = """
                   where c.studio_id = $1 and c.id = $2 and c.spot_selection_mode is not null),
         'now', clock_timestamp())::text"""
 
-BOOKINGS = """
+BOOKINGS = f"""
     select row_to_json(w)::text from (
         select b.id, b.class_id, b.member_id, b.status, b.policy::text, b.membership_id, b.credits_taken,
                b.class_spot_id, b.promoted_at,
@@ -66,7 +67,7 @@ BOOKINGS = """
                 where s.studio_id = b.studio_id and s.id = b.membership_id) as membership,
                case when b.status = 'waitlisted' then (
                    select row_to_json(e) from waitlist_entries e where e.studio_id = b.studio_id
-                   and e.booking_id = b.id and e.status in ('waiting', 'offered')) end as entry,
+                   and e.booking_id = b.id and e.status in ({OPEN_ENTRY})) end as entry,
                clock_timestamp() as now
         from bookings b
         where b.studio_id = $1 and b.id = any($2::uuid[])
@@ -214,9 +215,9 @@ def _booking_situation(row: dict[str, Any], policy: Policy) -> BookingSituation:
     return BookingSituation(booking, membership, entry, _instant(row["now"]))
 
 
-ENTRY_OF_BOOKING = """
+ENTRY_OF_BOOKING = f"""
     select id, booking_id, status, position, skip_reason from waitlist_entries
-    where studio_id = $1 and booking_id = $2 and status in ('waiting', 'offered')"""
+    where studio_id = $1 and booking_id = $2 and status in ({OPEN_ENTRY})"""
 
 
 async def entry_of_booking(connection: Connection, access: Access, booking_id: UUID | None) -> LiveEntry:

@@ -36,19 +36,23 @@ FIND_CLASS = f"""
     where c.studio_id = $1 and c.id = $2 and {PERMITTED}"""
 LOCK_CLASS = FIND_CLASS + " for no key update of c"
 
-# A booking's class never changes, and its member only by a merge of duplicates, so both may be read before the lock;
-# ``check_owner`` notices a merge. Not by a join: a plan made while there were few classes would scan all of them.
-FIND_CLASS_OF_BOOKING = f"""
-    select {CLASS_COLUMNS}, (select b.member_id from bookings b where b.studio_id = $1 and b.id = $2) as member_id
-    from classes c {CLASS_SOURCES}
-    where c.studio_id = $1 and c.id = (select b.class_id from bookings b where b.studio_id = $1 and b.id = $2)
-    and {PERMITTED}"""
-LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + " for no key update of c"
 
-# The same for an entry.
-LOCK_CLASS_OF_ENTRY = FIND_CLASS_OF_BOOKING.replace("from bookings b", "from waitlist_entries b") + (
-    " for no key update of c"
-)
+def _class_of(table: str) -> str:
+    """Return the statement that finds the class and the member of a booking or of a waitlist entry.
+
+    The class never changes, and the member only by a merge of duplicates, so both may be read before the lock;
+    ``check_owner`` notices a merge. Not by a join: a plan made while there were few classes would scan all of them.
+    """
+    return f"""
+    select {CLASS_COLUMNS}, (select b.member_id from {table} b where b.studio_id = $1 and b.id = $2) as member_id
+    from classes c {CLASS_SOURCES}
+    where c.studio_id = $1 and c.id = (select b.class_id from {table} b where b.studio_id = $1 and b.id = $2)
+    and {PERMITTED}"""
+
+
+FIND_CLASS_OF_BOOKING = _class_of("bookings")
+LOCK_CLASS_OF_BOOKING = FIND_CLASS_OF_BOOKING + " for no key update of c"
+LOCK_CLASS_OF_ENTRY = _class_of("waitlist_entries") + " for no key update of c"
 
 # Keys, class and members are locked by one statement, in this order: each part reads the one before it. If no request
 # is left to execute, because its key has a result or is held by another transaction, nothing else is locked. No member

@@ -11,10 +11,11 @@ from studiogate.domain.access import Access
 from studiogate.domain.bookings.waitlist import Promote
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.status_lists import OPEN_ENTRY
 
 # $1 studio, $2 booking, $3 class, $4 now, $5 spot, $6 membership, $7 credits, $8 ledger id, $9 true if the member was
 # promoted, false if they took the seat by their own request.
-PROMOTE = """
+PROMOTE = f"""
     with moved as (
         update bookings set status = 'confirmed', class_spot_id = $5, membership_id = $6, credits_taken = $7,
                             promoted_at = case when $9::boolean then $4::timestamptz end
@@ -22,7 +23,7 @@ PROMOTE = """
         returning id
     ), converted as (
         update waitlist_entries set status = 'converted', position = null, promoted_at = $4, skip_reason = null
-        where studio_id = $1 and booking_id = $2 and status in ('waiting', 'offered')
+        where studio_id = $1 and booking_id = $2 and status in ({OPEN_ENTRY})
     ), counted as (
         update classes set booked_count = booked_count + 1, waitlist_count = waitlist_count - 1
         where studio_id = $1 and id = $3

@@ -6,14 +6,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.paging import Page, PageRequest
 from studiogate.domain.refusals import Refusal
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.paging import Filter, OneOf, Resource, read_one, read_page
 from studiogate.storage.resources import BOOKING, WAITLIST_ENTRY
-
-BOOKING_STATUSES = ("waitlisted", "confirmed", "checked_in", "no_show", "cancelled")
-WAITLIST_STATUSES = ("waiting", "offered", "converted", "expired", "cancelled")
 
 
 class BookingFilters(NamedTuple):
@@ -26,13 +24,13 @@ class BookingFilters(NamedTuple):
 async def list_bookings(
     connection: Connection, access: Access, page: PageRequest, wanted: BookingFilters
 ) -> Page | Refusal:
-    return await _list(connection, access, page, wanted, (BOOKING, BOOKING_STATUSES))
+    return await _list(connection, access, page, wanted, (BOOKING, tuple(BookingStatus)))
 
 
 async def list_waitlist(
     connection: Connection, access: Access, page: PageRequest, wanted: BookingFilters
 ) -> Page | Refusal:
-    return await _list(connection, access, page, wanted, (WAITLIST_ENTRY, WAITLIST_STATUSES))
+    return await _list(connection, access, page, wanted, (WAITLIST_ENTRY, tuple(WaitlistStatus)))
 
 
 FILTERED_BY = ("class_id", "member_id", "status")

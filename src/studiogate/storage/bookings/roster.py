@@ -14,6 +14,7 @@ from studiogate.domain.bookings.states import BookingStatus
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.sales_list import OPEN_FEE
+from studiogate.storage.status_lists import COUNTED_SUBMISSION, OCCUPYING, OPEN_ENTRY, SEAT_HOLDING
 
 MOST_PEOPLE = 500
 # The keys of form fields that ask for the date of birth; the newest answer counts.
@@ -24,10 +25,10 @@ _ANSWER = f"coalesce({', '.join(f'''f.data ->> '{key}' ''' for key in BIRTH_DATE
 PERSON = f"""
     m.id as member_id, m.name, m.suspended,
     array(select distinct f.form_id from form_submissions f
-          where f.studio_id = :studio and f.member_id = m.id and f.status in ('pending', 'confirmed')
+          where f.studio_id = :studio and f.member_id = m.id and f.status in ({COUNTED_SUBMISSION})
          ) as submitted_forms,
     (select {_ANSWER} from form_submissions f
-     where f.studio_id = :studio and f.member_id = m.id and f.status in ('pending', 'confirmed')
+     where f.studio_id = :studio and f.member_id = m.id and f.status in ({COUNTED_SUBMISSION})
        and {_ANSWER} ~ '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}$'
      order by f.created_at desc limit 1) as birth_date,
     array(select coalesce(u.currency, studio.currency) || ' ' || sum(u.amount_total)
@@ -37,7 +38,7 @@ PERSON = f"""
           group by coalesce(u.currency, studio.currency) order by 1) as open_fees,
     exists (select from bookings v
             where v.studio_id = :studio and v.member_id = m.id and v.start_time < :begins
-              and v.status in ('confirmed', 'checked_in')) as has_visited"""
+              and v.status in ({OCCUPYING})) as has_visited"""
 
 # ``offset 0`` keeps the planner from joining all members.
 MEMBER = "cross join lateral (select * from members p where p.studio_id = :studio and p.id = b.member_id offset 0) m"
@@ -52,14 +53,14 @@ SEATS = Statement(f"""
         on true
     left join lateral (select * from products d where d.studio_id = :studio and d.id = s.product_id offset 0) product
         on true
-    where b.studio_id = :studio and b.class_id = :class_id and b.status in ('confirmed', 'checked_in', 'no_show')
+    where b.studio_id = :studio and b.class_id = :class_id and b.status in ({SEAT_HOLDING})
       and (:booking_id::uuid is null or b.id = :booking_id)
     order by lower(m.name), b.id limit {MOST_PEOPLE}""")
 
 WAITING = Statement(f"""
     select b.id as entry_id, b.booking_id, b.position, b.status, b.skip_reason, b.created_at as joined_at, {PERSON}
     from waitlist_entries b {MEMBER}
-    where b.studio_id = :studio and b.class_id = :class_id and b.status in ('waiting', 'offered')
+    where b.studio_id = :studio and b.class_id = :class_id and b.status in ({OPEN_ENTRY})
     order by b.position nulls first, b.id limit {MOST_PEOPLE}""")
 
 

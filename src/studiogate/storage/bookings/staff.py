@@ -4,6 +4,7 @@ from uuid import UUID
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.status_lists import OPEN_ENTRY
 
 
 async def live_bookings(connection: Connection, access: Access, class_id: UUID) -> list[tuple[UUID, UUID]]:
@@ -20,9 +21,9 @@ async def live_bookings(connection: Connection, access: Access, class_id: UUID) 
 
 async def waiting_bookings(connection: Connection, access: Access, class_id: UUID) -> list[tuple[UUID, UUID]]:
     rows = await connection.fetch(
-        """
+        f"""
         select booking_id, member_id from waitlist_entries
-        where studio_id = $1 and class_id = $2 and status in ('waiting', 'offered') order by position""",
+        where studio_id = $1 and class_id = $2 and status in ({OPEN_ENTRY}) order by position""",
         access.studio_id,
         class_id,
     )

@@ -20,11 +20,11 @@ from studiogate import clock
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import Connection, OverloadedError
 
-PATIENCE_SECONDS = 5.0
+MAXIMUM_WAIT_SECONDS = 5.0
 # How many requests of a batch continue at once. All 64 would block the event loop for several milliseconds, in which
 # nobody else in this process is served.
 PORTION = 8
-# The time within which a crowd is executed if it pauses for others; what remains of the patience is a reserve.
+# The time within which a crowd is executed if it pauses for others; what remains of the maximum wait is a reserve.
 CROWD_SECONDS = 3.5
 # The longest pause, as a multiple of the batch before it.
 LONGEST_PAUSE = 6.0
@@ -64,13 +64,13 @@ class ClassQueue:
         queue = self._queues.get(row)
         if queue is None:
             return await self._execute_at_once(row, run, request)
-        if queue.wait_estimate.would_time_out(self._batches(queue), PATIENCE_SECONDS):
+        if queue.wait_estimate.would_time_out(self._batches(queue), MAXIMUM_WAIT_SECONDS):
             raise OverloadedError
         loop = asyncio.get_running_loop()
         waiting = _Waiting(run, request, loop.create_future())
         queue.waiting.append(waiting)
         self.waiting += 1
-        timer = loop.call_later(PATIENCE_SECONDS, self._give_up, queue, waiting)
+        timer = loop.call_later(MAXIMUM_WAIT_SECONDS, self._give_up, queue, waiting)
         try:
             return await waiting.result
         finally:

@@ -40,7 +40,9 @@ class Watch:
         self, statement_seconds: float, is_idle: Callable[[Connection], bool], drop_idle: Callable[[Connection], None]
     ) -> None:
         # If the server has no statement timeout, the client has no deadline either.
-        self._patience = round((statement_seconds + GRACE_SECONDS) / TICK_SECONDS) if statement_seconds else None
+        self._maximum_silent_ticks = (
+            round((statement_seconds + GRACE_SECONDS) / TICK_SECONDS) if statement_seconds else None
+        )
         self._is_idle = is_idle
         self._drop_idle = drop_idle
         self._watched: dict[Connection, _Watched] = {}
@@ -90,8 +92,8 @@ class Watch:
 
     def _is_hung(self, connection: Connection, watched: _Watched) -> bool:
         statements = driver.statements_sent(connection)
-        if self._patience is None or self._is_idle(connection) or statements != watched.statements:
+        if self._maximum_silent_ticks is None or self._is_idle(connection) or statements != watched.statements:
             watched.statements, watched.silent_ticks = statements, 0
             return False
         watched.silent_ticks += 1
-        return watched.silent_ticks > self._patience
+        return watched.silent_ticks > self._maximum_silent_ticks

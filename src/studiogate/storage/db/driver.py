@@ -1,5 +1,5 @@
 """Driver features without a public API. This is the only file that uses asyncpg's private attributes;
-tests/storage/test_driver.py fails when one of them changes its meaning."""
+tests/storage/test_deadlines.py fails when one of them changes its meaning."""
 
 import socket
 

@@ -7,7 +7,7 @@ queue gets its turn.
 
 from studiogate import clock
 
-PATIENCE_SECONDS = 0.5
+MAXIMUM_WAIT_SECONDS = 0.5
 # The weight of a new step in the moving average; and the cap on a step's length: a longer one was a pause.
 WEIGHT = 1 / 16
 LONGEST_STEP = 0.1
@@ -29,7 +29,7 @@ class WaitEstimate:
             self._seconds += WEIGHT * (min(now - self._last_step, LONGEST_STEP) - self._seconds)
         self._last_step = now if others_wait else None
 
-    def would_time_out(self, ahead: int, patience: float | None = None) -> bool:
-        """Return whether a request with so many ahead of it would wait too long: longer than ``patience``, by default
-        ``PATIENCE_SECONDS``."""
-        return ahead * self._seconds > (PATIENCE_SECONDS if patience is None else patience)
+    def would_time_out(self, ahead: int, maximum_wait: float | None = None) -> bool:
+        """Return whether a request with so many ahead of it would wait too long: longer than ``maximum_wait``, by
+        default ``MAXIMUM_WAIT_SECONDS``."""
+        return ahead * self._seconds > (MAXIMUM_WAIT_SECONDS if maximum_wait is None else maximum_wait)

@@ -91,7 +91,7 @@ class KeptUpload:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkGround:
+class FormLinkFacts:
     """The data from which a link for a member is built."""
 
     studio_id: UUID
@@ -135,11 +135,13 @@ async def kept_uploads(
     return {row["id"]: KeptUpload(**dict(row)) for row in rows}
 
 
-async def find_link_ground(connection: Connection, access: Access, form_id: UUID, member_id: UUID) -> LinkGround | None:
+async def find_form_link_facts(
+    connection: Connection, access: Access, form_id: UUID, member_id: UUID
+) -> FormLinkFacts | None:
     row = await connection.fetchrow(LINKED, access.studio_id, form_id, member_id)
     if row is None:
         return None
-    return LinkGround(
+    return FormLinkFacts(
         access.studio_id, row["studio_slug"], row["form_slug"], row["link_secret"], row["known"], row["now"]
     )
 

@@ -15,8 +15,10 @@ from studiogate.domain.forms.settings import FormSettings, read_settings
 from studiogate.domain.instants import instant_text
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.events import event_insert
+from studiogate.storage.db.statement import Statement
+from studiogate.storage.events import announced
 from studiogate.storage.resources import SUBMISSION
+from studiogate.storage.status_lists import COUNTED_SUBMISSION
 
 FIND_FORM = """
     select f.id, f.status, f.version, f.title, f.fields, f.settings, s.country, clock_timestamp() as now
@@ -31,7 +33,7 @@ LOCK_COUNT = "select pg_advisory_xact_lock(hashtext('form ' || $1), hashtext($2)
 
 # Spam and rejected submissions do not count. Per email, only verified submissions count: entering another person's
 # address must not keep that person from submitting.
-COUNTED = "studio_id = $1 and form_id = $2 and status in ('pending', 'confirmed')"
+COUNTED = f"studio_id = $1 and form_id = $2 and status in ({COUNTED_SUBMISSION})"
 HAS_SUBMITTED = f"""
     select exists (select from form_submissions where {COUNTED} and submitter_email = $3 and verified)"""
 COUNT = f"select count(*) from (select from form_submissions where {COUNTED} limit $3) n"
@@ -63,18 +65,20 @@ VERIFY = """
 
 SET_STATUS = "update form_submissions set status = $3 where studio_id = $1 and id = $2"
 
-RECORD = f"""
+RECORD = Statement(f"""
     with made as (
         insert into form_submissions (studio_id, id, form_id, form_version, submitter_name, submitter_email, data,
                                       consents, member_id, lead_id, created_at, updated_at, verified, page_key)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14)
+        values (:studio, :id, :form_id, :form_version, :submitter_name, :submitter_email, :data, :consents, :member_id,
+                :lead_id, :now, :now, :verified, :page_key)
         returning *
     ), wire as (
-        select n.id, (select row_to_json(w) from (select {SUBMISSION.columns}) w) as object from made n
+        select n.id, :event_id::uuid as event_id, (select row_to_json(w) from (select {SUBMISSION.columns}) w) as object
+        from made n
     ), claimed as (
-        update form_uploads set submission_id = $2 where studio_id = $1 and id = any($12::uuid[])
-    ), announced as ({event_insert(EventType.FORM_SUBMITTED, "wire", "$15", "$16")})
-    select object::text from wire"""
+        update form_uploads set submission_id = :id where studio_id = :studio and id = any(:upload_ids::uuid[])
+    ), announced as ({announced(EventType.FORM_SUBMITTED, "wire")})
+    select object::text from wire""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,26 +181,26 @@ async def find_person(connection: Connection, access: Access, email: str) -> tup
 async def record(connection: Connection, access: Access, made: NewSubmission) -> str:
     """Store the submission with its event; return it in wire form."""
     consents = [{**each._asdict(), "at": instant_text(made.form.now)} for each in made.consents]
-    wire: str = await connection.fetchval(
-        RECORD,
-        access.studio_id,
-        made.id,
-        made.form.id,
-        made.form.version,
-        made.submitter_name,
-        made.submitter_email,
-        json.dumps(made.data),
-        json.dumps(consents),
-        made.member_id,
-        made.lead_id,
-        made.form.now,
-        made.upload_ids,
-        made.verified,
-        made.page_key,
-        new_id(),
-        access.actor.value,
+    row = await RECORD.row(
+        connection,
+        studio=access.studio_id,
+        id=made.id,
+        form_id=made.form.id,
+        form_version=made.form.version,
+        submitter_name=made.submitter_name,
+        submitter_email=made.submitter_email,
+        data=json.dumps(made.data),
+        consents=json.dumps(consents),
+        member_id=made.member_id,
+        lead_id=made.lead_id,
+        now=made.form.now,
+        upload_ids=made.upload_ids,
+        verified=made.verified,
+        page_key=made.page_key,
+        event_id=new_id(),
+        actor=access.actor.value,
     )
-    return wire
+    return str(row["object"])
 
 
 async def sent_from_page(connection: Connection, access: Access, form_id: UUID, page_key: bytes) -> str | None:

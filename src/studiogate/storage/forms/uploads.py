@@ -6,6 +6,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.forms.acceptance import manages_forms
 from studiogate.domain.forms.upload_limits import UploadUsage
+from studiogate.domain.retention import WAITING_UPLOAD_HOURS
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection
 
@@ -36,10 +37,11 @@ ALL_OF_SUBMISSION = """
     where studio_id = $1 and submission_id = $2 order by created_at, id"""
 HAS_SUBMISSION = "select exists (select from form_submissions where studio_id = $1 and id = $2)"
 
-FORGET = """
+FORGET = f"""
     delete from form_uploads where (studio_id, id) in (
         select studio_id, id from form_uploads
-        where studio_id = $1 and submission_id is null and created_at <= clock_timestamp() - interval '24 hours'
+        where studio_id = $1 and submission_id is null
+            and created_at <= clock_timestamp() - interval '{WAITING_UPLOAD_HOURS} hours'
         limit $2 for update skip locked)
     returning stored_name"""
 

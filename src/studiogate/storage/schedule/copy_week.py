@@ -13,7 +13,7 @@ from studiogate.domain.schedule.series import Days, Pattern
 from studiogate.domain.schedule.warnings import Slot
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
-from studiogate.storage.schedule.series import SHARED
+from studiogate.storage.schedule.series import SHARED, shared_of
 
 LOCATION = """
     select l.timezone, l.active, clock_timestamp() as now from locations l
@@ -37,7 +37,7 @@ EXISTING = """
     order by c.start_time, c.id"""
 INSERT = f"""
     insert into classes as n (studio_id, id, start_time, end_time, {SHARED})
-    select $1, o.id, o.start_time, o.end_time, {", ".join(f"c.{name.strip()}" for name in SHARED.split(","))}
+    select $1, o.id, o.start_time, o.end_time, {shared_of("c")}
     from unnest($2::uuid[], $3::uuid[], $4::timestamptz[], $5::timestamptz[]) o(id, source, start_time, end_time)
     join classes c on c.studio_id = $1 and c.id = o.source
     returning n.id, to_jsonb(n)::text as row"""

@@ -10,7 +10,7 @@ from studiogate.domain.bookings.states import ClassStatus
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.db.statement import Statement
 
-MOST_CLASSES = 300
+MOST_CLASSES = 300  # on a page; one more is read, which shows that there are more
 
 # Names are looked up per class and not joined: a plan made while the tables were small would scan them later.
 CLASS = """
@@ -31,11 +31,11 @@ CLASSES_AT = Statement(f"""
     select {CLASS} from classes c
     where c.studio_id = :studio and c.start_time >= :begins and c.start_time < :ends
       and c.location_id = any(:locations::uuid[])
-    order by c.start_time, c.title, c.id limit {MOST_CLASSES}""")
+    order by c.start_time, c.title, c.id limit {MOST_CLASSES + 1}""")
 ALL_CLASSES = Statement(f"""
     select {CLASS} from classes c
     where c.studio_id = :studio and c.start_time >= :begins and c.start_time < :ends
-    order by c.start_time, c.title, c.id limit {MOST_CLASSES}""")
+    order by c.start_time, c.title, c.id limit {MOST_CLASSES + 1}""")
 ONE_CLASS = Statement(f"""
     select {CLASS} from classes c
     where c.studio_id = :studio and c.id = :class_id
@@ -92,7 +92,8 @@ class Spot(NamedTuple):
 async def classes_between(
     connection: Connection, access: Access, begins: datetime, ends: datetime, location_id: UUID | None
 ) -> list[DayClass]:
-    """Return the classes that start in a half-open interval, at one location or at all permitted ones."""
+    """Return the classes that start in a half-open interval, at one location or at all permitted ones; at most one more
+    than ``MOST_CLASSES``."""
     times = {"studio": access.studio_id, "begins": begins, "ends": ends}
     places = _places(access, location_id)
     if places is None:

@@ -12,9 +12,28 @@ from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Record
 
 # What the classes of a series have in common.
-SHARED = """title, description, class_type_id, location_id, room_id, instructor_id, capacity, allow_waitlist,
-    spot_selection_mode, visible, policy"""
-OF_SERIES = ", ".join(f"s.{name.strip()}" for name in SHARED.split(","))
+_COLUMNS = (
+    "title",
+    "description",
+    "class_type_id",
+    "location_id",
+    "room_id",
+    "instructor_id",
+    "capacity",
+    "allow_waitlist",
+    "spot_selection_mode",
+    "visible",
+    "policy",
+)
+SHARED = ", ".join(_COLUMNS)
+
+
+def shared_of(alias: str) -> str:
+    """Return the same columns of one table of a statement."""
+    return ", ".join(f"{alias}.{name}" for name in _COLUMNS)
+
+
+OF_SERIES = shared_of("s")
 
 LOCK = """
     select from class_series s

@@ -6,7 +6,9 @@ whether the import can leave a stored class with more free seats than before.
 """
 
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import IMPORT_TRANSITIONS, BookingStatus
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.status_lists import SEAT_HOLDING
 
 PREPARE = """
     create temp table final_classes (n integer, place text, id uuid, capacity integer, status text, room_id uuid,
@@ -34,12 +36,12 @@ FINAL_BOOKINGS = """
     where b.studio_id = $1 and b.class_id in (select id from final_classes)
         and not exists (select from change_bookings c where c.id = b.id)"""
 
-OVERBOOKED = """
+OVERBOOKED = f"""
     select coalesce(k.n, b.n), coalesce(k.place || '.capacity', b.place || '.class_id'),
            format('is overbooked: %s seats are taken and it has %s', b.seats, k.capacity)
     from final_classes k join (
         select class_id, count(*) as seats, min(n) as n, (array_agg(place order by n))[1] as place
-        from final_bookings where status in ('confirmed', 'checked_in', 'no_show') group by class_id
+        from final_bookings where status in ({SEAT_HOLDING}) group by class_id
     ) b on b.class_id = k.id
     where b.seats > k.capacity"""
 
@@ -91,14 +93,21 @@ BOOKING_MOVED = """
         m(member, moved)
     where m.moved"""
 
-BOOKING_STATUS = """
+# Pairs of the stored status and the file's.
+_FORBIDDEN = ", ".join(
+    f"('{stored}', '{given}')"
+    for stored, possible in IMPORT_TRANSITIONS.items()
+    for given in BookingStatus
+    if given not in {stored, *possible}
+)
+BOOKING_STATUS = f"""
     select c.n, c.place || '.status', case
         when b.status = 'cancelled' then 'the booking was cancelled, which is final: leave it out, or give a new id'
         when c.status = 'waitlisted' then format('the booking is %s and cannot go back to the waitlist', b.status)
         else 'the booking took a credit: cancel it through the interface, which settles the credit' end
     from change_bookings c join bookings b on b.studio_id = $1 and b.id = c.id
-    where c.status <> b.status and (b.status = 'cancelled' or c.status = 'waitlisted'
-        or (c.status = 'cancelled' and b.credits_taken > 0))"""
+    where (b.status, c.status) in ({_FORBIDDEN})
+        or (c.status = 'cancelled' and b.status <> 'cancelled' and b.credits_taken > 0)"""
 
 CREDIT_MOVED = """
     select c.n, c.place || '.membership_id', 'cannot change: a credit of the membership was taken'

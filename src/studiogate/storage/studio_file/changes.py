@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
-from studiogate.storage.studio_file import schedule_effects, stage
+from studiogate.storage.studio_file import payment_effects, schedule_effects, stage, submission_links
 from studiogate.storage.studio_file.emails import lock_emails
 from studiogate.storage.studio_file.schedule_tables import (
     CLASS_TYPES,
@@ -24,7 +24,7 @@ from studiogate.storage.studio_file.schedule_tables import (
     SERIES,
 )
 from studiogate.storage.studio_file.table_types import Table
-from studiogate.storage.studio_file.tables import FORMS, MEMBERS, MEMBERSHIPS
+from studiogate.storage.studio_file.tables import FORMS, LEADS, MEMBERS, MEMBERSHIPS, PRODUCTS
 
 # An arbitrary number of our own, which no other advisory lock uses.
 IMPORTS = 7_311_925
@@ -41,7 +41,7 @@ CLASSES_TO_LOCK = """
     order by k.id for no key update"""
 
 # Waiting members of a class may be promoted if it becomes larger or a booking changes. The classes of a changed series
-# are moved or cancelled with all of their bookings.
+# are moved or cancelled with all of their bookings. A failed payment makes its membership past_due.
 MEMBERS_TO_LOCK = """
     select m.id from members m where m.studio_id = $1 and m.id in (
         select id from change_members union select member_id from change_memberships
@@ -52,13 +52,30 @@ MEMBERS_TO_LOCK = """
                 where c.capacity > k.capacity
                 union select class_id from change_bookings where existing)
         union select b.member_id from bookings b where b.studio_id = $1 and b.status <> 'cancelled'
-            and b.class_id in (select id from affected_classes where not inherits))
+            and b.class_id in (select id from affected_classes where not inherits)
+        union select s.member_id from memberships s
+            where s.studio_id = $1 and s.id in (select id from affected_memberships))
     order by m.id for no key update"""
 
 MEMBERSHIPS_TO_LOCK = """
     select s.id from memberships s where s.studio_id = $1 and s.id in (
-        select id from change_memberships union select membership_id from change_bookings)
+        select id from change_memberships union select membership_id from change_bookings
+        union select id from affected_memberships)
     order by s.id for no key update"""
+
+# A sale holds its product's row, so that none is made at a price while the import changes it.
+PRODUCTS_TO_LOCK = """
+    select d.id from products d where d.studio_id = $1 and d.id in (
+        select id from change_products where existing union select product_id from change_prices where existing)
+    order by d.id for no key update"""
+
+LEADS_TO_LOCK = f"""
+    select l.id from leads l where l.studio_id = $1 and l.id in (
+        select id from change_leads where existing union {submission_links.LEADS})
+    order by l.id for no key update"""
+
+# Locked by statements of their own, before all others.
+FIRST = (*SCHEDULE, SERIES, CLASSES, MEMBERS, MEMBERSHIPS, FORMS, PRODUCTS, LEADS)
 
 
 async def lock_studio(connection: Connection, access: Access) -> None:
@@ -76,6 +93,7 @@ async def find_new(connection: Connection, access: Access, tables: Sequence[Tabl
         await connection.execute(_differing(table), access.studio_id)
     await lock_emails(connection, access)
     await stage.analyze_changes(connection)
+    await submission_links.find(connection, access)
 
 
 async def find_changes(
@@ -86,10 +104,13 @@ async def find_changes(
     for table in tables:
         await connection.execute(_differing(table), access.studio_id)
     await schedule_effects.find(connection, access, policy_changes=policy_changes)
+    await payment_effects.find(connection, access)
     await _lock(connection, access, tables)
     for table in tables:
         await _look_again(connection, access, table)
     await stage.analyze_changes(connection)
+    await payment_effects.leave_out_unconcerned(connection, access)
+    await submission_links.find(connection, access)
 
 
 async def _lock(connection: Connection, access: Access, tables: Sequence[Table]) -> None:
@@ -100,8 +121,10 @@ async def _lock(connection: Connection, access: Access, tables: Sequence[Table])
         await connection.execute(statement, access.studio_id)
     # A submission locks the form and then the submitter's email; an import does the same.
     await lock_emails(connection, access)
+    for statement in (PRODUCTS_TO_LOCK, LEADS_TO_LOCK):
+        await connection.execute(statement, access.studio_id)
     for table in tables:
-        if table not in (*SCHEDULE, SERIES, CLASSES, MEMBERS, MEMBERSHIPS, FORMS) and not table.append_only:
+        if table not in FIRST and not table.append_only:
             await connection.execute(_rows_to_lock(table), access.studio_id)
 
 
@@ -140,7 +163,7 @@ def _differs(table: Table) -> str:
     return f"({file}) is distinct from ({kept})"
 
 
-async def leave_out_history(connection: Connection, _access: Access, tables: Sequence[Table]) -> dict[str, int]:
+async def leave_out_history(connection: Connection, tables: Sequence[Table]) -> dict[str, int]:
     """Empty the changes of history, which an existing studio has of its own; return how many new rows are lost."""
     lost = {}
     for table in tables:

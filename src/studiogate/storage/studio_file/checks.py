@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from studiogate.domain.access import Access
-from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
+from studiogate.domain.studio_file.faults import KEPT, STALE, Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.booking_checks import SEATS
+from studiogate.storage.studio_file.catalog_checks import CATALOG_CHECKS
 from studiogate.storage.studio_file.history_checks import HISTORY_CHECKS
 from studiogate.storage.studio_file.people_checks import PEOPLE_CHECKS
 from studiogate.storage.studio_file.schedule_checks import SCHEDULE_CHECKS
@@ -58,6 +59,7 @@ def _queries(tables: Sequence[Table]) -> Iterator[str]:
         if table in tables:
             yield _waiver(table)
     yield from SCHEDULE_CHECKS
+    yield from CATALOG_CHECKS
     yield from SEATS
     yield from HISTORY_CHECKS
     yield from PEOPLE_CHECKS
@@ -67,7 +69,7 @@ def _stale(tables: Sequence[Table]) -> Iterator[str]:
     for table in tables:
         if table.revised:
             yield f"""
-                select c.n, c.place, 'changed since this export' from {table.change} c
+                select c.n, c.place, '{STALE}' from {table.change} c
                 join {table.name} t on t.studio_id = $1 and t.id = c.id where t.revision > c.revision"""
         if table.removable:
             yield f"""

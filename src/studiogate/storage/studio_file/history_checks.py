@@ -1,5 +1,7 @@
 """Submissions, versions of forms and history must fit the rows that they are about. Every check selects its faults."""
 
+from studiogate.storage.status_lists import OPEN_ENTRY
+
 VERSION_UNKNOWN = """
     select c.n, c.place || '.form_version', 'is no version of the form in this file or this studio'
     from change_form_submissions c
@@ -20,10 +22,10 @@ VERSION_AHEAD = """
         union all select id, version from forms where studio_id = $1) f on f.id = c.form_id
     where c.version > f.version"""
 
-ENTRY_OF_BOOKING = """
+ENTRY_OF_BOOKING = f"""
     select c.n, c.place || '.status', 'does not fit its booking, which is ' || b.status
     from change_waitlist_entries c join change_bookings b on b.id = c.booking_id
-    where (c.status in ('waiting', 'offered')) <> (b.status = 'waitlisted')
+    where (c.status in ({OPEN_ENTRY})) <> (b.status = 'waitlisted')
        or (c.status = 'converted') <> (c.promoted_at is not null)"""
 
 PROMOTED_WITHOUT_ENTRY = """

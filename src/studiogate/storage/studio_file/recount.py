@@ -5,6 +5,7 @@ Imported bookings take and return no credit, and no member is promoted: the swee
 
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.status_lists import OPEN_ENTRY, SEAT_HOLDING
 
 # Bookings have copies of their class's location and times, which follow a change of the class.
 MOVE_BOOKINGS = """
@@ -20,13 +21,13 @@ MOVE_ENTRIES = """
         and w.location_id is distinct from k.location_id"""
 
 # An entry whose booking is no longer waitlisted was converted or cancelled.
-END_WAITING = """
+END_WAITING = f"""
     with ended as (
         update waitlist_entries w
         set status = case b.status when 'cancelled' then 'cancelled' else 'converted' end, position = null,
             promoted_at = case b.status when 'cancelled' then w.promoted_at else now() end
         from change_bookings c join bookings b on b.studio_id = $1 and b.id = c.id
-        where w.studio_id = $1 and w.booking_id = b.id and w.status in ('waiting', 'offered')
+        where w.studio_id = $1 and w.booking_id = b.id and w.status in ({OPEN_ENTRY})
             and b.status <> 'waitlisted'
         returning w.booking_id, w.status
     )
@@ -58,9 +59,9 @@ CLOSE_GAPS = """
     update bookings set updated_at = clock_timestamp()
     where studio_id = $1 and id = any(array(select booking_id from moved))"""
 
-COUNT = """
+COUNT = f"""
     update classes k set booked_count = n.booked, waitlist_count = n.waiting
-    from (select f.id, count(b.id) filter (where b.status in ('confirmed', 'checked_in', 'no_show')) as booked,
+    from (select f.id, count(b.id) filter (where b.status in ({SEAT_HOLDING})) as booked,
                  count(b.id) filter (where b.status = 'waitlisted') as waiting
           from final_classes f left join bookings b on b.studio_id = $1 and b.class_id = f.id group by f.id) n
     where k.studio_id = $1 and k.id = n.id

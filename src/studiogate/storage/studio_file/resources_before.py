@@ -11,6 +11,8 @@ from studiogate.domain.events import EventType
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.events import subject_of
 from studiogate.storage.paging import Resource
+from studiogate.storage.status_lists import OPEN_ENTRY
+from studiogate.storage.studio_file.submission_links import LINKED
 
 BATCH = 500
 
@@ -23,14 +25,14 @@ def _changed(table: str) -> str:
 ROWS: Mapping[EventType, str] = {
     EventType.CLASS_UPDATED: _changed("classes") + " union select id from affected_classes where inherits",
     EventType.MEMBER_UPDATED: _changed("members"),
-    EventType.MEMBERSHIP_UPDATED: _changed("memberships"),
+    EventType.MEMBERSHIP_UPDATED: _changed("memberships") + " union select id from affected_memberships",
     EventType.PURCHASE_UPDATED: _changed("purchases"),
-    EventType.LEAD_UPDATED: _changed("leads"),
+    EventType.LEAD_UPDATED: _changed("leads") + f" union select c.lead_id from {LINKED}",
     EventType.FORM_UPDATED: _changed("forms"),
     EventType.BOOKING_UPDATED: _changed("bookings") + " and status <> 'cancelled'",
     EventType.BOOKING_CANCELLED: _changed("bookings") + " and status = 'cancelled'",
-    EventType.WAITLIST_UPDATED: """
-        select id from waitlist_entries where studio_id = $1 and status in ('waiting', 'offered')
+    EventType.WAITLIST_UPDATED: f"""
+        select id from waitlist_entries where studio_id = $1 and status in ({OPEN_ENTRY})
             and class_id in (select id from final_classes)""",
 }
 

@@ -92,11 +92,11 @@ async def settle(connection: Connection, access: Access) -> None:
     await connection.execute(DETACH, access.studio_id)
 
 
-async def series_to_follow(connection: Connection, _access: Access) -> list[AffectedSeries]:
+async def series_to_follow(connection: Connection) -> list[AffectedSeries]:
     """Return the stored series that are affected, by id."""
     return [AffectedSeries(*row) for row in await connection.fetch("select * from affected_series order by id")]
 
 
-async def new_series(connection: Connection, _access: Access) -> list[AffectedSeries]:
+async def new_series(connection: Connection) -> list[AffectedSeries]:
     """Return the new series whose classes do not exist yet, by id."""
     return [AffectedSeries(*row) for row in await connection.fetch(NEW_SERIES)]

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from studiogate.domain.access import Access
 from studiogate.domain.studio_file.rows import GIVEN, Rule
 from studiogate.storage.db.pool import Connection, Record
 from studiogate.storage.studio_file.table_types import Table
@@ -27,16 +26,14 @@ async def prepare(connection: Connection) -> None:
     await connection.execute(f"create temp table {FAULTY} (table_name text, id uuid) on commit drop")
 
 
-async def stage(
-    connection: Connection, _access: Access, table: Table, rows: Iterable[tuple[int, str, dict[str, Any]]]
-) -> None:
+async def stage(connection: Connection, table: Table, rows: Iterable[tuple[int, str, dict[str, Any]]]) -> None:
     """Load rows, each as (number in the file, place, values), into the staging table."""
     names = ["id", GIVEN, "revision", *(column.name for column in table.columns)]
     records = [(n, place, *map(values.get, names)) for n, place, values in rows]
     await connection.copy_records_to_table(table.stage, records=records, columns=["n", "place", *names])
 
 
-async def stage_faulty(connection: Connection, _access: Access, ids: Sequence[tuple[str, UUID | str]]) -> None:
+async def stage_faulty(connection: Connection, ids: Sequence[tuple[str, UUID | str]]) -> None:
     await connection.copy_records_to_table(FAULTY, records=ids)
 
 
@@ -62,7 +59,7 @@ async def counted(connection: Connection, table: Table) -> tuple[int, int, int]:
     return row["created"], row["updated"], row["staged"] - row["created"] - row["updated"]
 
 
-async def completed_rows(connection: Connection, _access: Access, table: Table, rule: Rule) -> AsyncIterator[Record]:
+async def completed_rows(connection: Connection, table: Table, rule: Rule) -> AsyncIterator[Record]:
     """Yield the changed rows that the file gives only in part, with every value that the rule needs."""
     needs = table.section.bit(*rule.needs)
     names = ", ".join(f'"{name}"' for name in rule.needs)
@@ -71,9 +68,7 @@ async def completed_rows(connection: Connection, _access: Access, table: Table, 
         yield row
 
 
-async def ids_of(
-    connection: Connection, _access: Access, table: Table, *, existing: bool, at_most: int
-) -> AsyncIterator[list[UUID]]:
+async def ids_of(connection: Connection, table: Table, *, existing: bool, at_most: int) -> AsyncIterator[list[UUID]]:
     """Yield the ids of new rows, or of changed ones, in batches and in the order of the file."""
     statement = f"select id from {table.change} where existing = $1 order by n"
     batch: list[UUID] = []
@@ -95,7 +90,7 @@ class NewFile(NamedTuple):
     stored_name: str
 
 
-async def new_files(connection: Connection, _access: Access) -> AsyncIterator[NewFile]:
+async def new_files(connection: Connection) -> AsyncIterator[NewFile]:
     """Yield the files that are not in the studio yet, in the order of the studio file."""
     async for row in connection.cursor(NEW_FILES, prefetch=100):
         yield NewFile(*row)

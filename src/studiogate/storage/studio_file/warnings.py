@@ -4,6 +4,7 @@
 """
 
 from studiogate.domain.access import Access
+from studiogate.domain.bookings.states import LONGEST_CLASS
 from studiogate.domain.studio_file.faults import KEPT, Fault, Faults
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.studio_file.schedule_checks import SCHEDULE_WARNINGS
@@ -17,13 +18,12 @@ CHANGED = """
     select n, place, id, title, room_id, instructor_id, location_id, start_time, end_time, capacity
     from change_classes where status = 'scheduled'"""
 
-# A class takes at most seven days.
-OTHERS = """
+OTHERS = f"""
     insert into final_schedule
     select null, null, k.id, k.title, k.room_id, k.instructor_id, k.location_id, k.start_time, k.end_time, k.capacity
     from classes k, (select min(start_time) as first, max(end_time) as last from final_schedule) t
     where k.studio_id = $1 and k.status = 'scheduled'
-        and k.start_time > t.first - interval '7 days' and k.start_time < t.last
+        and k.start_time > t.first - interval '{LONGEST_CLASS.days} days' and k.start_time < t.last
         and k.id not in (select id from change_classes)
         and (k.room_id in (select room_id from final_schedule)
              or k.instructor_id in (select instructor_id from final_schedule))"""
@@ -34,12 +34,17 @@ INDEX = """
     analyze final_schedule"""
 
 
+# These repeat ``domain.schedule.warnings`` for all classes of a file at once; a test compares the two. One warning is
+# given by imports only: that a class in a room has no location. Staff cannot change the location of a class.
+
+
 def _double_booked(column: str, noun: str) -> str:
     return f"""
         select s.n, s.place || '.{column}', format('the {noun} has another class at this time: %s', o.name)
         from final_schedule s cross join lateral (
             select coalesce(o.place, format('%s (%s)', o.title, o.id)) as name from final_schedule o
-            where o.{column} = s.{column} and o.id <> s.id and o.start_time > s.start_time - interval '7 days'
+            where o.{column} = s.{column} and o.id <> s.id
+                and o.start_time > s.start_time - interval '{LONGEST_CLASS.days} days'
                 and o.start_time < s.end_time and o.end_time > s.start_time
             order by o.n nulls last, o.start_time, o.id limit 1) o
         where s.place is not null and s.{column} is not null"""
@@ -63,7 +68,7 @@ ELSEWHERE = f"""
     select s.n, s.place || '.room_id', 'the room is not at the class''s location'
     from final_schedule s {_ROOM}
     where s.place is not null and s.location_id is distinct from coalesce(c.location_id, r.location_id)
-        and s.room_id is not null"""
+        and (c.id is not null or r.id is not null)"""
 
 WARNINGS = (
     _double_booked("room_id", "room"),

@@ -12,6 +12,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.webhooks.retry_schedule import LEASE, Attempted, Verdict
 from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.statement import Statement
 from studiogate.storage.events import EVENT
 from studiogate.storage.webhooks.deliveries import VISIBLE
 
@@ -46,21 +47,22 @@ CLAIM = f"""
     join credentials owner on owner.studio_id = $1 and owner.id = e.credential_id
     left join events v on v.studio_id = $1 and v.id = claimed.event_id"""
 
-SETTLE = """
+SETTLE = Statement("""
     with given as (
-        select * from unnest($2::uuid[], $3::uuid[], $4::text[], $5::interval[], $6::timestamptz[], $7::integer[],
-                             $8::integer[], $9::text[], $10::text[])
+        select * from unnest(
+            :ids::uuid[], :claims::uuid[], :verdicts::text[], :delays::interval[], :times::timestamptz[],
+            :durations::integer[], :statuses::integer[], :errors::text[], :responses::text[])
             as g(id, claim, verdict, delay, attempted_at, duration_ms, status, error, response)
     ), settled as (
         update webhook_deliveries d set status = given.verdict, attempts = d.attempts + 1, claim = null,
             due_at = now() + given.delay
-        from given where d.studio_id = $1 and d.id = given.id and d.claim = given.claim and d.status = 'pending'
+        from given where d.studio_id = :studio and d.id = given.id and d.claim = given.claim and d.status = 'pending'
         returning d.id, d.attempts
     )
     insert into webhook_attempts (studio_id, delivery_id, number, attempted_at, duration_ms, status, error, response)
-    select $1, settled.id, settled.attempts, given.attempted_at, given.duration_ms, given.status, given.error,
+    select :studio, settled.id, settled.attempts, given.attempted_at, given.duration_ms, given.status, given.error,
            given.response
-    from settled join given on given.id = settled.id"""
+    from settled join given on given.id = settled.id""")
 
 WITHHOLD = """
     update webhook_deliveries set status = 'withheld', claim = null
@@ -124,18 +126,18 @@ async def claim(
 
 async def settle(connection: Connection, access: Access, outcomes: Sequence[Settled]) -> None:
     """Store attempts and their verdicts, except for deliveries whose lease was lost to another worker."""
-    await connection.execute(
-        SETTLE,
-        access.studio_id,
-        [each.claimed.id for each in outcomes],
-        [each.claimed.claim for each in outcomes],
-        [each.verdict.status for each in outcomes],
-        [each.verdict.delay for each in outcomes],
-        [each.attempted.started_at for each in outcomes],
-        [each.attempted.duration_ms for each in outcomes],
-        [each.attempted.status for each in outcomes],
-        [each.attempted.error for each in outcomes],
-        [each.attempted.response for each in outcomes],
+    await SETTLE.rows(
+        connection,
+        studio=access.studio_id,
+        ids=[each.claimed.id for each in outcomes],
+        claims=[each.claimed.claim for each in outcomes],
+        verdicts=[each.verdict.status for each in outcomes],
+        delays=[each.verdict.delay for each in outcomes],
+        times=[each.attempted.started_at for each in outcomes],
+        durations=[each.attempted.duration_ms for each in outcomes],
+        statuses=[each.attempted.status for each in outcomes],
+        errors=[each.attempted.error for each in outcomes],
+        responses=[each.attempted.response for each in outcomes],
     )
 
 

@@ -10,6 +10,7 @@ from studiogate.api.framework.operations import CODES, ORDER, ListEnvelope
 from studiogate.api.framework.route import LeanRoute
 from studiogate.domain.access import SCOPE_GRANTS
 from studiogate.domain.refusals import Code
+from studiogate.domain.retention import IDEMPOTENCY_KEY_HOURS
 
 Operation = dict[str, Any]
 _FASTAPIS_DESCRIPTION = "Successful Response"
@@ -49,7 +50,8 @@ def _description(operation: Operation, route: LeanRoute, *, idempotent: bool) ->
         paragraphs.append(f"Ordered by {operation.pop(ORDER)}.")
         paragraphs.append("While `has_more` is true, send `next_cursor` as `cursor` for the next page.")
     if idempotent:
-        paragraphs.append("Repeat the same `Idempotency-Key` to retry safely: the first result is kept for 24 hours.")
+        kept = f"the first result is kept for {IDEMPOTENCY_KEY_HOURS} hours"
+        paragraphs.append(f"Repeat the same `Idempotency-Key` to retry safely: {kept}.")
     if route.scope is None:
         paragraphs.append("Every valid key may; no scope is needed.")
     else:

@@ -26,7 +26,7 @@ _WHEN = {
     EventType.CLASS_CREATED: "The studio scheduled a class.",
     EventType.CLASS_UPDATED: "The studio changed a class.",
     EventType.CLASS_CANCELLED: "The studio cancelled a class.",
-    EventType.WEBHOOK_ENDPOINT_DISABLED: "An endpoint was disabled: it answered 410, or failed for five days.",
+    EventType.WEBHOOK_ENDPOINT_DISABLED: "An endpoint was disabled, by a key, by staff or because it failed.",
 }
 TEST = "webhook_endpoint.test"
 _TEST_EVENT = "A message that you asked for with `POST /webhook-endpoints/{endpoint_id}/test`; no event of the log."

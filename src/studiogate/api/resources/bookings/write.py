@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from studiogate.api.framework.errors import STATUS
 from studiogate.api.framework.idempotency import IDEMPOTENT, IdempotencyKey, answered, write_context
 from studiogate.api.framework.operations import READING, WRITING, Instant, Money, Uuid, Wire, operation
 from studiogate.api.framework.params import Id, PathId, Text
@@ -14,7 +15,7 @@ from studiogate.api.framework.route import Caller, LeanRoute, needs
 from studiogate.api.resources.bookings.read import Booking
 from studiogate.domain.access import Scope
 from studiogate.domain.bookings.policy import LateAction, WaitlistMode
-from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.refusals import Code, Refusal, RefusalType
 from studiogate.flows.bookings import book as flow
 from studiogate.flows.bookings import cancel
 from studiogate.flows.bookings.batch import Asked
@@ -33,8 +34,11 @@ Reason = Annotated[
 ]
 routes = APIRouter(route_class=LeanRoute, tags=["bookings"])
 
-_CODES = list(Code)
-BOOKING_REFUSALS = tuple(_CODES[_CODES.index(Code.CLASS_CANCELLED) : _CODES.index(Code.WAITLIST_FULL) + 1])
+BOOKING_REFUSALS = tuple(
+    code
+    for code, (kind, _) in STATUS.items()
+    if kind is RefusalType.BOOKING and code is not Code.BOOKING_ALREADY_CANCELLED
+)
 
 
 class PartnerBookingCreate(BaseModel):
@@ -144,10 +148,9 @@ def _label(outcome: Stored | Refusal) -> str:
     """Return the label for the metrics: confirmed, waitlisted, or the code of the refusal."""
     if isinstance(outcome, Refusal):
         return outcome.code.value
-    if outcome.status == 201:
-        return "waitlisted" if b'"status":"waitlisted"' in outcome.body else "confirmed"
-    code: str = json.loads(outcome.body)["error"]["code"]
-    return code
+    body = json.loads(outcome.body)
+    label: str = body["status"] if outcome.status == 201 else body["error"]["code"]
+    return label
 
 
 @routes.post(

@@ -48,11 +48,10 @@ async def read_file(caller: SubmissionReader, form_id: PathId, submission_id: Pa
     """
     stored = await caller.read(storage.find_file, form_id, submission_id, upload_id)
     if stored is None:
-        return refused(Refusal(Code.NOT_FOUND), caller.request_id)
+        return caller.refuse(Refusal(Code.NOT_FOUND))
     folder = UploadFolder(caller.runtime.settings.data_dir)
-    path = folder.find(caller.access.studio_id, stored.stored_name)
     try:
-        stream = await asyncio.to_thread(path.open, "rb")
+        stream = await asyncio.to_thread(folder.open, caller.access.studio_id, stored.stored_name)
     except OSError:
         return refused(Refusal(Code.STORAGE_UNAVAILABLE), caller.request_id)
     return Answer(200, b"", _headers(stored), OpenFile(stream, stored.size))

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from studiogate.api.framework.errors import refused
-from studiogate.api.framework.idempotency import IDEMPOTENT, REPLAYED, OptionalIdempotencyKey, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, REPLAYED, OptionalIdempotencyKey, Success, write
 from studiogate.api.framework.operations import READING, WRITING, Uuid, Wire, operation
 from studiogate.api.framework.params import PathId
 from studiogate.api.framework.route import Caller, LeanRoute, limited, needs
@@ -86,7 +86,7 @@ UPLOADING = Limit("form-uploads", 10.0, 200)
 async def create_upload(caller: Submitter, form_id: PathId, idempotency_key: OptionalIdempotencyKey = None) -> Answer:
     """Send the parts `file` and `field_key` as multipart/form-data. The content decides the type, which is held against
     the field's `accept`, the size against `max_file_size` or 10 MiB. A file that no submission names is removed
-    after 24 hours. Of one key 10 files a second are taken, and 200 at once. The files of a form and of a studio have a
+    after 24 hours. A key may upload 10 files per second, and 200 at once. The files of a form and of a studio have a
     quota (409 `limit_reached`), and nothing is stored while the disk is nearly full (503 `storage_unavailable`).
     """
     if caller.request.media_type != b"multipart/form-data":
@@ -157,7 +157,7 @@ async def _recorded(
         idempotency_key,
         identity,
         lambda connection: flow.record(connection, caller.access, form, upload, quota),
-        status=201,
+        Success(201),
     )
     if answer.status == 201 and REPLAYED not in answer.headers:
         file.keep()

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from pydantic import Field, PlainSerializer, SkipValidation, StringConstraints, WithJsonSchema, field_serializer
 
-from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Partial, Success, write
 from studiogate.api.framework.operations import READING, WRITING, operation
 from studiogate.api.framework.params import Name, NonEmptyName, PathId, Text
 from studiogate.api.framework.route import Caller, Judged, JudgedByStudio, LeanRoute, needs
@@ -130,7 +130,7 @@ async def create_form(
         idempotency_key,
         body,
         lambda connection: flow.create(connection, caller.access, wanted),
-        status=201,
+        Success(201),
     )
 
 
@@ -158,7 +158,7 @@ async def update_form(
         idempotency_key,
         body,
         lambda connection: flow.update(connection, caller.access, form_id, given),
-        status=200,
+        Success(200),
     )
 
 
@@ -187,5 +187,5 @@ async def create_submission(
         idempotency_key,
         body,
         lambda connection: submit.submit(connection, caller.access, form_id, wanted, mails=mails),
-        status=201,
+        Success(201),
     )

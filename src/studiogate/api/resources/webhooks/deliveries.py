@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from studiogate.api.framework.idempotency import OptionalIdempotencyKey, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, write
 from studiogate.api.framework.operations import LISTING, READING, WRITING, operation
 from studiogate.api.framework.params import LIMIT, Cursor, Limit, PathId
 from studiogate.api.framework.reads import listed
@@ -14,7 +14,7 @@ from studiogate.api.resources.webhooks.models import (
     WebhookReplay,
     WebhookReplayRequest,
 )
-from studiogate.api.resources.webhooks.write import IDEMPOTENT, Manager, write_endpoint
+from studiogate.api.resources.webhooks.write import Manager, of_endpoint
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import webhooks as flow
@@ -35,7 +35,7 @@ async def send_test_message(
 ) -> Answer:
     """Of type `webhook_endpoint.test`, also while the endpoint is disabled. Its deliveries tell what came of it."""
     work = lambda connection: flow.test(connection, caller.access, endpoint_id)  # noqa: E731
-    return await write_endpoint(caller, endpoint_id, idempotency_key, None, work, status=202)
+    return await write(caller, idempotency_key, None, work, of_endpoint(caller, endpoint_id, 202))
 
 
 @routes.get(
@@ -72,7 +72,7 @@ async def replay_webhooks(
     that none could be added.
     """
     work = lambda connection: flow.replay(connection, caller.access, endpoint_id, body.wanted())  # noqa: E731
-    return await write_endpoint(caller, endpoint_id, idempotency_key, body, work, status=202)
+    return await write(caller, idempotency_key, body, work, of_endpoint(caller, endpoint_id, 202))
 
 
 @routes.post(
@@ -93,8 +93,7 @@ async def redeliver_event(caller: Manager, event_id: PathId, idempotency_key: Op
         idempotency_key,
         None,
         lambda connection: flow.redeliver(connection, caller.access, event_id),
-        status=202,
-        visible=lambda connection: _is_visible(connection, caller, event_id),
+        Success(202, lambda connection: _is_visible(connection, caller, event_id)),
     )
 
 

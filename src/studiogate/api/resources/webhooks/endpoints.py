@@ -1,11 +1,9 @@
 """/webhook-endpoints: the URLs to which events are delivered."""
 
-from typing import Any
-
 from fastapi import APIRouter
 
 from studiogate.api.framework.errors import invalid
-from studiogate.api.framework.idempotency import OptionalIdempotencyKey, write
+from studiogate.api.framework.idempotency import IDEMPOTENT, OptionalIdempotencyKey, Success, write
 from studiogate.api.framework.operations import LISTING, READING, WRITING, operation
 from studiogate.api.framework.params import LIMIT_WHERE_ALL_FIT, Cursor, Limit, PathId
 from studiogate.api.framework.reads import found, listed
@@ -18,7 +16,7 @@ from studiogate.api.resources.webhooks.models import (
     WebhookEndpointWithSecret,
     url_faults,
 )
-from studiogate.api.resources.webhooks.write import IDEMPOTENT, Manager, write_endpoint
+from studiogate.api.resources.webhooks.write import Manager, of_endpoint
 from studiogate.domain.paging import PageRequest
 from studiogate.domain.refusals import Code
 from studiogate.flows import webhooks as flow
@@ -63,14 +61,8 @@ async def create_webhook_endpoint(
         idempotency_key,
         body,
         lambda connection: flow.create(connection, caller.access, sealer, body.model_dump()),
-        status=201,
-        visible=_always,
-        sealer=sealer,
+        Success(201, sealer=sealer),
     )
-
-
-async def _always(_connection: Any) -> bool:
-    return True
 
 
 @routes.get("/webhook-endpoints/{endpoint_id}", **operation("Read a webhook endpoint", WebhookEndpoint, *READING))
@@ -88,12 +80,12 @@ async def update_webhook_endpoint(
     fault = await _url_fault(caller, body.url) if "url" in body.model_fields_set else None
     if fault is not None:
         return fault
-    return await write_endpoint(
+    return await write(
         caller,
-        endpoint_id,
         idempotency_key,
         body,
         lambda connection: flow.change(connection, caller.access, endpoint_id, body.changes()),
+        of_endpoint(caller, endpoint_id, 200),
     )
 
 
@@ -114,11 +106,10 @@ async def rotate_webhook_secret(
 ) -> Answer:
     """For 24 hours requests carry a signature by each of the two secrets."""
     sealer = caller.runtime.sealer
-    return await write_endpoint(
+    return await write(
         caller,
-        endpoint_id,
         idempotency_key,
         None,
         lambda connection: flow.rotate_secret(connection, caller.access, sealer, endpoint_id),
-        sealer=sealer,
+        of_endpoint(caller, endpoint_id, 200, sealer),
     )

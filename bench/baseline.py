@@ -1,4 +1,4 @@
-"""The floor: a bare ASGI function on the same server that runs the same statements and returns their JSON.
+"""The baseline: a bare ASGI function on the same server that runs the same statements and returns their JSON.
 
 No keys, limits, rules, log lines or metrics: the cost of Studiogate beyond this is the cost of its guarantees. A read
 returns the JSON that PostgreSQL built, a write the response that the product gave when it was recorded. The events of a
@@ -22,7 +22,7 @@ from studiogate.storage.db.pool import Database
 PROGRAMS = "BENCH_PROGRAMS"
 
 
-class Floor:
+class Baseline:
     """``programs`` are found by method and path, or by method and the path up to its last slash."""
 
     def __init__(self, database: Database, programs: Mapping[str, Program]) -> None:
@@ -81,10 +81,10 @@ async def _answer(send: Any, status: int, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _open() -> Floor:
+def _open() -> Baseline:
     pool_size = int(os.environ["STUDIOGATE_POOL_SIZE"])
     programs = pickle.loads(Path(os.environ[PROGRAMS]).read_bytes())  # noqa: S301  this run wrote it
-    return Floor(Database(os.environ["STUDIOGATE_DATABASE_URL"], pool_size), programs)
+    return Baseline(Database(os.environ["STUDIOGATE_DATABASE_URL"], pool_size), programs)
 
 
 if __name__ == "__main__":

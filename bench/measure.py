@@ -119,7 +119,7 @@ class Limit:
 
 
 @dataclass
-class Measuring:
+class Measurement:
     postgres: EmbeddedPostgres
     effort: Effort
     report_progress: Callable[[str], None]

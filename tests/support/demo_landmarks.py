@@ -1,4 +1,4 @@
-"""The few things of the demo studio that a banner or a tutorial can name."""
+"""The few things of the demo studio that a tutorial can name: a test proves that they exist at any moment."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from studiogate.demo.dates import read
+from studiogate.domain.bookings.states import SEAT_HOLDING
 
 # Far enough away that the booking can still be cancelled free of charge, a day later too.
 SOONEST = timedelta(hours=48)
 SEATS_LEFT = 3
-HOLDING_A_SEAT = frozenset({"confirmed", "checked_in", "no_show"})
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _first(rows: Iterable[dict[str, Any]]) -> str:
 
 
 def _counts(bookings: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
-    seated = Counter(row["class_id"] for row in bookings if row["status"] in HOLDING_A_SEAT)
+    seated = Counter(row["class_id"] for row in bookings if row["status"] in SEAT_HOLDING)
     waiting = Counter(row["class_id"] for row in bookings if row["status"] == "waitlisted")
     return seated, waiting
 

@@ -1,0 +1,27 @@
+"""The warnings of a change of the schedule as sentences, in local time."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from studiogate.console.framework.formats import day_and_time
+from studiogate.domain.refusals import Code, Refusal
+
+
+def conflict_warnings(refusal: Refusal) -> list[Mapping[str, Any]] | None:
+    """Return the warnings of a strict refusal, or None if it is another one."""
+    return list(refusal.details["warnings"]) if refusal.code is Code.SCHEDULE_CONFLICT else None
+
+
+def warning_texts(warnings: Iterable[Mapping[str, Any]], zone: ZoneInfo) -> list[str]:
+    """Return the sentences of warnings, with times as the location's clocks show them."""
+    return [_in_local_time(each, zone) for each in warnings]
+
+
+def _in_local_time(warning: Mapping[str, Any], zone: ZoneInfo) -> str:
+    text = str(warning["message"])
+    if "start_time" not in warning:
+        return text
+    start = datetime.fromisoformat(warning["start_time"])
+    return text.replace(f"at {start:%Y-%m-%d %H:%M} UTC", f"on {day_and_time(start, zone.key)}")

@@ -1,0 +1,41 @@
+"""Lists of statuses as SQL literals, rendered from the domain: ``b.status in ({SEAT_HOLDING})``.
+
+They are literals, not parameters, because PostgreSQL uses a partial index only for a statement that repeats the
+condition of the index. Each list has the order of its enum, which is also that of the indexes.
+"""
+
+from collections.abc import Container, Iterable
+from enum import StrEnum
+
+from studiogate.domain import membership_changes, memberships, purchases
+from studiogate.domain.bookings import states
+from studiogate.domain.forms import submissions
+from studiogate.domain.staff import Role
+from studiogate.domain.staff.roles import UNLIMITED
+
+
+def _literals(statuses: Iterable[StrEnum]) -> str:
+    return ", ".join(f"'{each.value}'" for each in statuses)
+
+
+def _among(every: Iterable[StrEnum], listed: Container[StrEnum]) -> str:
+    return _literals(each for each in every if each in listed)
+
+
+# Bookings.
+SEAT_HOLDING = _among(states.BookingStatus, states.SEAT_HOLDING)
+OCCUPYING = _among(states.BookingStatus, states.OCCUPYING)
+ATTENDABLE = _among(states.BookingStatus, states.ATTENDABLE)
+
+# Waitlist entries.
+OPEN_ENTRY = _among(states.WaitlistStatus, states.OPEN_ENTRY)
+
+# Memberships.
+LIVE = _among(states.MembershipStatus, memberships.LIVE_STATUSES)
+CHANGEABLE = _among(states.MembershipStatus, membership_changes.CHANGEABLE)
+MOST_TELLING_FIRST = _literals(memberships.MOST_TELLING_FIRST)
+
+# Purchases, submissions of forms, and roles of staff.
+WAIVABLE = _among(purchases.PurchaseStatus, purchases.WAIVABLE)
+COUNTED_SUBMISSION = _among(submissions.SubmissionStatus, submissions.COUNTED)
+UNLIMITED_ROLE = _among(Role, UNLIMITED)

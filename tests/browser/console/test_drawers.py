@@ -1,0 +1,176 @@
+"""Drawers in a real browser: what was typed is not lost by accident, and toasts can be seen and used above them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from studiogate.domain.staff import Role
+from tests.support.desk import Desk
+from tests.support.desk_classes import DeskClass, new_class
+
+pytestmark = pytest.mark.timeout(700)
+PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+QUESTION = "Discard what you typed?"
+
+
+@pytest.fixture(scope="module")
+def ride(desk_site: Desk) -> DeskClass:
+    return new_class(desk_site, people=1)
+
+
+@pytest.fixture
+def page(browser: Browser, desk_site: Desk) -> Iterator[Page]:
+    with desk_site.open(browser, Role.MANAGER) as page:
+        yield page
+
+
+def opened(page: Page, ride: DeskClass) -> Locator:
+    """Open the walk-in of a class, with the form for a new member."""
+    page.goto(ride.url)
+    page.get_by_role("link", name="Add walk-in").click()
+    drawer = page.locator("#drawer")
+    drawer.get_by_text("New member", exact=True).click()
+    expect(drawer.get_by_label("First name")).to_be_visible()
+    return drawer
+
+
+def typed(page: Page, ride: DeskClass) -> Locator:
+    drawer = opened(page, ride)
+    drawer.get_by_label("First name").fill("Zelda")
+    return drawer
+
+
+def kept(drawer: Locator) -> None:
+    """The drawer is open, asks nothing, and has what was typed."""
+    expect(drawer).to_be_visible()
+    expect(drawer.get_by_text(QUESTION)).to_be_hidden()
+    expect(drawer.get_by_label("First name")).to_have_value("Zelda")
+
+
+def test_the_empty_space_inside_a_drawer_does_not_close_it(page: Page, ride: DeskClass) -> None:
+    drawer = typed(page, ride)
+    page.mouse.click(1400, 880)
+    kept(drawer)
+    drawer.get_by_label("First name").fill("")
+    page.mouse.click(1400, 880)
+    expect(drawer).to_be_visible()
+
+
+def test_text_that_is_selected_beyond_the_edge_does_not_close_a_drawer(page: Page, ride: DeskClass) -> None:
+    drawer = typed(page, ride)
+    box = drawer.get_by_label("First name").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 60, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(200, box["y"] + 10, steps=4)
+    page.mouse.up()
+    kept(drawer)
+
+
+def test_the_dimmed_page_closes_only_an_untouched_drawer(page: Page, ride: DeskClass) -> None:
+    drawer = typed(page, ride)
+    page.mouse.click(200, 400)
+    expect(drawer.get_by_role("alertdialog", name=QUESTION)).to_be_visible()
+    expect(drawer.get_by_role("button", name="Keep editing")).to_be_focused()
+    drawer.get_by_role("button", name="Keep editing").click()
+    kept(drawer)
+    drawer.get_by_label("First name").fill("")
+    page.mouse.click(200, 400)
+    expect(drawer).to_be_hidden()
+
+
+def test_escape_asks_however_often_it_is_pressed(page: Page, ride: DeskClass) -> None:
+    """The first Escape asks, the next one answers that the text is kept; browsers would close at the second one."""
+    drawer = typed(page, ride)
+    for _ in range(3):
+        page.keyboard.press("Escape")
+        expect(drawer.get_by_text(QUESTION)).to_be_visible()
+        page.keyboard.press("Escape")
+        kept(drawer)
+    expect(drawer.get_by_label("First name")).to_be_focused()
+
+
+def test_closing_asks_and_discards_if_that_is_wanted(page: Page, ride: DeskClass) -> None:
+    drawer = typed(page, ride)
+    drawer.get_by_role("button", name="Close").click()
+    expect(drawer.get_by_text(QUESTION)).to_be_visible()
+    drawer.get_by_role("button", name="Discard").click()
+    expect(drawer).to_be_hidden()
+    drawer = opened(page, ride)
+    expect(drawer.get_by_text(QUESTION)).to_be_hidden()
+    expect(drawer.get_by_label("First name")).to_have_value("")
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+
+
+def test_a_question_about_a_form_keeps_what_was_typed(page: Page, desk_site: Desk) -> None:
+    """The instructor has another class at that time, so the form is asked about: it is not saved yet."""
+    ride = new_class(desk_site, minutes=60 * 24 * 3)
+    other = new_class(desk_site, "The Clashing Ride", minutes=60 * 24 * 3 + 240)
+    (times,) = desk_site.sql(
+        "select (c.start_time at time zone l.timezone)::time::text as start from classes c"
+        " join locations l on l.studio_id = c.studio_id and l.id = c.location_id where c.id = $1",
+        ride.id,
+    )
+    page.goto(other.url)
+    page.get_by_role("link", name="Change", exact=True).click()
+    drawer = page.locator("#drawer")
+    drawer.get_by_role("link", name="Change or move").click()
+    drawer.get_by_label("Start").fill(times["start"][:5])
+    drawer.get_by_role("button", name="Save").click()
+    expect(drawer.locator(".notice.warn")).to_contain_text("clash")
+    page.keyboard.press("Escape")
+    expect(drawer.get_by_text(QUESTION)).to_be_visible()
+    drawer.get_by_role("button", name="Keep editing").click()
+    drawer.get_by_role("link", name="Back").click()
+    expect(drawer.get_by_label("Start")).to_have_value(times["start"][:5])
+    page.keyboard.press("Escape")
+    expect(drawer.get_by_text(QUESTION)).to_be_visible()
+
+
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desktop", "phone"])
+def test_a_toast_can_be_seen_and_closed_above_a_drawer(
+    browser: Browser, desk_site: Desk, ride: DeskClass, options: dict[str, Any]
+) -> None:
+    with desk_site.open(browser, Role.MANAGER, **options) as page:
+        drawer = typed(page, ride)
+        drawer.get_by_label("Last name").fill("Quist")
+        drawer.get_by_role("button", name="Create and continue").click()
+        toast = drawer.get_by_role("status").locator(".toast", has_text="Member created.")
+        expect(toast).to_be_visible()
+        toast.get_by_role("button", name="Close").click()
+        expect(toast).to_have_count(0)
+        expect(drawer).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(drawer).to_be_hidden()
+        expect(page.locator("body > #toasts")).to_be_attached()
+
+
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desktop", "phone"])
+def test_a_refused_walk_in_says_why_once_and_in_view(
+    browser: Browser, desk_site: Desk, options: dict[str, Any]
+) -> None:
+    """The waiver is missing as well as the membership: nothing is sold, and the button is far below the message."""
+    ride = new_class(desk_site)
+    form = desk_site.sql("select id from forms where studio_id = $1 limit 1", desk_site.studio_id)[0]["id"]
+    waiver = "update classes set policy = policy || jsonb_build_object('waiver_form_id', $2::text) where id = $1"
+    desk_site.sql(waiver, ride.id, str(form))
+    member = ride.new_member("Zoe Zander", 0)
+    with desk_site.open(browser, Role.FRONT_DESK, **options) as page:
+        page.goto(ride.url)
+        page.get_by_role("link", name="Add walk-in").click()
+        drawer = page.locator("#drawer")
+        drawer.get_by_label("Member", exact=True).fill("zander")
+        drawer.locator(f'a[href$="{member}"]').click()
+        drawer.get_by_text("Desk 10-pack").click()
+        drawer.get_by_role("button", name="Sell and book").click()
+        expect(drawer.get_by_role("alert")).to_contain_text("Nothing was sold.")
+        expect(drawer.get_by_role("alert")).to_be_in_viewport(ratio=1)
+        expect(drawer.locator('[data-code="waiver_required"]')).to_have_count(1)
+        expect(drawer.locator('.reasons [data-code="no_active_membership"]')).to_be_visible()
+        expect(drawer.get_by_role("radio", checked=True)).to_have_count(1)
+        drawer.get_by_role("link", name="Send the waiver").click()
+        expect(drawer).to_contain_text("Zoe Zander has not signed")
+    assert desk_site.sql("select 1 from purchases where member_id = $1", member) == []

@@ -1,0 +1,108 @@
+"""Pages at all widths in a real browser: nothing is cut off, and every button can be reached."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from studiogate.domain.staff import Role
+from tests.support.desk import Desk
+from tests.support.desk_classes import new_class
+from tests.support.watched_page import watched
+
+pytestmark = pytest.mark.timeout(700)
+WIDTHS = (360, 700, 768, 860, 960, 1024, 1100, 1280)
+CUT_OFF = """() => [...document.querySelectorAll('#content :is(table .button, .table-scroll)')]
+    .filter((each) => each.getBoundingClientRect().right > innerWidth || each.scrollWidth > each.clientWidth + 1)
+    .map((each) => each.outerHTML.slice(0, 200))"""
+
+
+def page_width(page: Page) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth"))
+
+
+@pytest.mark.parametrize("path", ["/sales", "/sales/fees", "/sales/renewals", "/schedule/series"])
+def test_tables_fit(browser: Browser, desk_site: Desk, path: str) -> None:
+    with desk_site.open(browser) as page:
+        page.goto(desk_site.url(path))
+        expect(page.locator(".table-scroll tbody tr").first).to_be_visible()
+        for pixels in WIDTHS:
+            page.set_viewport_size({"width": pixels, "height": 900})
+            assert page_width(page) <= pixels, pixels
+            assert page.evaluate(CUT_OFF) == [], pixels
+
+
+@pytest.mark.parametrize("pixels", [360, 1440])
+def test_the_first_page_uses_the_width(browser: Browser, desk_site: Desk, pixels: int) -> None:
+    with watched(browser, desk_site.origin, viewport={"width": pixels, "height": 900}) as watch:
+        watch.page.goto(desk_site.origin + "/")
+        box = watch.page.locator("main").bounding_box()
+        assert box is not None
+        assert box["width"] >= min(pixels, 800)
+        assert page_width(watch.page) <= pixels
+
+
+def test_the_panel_of_today_ends_on_the_screen(browser: Browser, desk_site: Desk) -> None:
+    """Also where the buttons of the top bar take two lines."""
+    ride = new_class(desk_site, people=1)
+    with desk_site.open(browser, viewport={"width": 1024, "height": 768}) as page:
+        page.goto(ride.url)
+        expect(page.locator(".panel-foot")).to_be_visible()
+        assert page.locator(".topbar").evaluate("each => each.offsetHeight") > 80, "two lines"
+        page.wait_for_function("document.querySelector('#panel').getBoundingClientRect().bottom <= innerHeight")
+
+
+def test_a_day_without_classes_has_no_empty_panel(browser: Browser, desk_site: Desk) -> None:
+    with desk_site.open(browser, Role.FRONT_DESK) as page:
+        page.goto(desk_site.url("/today?day=2027-12-25"))
+        expect(page.get_by_role("heading", name="No classes on")).to_be_visible()
+        expect(page.locator("#panel")).to_be_hidden()
+
+
+OUTSIDE = """() => {
+    const map = document.querySelector('.spot-map').getBoundingClientRect();
+    return [...document.querySelectorAll('.spot-map text')].filter((each) => {
+      const box = each.getBoundingClientRect();
+      return box.width && (box.left < map.left || box.right > map.right || box.bottom > map.bottom);
+    }).map((each) => each.textContent);
+}"""
+
+
+def test_the_names_of_spots_are_inside_the_map(browser: Browser, desk_site: Desk) -> None:
+    classes = "select id, room_id from classes where studio_id = $1 and spot_selection_mode is not null limit 1"
+    (found,) = desk_site.sql(classes, desk_site.studio_id)
+    spots = "select id from room_spots where studio_id = $1 and room_id = $2"
+    for number, spot in enumerate(desk_site.sql(spots, desk_site.studio_id, found["room_id"])):
+        desk_site.sql("update room_spots set label = $2 where id = $1", spot["id"], f"Reformer {50 + number}")
+    with desk_site.open(browser) as page:
+        page.goto(desk_site.url(f"/classes/{found['id']}"))
+        expect(page.locator(".spot-map text").first).to_be_attached()
+        assert page.evaluate(OUTSIDE) == []
+
+
+def test_clashes_are_marked_on_narrow_cards(browser: Browser, desk_site: Desk) -> None:
+    """Classes that clash overlap: the calendar shows them beside each other, with a sign instead of words."""
+    rides = [new_class(desk_site, f"Clashing Ride {number}", minutes=60 * 24 * 8) for number in range(3)]
+    (day,) = desk_site.sql("select start_time::date::text as day from classes where id = $1", rides[0].id)
+    with desk_site.open(browser) as page:
+        page.goto(desk_site.url(f"/schedule?week={day['day']}"))
+        page.locator("#calendar[data-ready]").wait_for()
+        for ride in rides:
+            card = page.locator(f'#calendar a[href$="{ride.id}"]')
+            expect(card).to_have_accessible_name(re.compile("instructor clash.*room clash"))
+            assert card.evaluate(SIGN_IS_FIRST)
+
+
+SIGN_IS_FIRST = """(card) => {
+    const box = (each) => each.getBoundingClientRect();
+    const [sign, time] = [box(card.querySelector('em.x')), box(card.querySelector('time'))];
+    return box(card).width < 104 && sign.height >= 12 && sign.bottom <= time.top + 1 && sign.right <= box(card).right;
+}"""
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "plain"])
+def test_the_list_of_days_cannot_be_arranged_by_rooms(browser: Browser, desk_site: Desk, script: bool) -> None:
+    with desk_site.open(browser, script=script) as page:
+        page.goto(desk_site.url("/schedule?by=rooms"))
+        expect(page.locator(".day" if not script else "#calendar[data-ready]").first).to_be_visible()
+        expect(page.get_by_role("navigation", name="Arrange by")).to_be_visible(visible=script)
