@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from tests.support.databases import run
+from tests.support.deadlines import LONG
 from tests.support.live_server import serving
 from tests.support.partner_api import PREFIX
 from tests.support.seed import issue_key, seed_studio
@@ -18,7 +19,7 @@ BLOCKED = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' 
 
 
 def post(port: int, key: str, body: dict[str, Any]) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     headers = {"X-Service-Key": key, "Idempotency-Key": "drained-0", "Content-Type": "application/json"}
     connection.request("POST", f"{PREFIX}/bookings", json.dumps(body), headers)
     return connection.getresponse()

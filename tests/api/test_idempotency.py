@@ -22,6 +22,7 @@ from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import Once
 from tests.support import attendance, booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory, wire_body
+from tests.support.deadlines import LONG
 from tests.support.direct_client import DirectResponse, ask
 from tests.support.partner_api import PREFIX, open_partner_api
 from tests.support.seed import issue_key
@@ -412,7 +413,7 @@ def partner_access(studio: BookingStudio) -> Access:
 async def waits_for_a_lock(studio: BookingStudio) -> None:
     """Wait until some request is blocked by a lock."""
     statement = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LONG):
         while not await studio.api.connection.fetchval(statement):
             await asyncio.sleep(0.01)
 

@@ -20,6 +20,7 @@ from studiogate.flows import keys
 from studiogate.web import limits
 from studiogate.web.limits import FAILED_AUTHENTICATION, Buckets, Limit, Verdict, request_limit
 from tests.support.asgi import AsgiResponse, ask, assert_refused
+from tests.support.deadlines import LONG
 from tests.support.partner_api import PartnerApi, open_partner_api
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -205,7 +206,7 @@ def test_processes_share_one_limit(tmp_path: Path) -> None:
     for process in processes:
         process.stdin.write("go\n")
         process.stdin.flush()
-    allowed = [int(process.communicate(timeout=60)[0]) for process in processes]
+    allowed = [int(process.communicate(timeout=LONG)[0]) for process in processes]
     assert 2000 <= sum(allowed) <= 2100, allowed
     assert min(allowed) >= 100, "neither could have had the limit alone"
 

@@ -26,6 +26,7 @@ from studiogate.storage.db.pool import DatabaseUnavailableError
 from studiogate.web.limits import Buckets
 from tests.support.asgi import PREFIX, ask, post
 from tests.support.databases import run
+from tests.support.deadlines import LONG
 from tests.support.partner_api import PartnerApi
 from tests.support.seed import Studio, issue_key, seed_studio
 
@@ -301,14 +302,14 @@ def processes(new_database: Callable[[], str], tmp_path_factory: pytest.TempPath
             fetch(port, "/livez")
         for process in started:
             process.send_signal(signal.SIGTERM)
-        statuses = [process.wait(60) for process in started]
+        statuses = [process.wait(LONG) for process in started]
         for descriptor in lifeline:
             os.close(descriptor)
         assert statuses == [0, 0]
 
 
 def fetch(port: int, path: str, key: str | None = None) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     try:
         connection.request("GET", path, headers={"X-Service-Key": key} if key else {})
         answer = connection.getresponse()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Dialog, expect
 
+from tests.support.deadlines import LONG_MILLISECONDS
 from tests.support.form_filling import FORMS, WELCOME, data_of, draw, press
 from tests.support.hosted_forms import HOSTILE
 from tests.support.site import Site
@@ -130,7 +131,7 @@ def test_a_file_shows_how_far_it_is(site: Site, seen: Watched, artefacts: Path, 
         page.wait_for_timeout(50)
     assert 0.1 < bar.evaluate("(each) => each.value") <= 1
     page.locator(".files").screenshot(path=artefacts / "upload-progress.png")
-    expect(bar).to_have_count(0, timeout=20_000)
+    expect(bar).to_have_count(0, timeout=LONG_MILLISECONDS)
     expect(page.locator(".file")).to_contain_text("1.4 MB")
     expect(page.locator(".upload-status")).to_have_text("scan.pdf is uploaded.")
     wrong = tmp_path / "evil.pdf"

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from studiogate import settings
 from studiogate.cli import serve
 from studiogate.server.postgres.embedded import EmbeddedPostgresError
 from studiogate.storage.backup_archive import PrivateFile
+from tests.support.deadlines import LONG
 
 COMMAND = [sys.executable, "-m", "studiogate"]
 
@@ -33,12 +34,12 @@ def environment(**settings: str) -> dict[str, str]:
 
 def run(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [*COMMAND, *arguments], env=environment(**settings), capture_output=True, text=True, timeout=60, check=False
+        [*COMMAND, *arguments], env=environment(**settings), capture_output=True, text=True, timeout=LONG, check=False
     )
 
 
 def answer_of(port: int, path: str, key: str | None = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     connection.request("GET", path, headers={"X-Service-Key": key} if key else {})
     response = connection.getresponse()
     body = response.read()
@@ -49,12 +50,12 @@ def answer_of(port: int, path: str, key: str | None = None) -> tuple[int, Any]:
 class Service:
     """`studiogate up` on its own folder, as a person starts it."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, command: Sequence[str] = COMMAND) -> None:
         self.folder = folder
         self.log = folder.parent / f"{folder.name}.log"
         with self.log.open("w") as output:
             self.process = subprocess.Popen(
-                [*COMMAND, "up", "--port", "0", "--data", str(folder), "--workers", "2", *arguments],
+                [*command, "up", "--port", "0", "--data", str(folder), "--workers", "2", *arguments],
                 env=environment(),
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -64,7 +65,7 @@ class Service:
         self.port = int(re.search(r"http://127\.0\.0\.1:(\d+)/partner/v1", self.text)[1])  # type: ignore[index]
 
     def _wait_for(self, words: str) -> str:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LONG
         while time.monotonic() < deadline:
             text = self.log.read_text()
             if words in text:
@@ -81,7 +82,7 @@ class Service:
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(40)
+        return self.process.wait(LONG)
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +207,7 @@ def test_ctrl_c_stops_everything_and_a_second_start_finds_the_same_studio(tmp_pa
     key = first.key
     assert first.stop() == 0
     assert "Stopped." in first.log.read_text()
-    _, alive = psutil.wait_procs(family, timeout=10)
+    _, alive = psutil.wait_procs(family, timeout=LONG)
     assert not alive
     assert not (tmp_path / "data" / "postgres" / "postmaster.pid").exists()
     second = Service(tmp_path / "data")
@@ -222,13 +223,23 @@ def test_kill_9_of_up_leaves_nothing_running_and_the_next_start_works(tmp_path: 
     workers = [each for each in psutil.Process(first.process.pid).children() if "_process" in " ".join(each.cmdline())]
     first.process.kill()
     first.process.wait()
-    _, alive = psutil.wait_procs(workers, timeout=30)
+    _, alive = psutil.wait_procs(workers, timeout=LONG)
     assert not alive, "API processes outlived their supervisor"
     second = Service(tmp_path / "data")
     try:
         assert answer_of(second.port, "/partner/v1/studio", second.key)[0] == 200
     finally:
         assert second.stop() == 0
+
+
+def test_a_slow_start_is_announced_when_it_is_ready(tmp_path: Path) -> None:
+    """The complaint about a slow start is not the last word: the addresses and the demo key follow."""
+    hurried = "from studiogate.cli import entry_point, serve; serve.READY_SECONDS = 0.0; entry_point.run()"
+    started = Service(tmp_path / "data", command=(sys.executable, "-c", hurried))
+    try:
+        assert started.text.index("Studiogate does not answer yet") < started.text.index("Demo key:")
+    finally:
+        assert started.stop() == 0
 
 
 def test_serve_and_migrate_on_a_configured_server(server_url: str, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.cli import test_staff
 from tests.cli.test_commands import COMMAND, environment
 from tests.cli.test_staff import CommandLine
 from tests.support.booking_studio import BookingStudio
+from tests.support.deadlines import LONG
 
 url, command_line = test_staff.url, test_staff.command_line
 # They serve until they are stopped.
@@ -147,7 +148,7 @@ def test_a_missing_studio_says_how_to_create_one(command_line: CommandLine) -> N
 
 def test_bytes_that_are_no_text_are_refused() -> None:
     words = [*(os.fsencode(word) for word in COMMAND), b"member", b"find", b"\xff\xfe", b"--studio", b"demo", b"--json"]
-    done = subprocess.run(words, env=environment(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run(words, env=environment(), capture_output=True, timeout=LONG, check=False)
     assert (done.returncode, b"Traceback" in done.stderr) == (1, False)
     assert done.stderr.decode() == "error: Argument 3 is not valid UTF-8: \\udcff\\udcfe. Type it again.\n"
     assert json.loads(done.stdout)["error"]["code"] == "command_failed"

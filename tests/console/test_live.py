@@ -13,6 +13,7 @@ from studiogate.console.desk import live
 from studiogate.domain.staff import Role
 from tests.support.booking_studio import HOUR, BookingStudio, wire_body
 from tests.support.console import COOKIE, ORIGIN, Console
+from tests.support.deadlines import LONG
 
 pytestmark = pytest.mark.anyio
 
@@ -181,7 +182,7 @@ async def test_a_draining_process_ends_its_streams(console: Console) -> None:
         listeners.release_all()
         try:
             assert opened.task is not None
-            await asyncio.wait_for(opened.task, 30)
+            await asyncio.wait_for(opened.task, LONG)
         finally:
             listeners._closed = False
     assert live.STREAMS.total == 0

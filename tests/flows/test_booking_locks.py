@@ -20,6 +20,7 @@ from studiogate.storage.bookings import lock
 from studiogate.storage.idempotency import Claim, FirstResult, Once
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, wire_body
+from tests.support.deadlines import LONG
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -38,7 +39,7 @@ async def is_locked(elsewhere: "asyncpg.Connection[asyncpg.Record]", table: str,
 
 
 async def somebody_waits(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONG):
         while not await connection.fetchval(WAITING):
             await asyncio.sleep(0.01)
 

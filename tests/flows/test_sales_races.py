@@ -27,6 +27,7 @@ from studiogate.storage import memberships
 from studiogate.storage.db.pool import Connection
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, wire_body
+from tests.support.deadlines import LONG
 from tests.support.staff import code, faults, person
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +42,7 @@ async def first_then(studio: BookingStudio, first: Step, second: Callable[[], Aw
         async with connection.transaction():
             done = await first(connection)
             waiting = asyncio.ensure_future(second())
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(LONG):
                 while not await studio.api.connection.fetchval(BLOCKED, connection.get_server_pid()):
                     assert not waiting.done(), "it did not wait"
                     await asyncio.sleep(0.01)

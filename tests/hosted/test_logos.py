@@ -16,6 +16,7 @@ from studiogate.domain.logos import read_logo
 from studiogate.flows import studio_file
 from tests.cli.test_staff import CommandLine, CommandOutput
 from tests.support.databases import run
+from tests.support.deadlines import LONG
 from tests.support.pictures import jpeg, png
 from tests.support.seed import seed_studio
 from tests.support.site import Site, serving
@@ -57,7 +58,7 @@ class Logos:
         return str(said.json["logo_url"])
 
     def get(self, path: str, **options: Any) -> httpx2.Response:
-        return httpx2.get(self.site.origin + path, timeout=30, **options)
+        return httpx2.get(self.site.origin + path, timeout=LONG, **options)
 
 
 @pytest.fixture
@@ -202,7 +203,7 @@ def test_too_many_requests_are_refused(
     monkeypatch.setattr(clock, "monotonic", lambda: 1_000.0)
     with (
         serving(Site(new_database(), tmp_path), rate_limit=1) as site,
-        httpx2.Client(base_url=site.origin, timeout=30) as client,
+        httpx2.Client(base_url=site.origin, timeout=LONG) as client,
     ):
         answers = (client.get("/logo/demo/x") for _ in range(5_000))
         assert next(each for each in answers if each.status_code != 404).status_code == 429

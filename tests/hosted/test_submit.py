@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from studiogate.hosted.bot_protection import SENDING
+from tests.support.deadlines import LONG
 from tests.support.page_reader import read, token_of
 from tests.support.site import Site, serving
 
@@ -174,7 +175,7 @@ def test_nobody_is_that_quick(site: Site, client: httpx2.Client) -> None:
 
 
 def test_a_visitor_who_sends_too_much_waits(new_database: Any, tmp_path: Any) -> None:
-    with serving(Site(new_database(), tmp_path)) as site, httpx2.Client(timeout=30) as client:
+    with serving(Site(new_database(), tmp_path)) as site, httpx2.Client(timeout=LONG) as client:
         data = sending(site, "everything")
         statuses = [client.post(site.url("everything"), data=data).status_code for _ in range(SENDING.burst + 2)]
         assert statuses[: SENDING.burst] == [303] * SENDING.burst

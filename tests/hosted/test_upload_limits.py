@@ -11,6 +11,7 @@ from studiogate.hosted import request
 from studiogate.hosted.bot_protection import UPLOADING
 from tests.hosted.test_submit import sending
 from tests.hosted.test_upload import PDF, on_disk, upload
+from tests.support.deadlines import LONG
 from tests.support.page_reader import token_of
 from tests.support.site import Site, serving
 
@@ -47,7 +48,7 @@ def test_a_submission_names_at_most_twenty_files(site: Site, client: httpx2.Clie
 
 
 def test_the_rate_counts_files_not_requests(new_database: Any, tmp_path: Any) -> None:
-    with serving(Site(new_database(), tmp_path)) as site, httpx2.Client(timeout=30) as client:
+    with serving(Site(new_database(), tmp_path)) as site, httpx2.Client(timeout=LONG) as client:
         statuses: list[int] = []
         while 429 not in statuses and len(statuses) < 20:  # on a slow machine the limit refills in between
             data = sending(site, "everything", submitter_email="no address")
@@ -60,7 +61,7 @@ def test_the_rate_counts_files_not_requests(new_database: Any, tmp_path: Any) ->
 def test_the_quota_is_kept(new_database: Any, tmp_path: Any) -> None:
     with (
         serving(Site(new_database(), tmp_path), rate_limit=0, upload_quota_form=1) as site,
-        httpx2.Client(timeout=30) as client,
+        httpx2.Client(timeout=LONG) as client,
     ):
         half = PDF[:9] + b"%" + b"x" * (MIB // 2) + b"\n" + PDF[9:]
         assert upload(client, site, half).status_code == 201
@@ -74,7 +75,7 @@ def test_the_quota_is_kept(new_database: Any, tmp_path: Any) -> None:
 def test_nothing_is_stored_on_a_disk_that_is_nearly_full(new_database: Any, tmp_path: Any) -> None:
     with (
         serving(Site(new_database(), tmp_path), rate_limit=0, upload_min_free_disk=2**40) as site,
-        httpx2.Client(timeout=30) as client,
+        httpx2.Client(timeout=LONG) as client,
     ):
         response = upload(client, site, PDF)
         assert (response.status_code, "try again later" in response.json()["message"]) == (503, True)
@@ -87,7 +88,7 @@ def test_a_stalled_upload_gets_an_error(site: Site, client: httpx2.Client, monke
     monkeypatch.setattr(request, "SILENCE_SECONDS", 0.2)
     before = on_disk(site)
     host, _, port = site.origin.removeprefix("http://").partition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    connection = http.client.HTTPConnection(host, int(port), timeout=LONG)
     connection.putrequest("POST", site.url("everything", "/uploads?field=files").removeprefix(site.origin))
     connection.putheader("X-Form-Token", token_of(site, "everything"))
     connection.putheader("Content-Length", "1000")

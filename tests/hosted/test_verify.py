@@ -9,6 +9,7 @@ import pytest
 
 from studiogate.domain.forms.signed_links import Link, Verification, make_link, make_verification
 from tests.hosted.test_submit import sending
+from tests.support.deadlines import LONG
 from tests.support.page_reader import read
 from tests.support.site import Site
 
@@ -117,7 +118,7 @@ def test_of_several_only_the_first_that_is_verified_counts(site: Site, client: h
     together = threading.Barrier(2)
 
     def press(url: str) -> None:
-        with httpx2.Client(timeout=30) as own:
+        with httpx2.Client(timeout=LONG) as own:
             together.wait()
             statuses.append(own.post(url).status_code)
 
@@ -138,7 +139,7 @@ def test_a_page_that_is_sent_twice_is_one_submission(site: Site, client: httpx2.
     statuses: list[int] = []
 
     def press() -> None:
-        with httpx2.Client(timeout=30) as own:
+        with httpx2.Client(timeout=LONG) as own:
             statuses.append(own.post(site.url("everything"), data=data, files=files).status_code)
 
     threads = [threading.Thread(target=press) for _ in range(4)]

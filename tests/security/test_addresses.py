@@ -6,6 +6,7 @@ import pytest
 
 from bench.service import Service
 from studiogate.domain.addresses import owner_of
+from tests.support.deadlines import LONG
 
 OWN = "2001:db8:1:2::/64"
 TRIES = 25  # more than the failures that an address has in a minute
@@ -15,7 +16,7 @@ TRIES = 25  # more than the failures that an address has in a minute
 def test_a_forwarded_address_is_believed_of_the_proxy_only(database_url: str, trusted: str, last: int) -> None:
     environment = {"STUDIOGATE_RATE_LIMIT": "1000", "FORWARDED_ALLOW_IPS": trusted}
     with Service(database_url, workers=1, environment=environment) as service:
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=LONG)
         for number in range(TRIES):
             headers = {"X-Service-Key": "wrong", "X-Forwarded-For": f"198.51.100.{number}"}
             connection.request("GET", "/partner/v1/studio", headers=headers)

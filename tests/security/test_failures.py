@@ -13,6 +13,7 @@ from studiogate.flows import doctor
 from studiogate.server.postgres.embedded import running_postgres
 from studiogate.storage.db import pool as database
 from studiogate.storage.db.pool import Database
+from tests.support.deadlines import LONG
 
 EMAIL = "sam.secret@example.com"
 BEGIN = """
@@ -48,7 +49,7 @@ asyncio.run(in_a_loop(work))""",
 def test_a_failure_is_logged_without_its_message(way: str) -> None:
     """One line of JSON with where it happened and its kind, wherever it happens."""
     done = subprocess.run(
-        [sys.executable, "-c", BEGIN + WAYS[way]], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", BEGIN + WAYS[way]], capture_output=True, text=True, timeout=LONG, check=False
     )
     logged = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(logged) == 1, done

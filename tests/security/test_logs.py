@@ -24,6 +24,7 @@ from bench.webhook_receiver import Received, answer, receiving
 from studiogate.server.postgres.embedded import EmbeddedPostgres, running_postgres
 from studiogate.storage.db import migrate
 from tests.support.databases import run
+from tests.support.deadlines import LONG
 from tests.support.full_run import FullRun
 from tests.support.secret_search import Secrets
 from tests.support.seed import Studio, issue_key, seed_studio
@@ -85,7 +86,7 @@ def receiver() -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    up.wait(10)
+    up.wait(LONG)
     try:
         yield url[0]
     finally:

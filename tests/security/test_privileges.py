@@ -4,6 +4,8 @@ import os
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,6 +13,7 @@ import psutil
 import pytest
 
 from bench.service import API_MODULE, ROOT, Service
+from studiogate.server import service_account
 from studiogate.server.service_account import Account, make_private
 from studiogate.storage.upload_folder import FOLDER, IncomingFile, UploadFolder
 from tests.security import test_logs
@@ -86,6 +89,26 @@ def test_what_root_creates_in_the_uploads_belongs_to_their_owner(tmp_path: Path)
         file.keep()
     assert {path.stat().st_uid for path in (tmp_path / FOLDER).rglob("*")} == {65534}
     assert [path.read_bytes() for path in (tmp_path / FOLDER).rglob("*") if path.is_file()] == [b"x"]
+
+
+def test_services_that_start_at_once_add_one_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real useradd gives a user that was added meanwhile another id; the first service would have none."""
+    added, program = tmp_path / "added", tmp_path / "bin" / "useradd"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {added}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(service_account, "_account", lambda name: Account(name, 900, 900) if added.exists() else None)
+    start = threading.Barrier(8)
+
+    def add() -> Account | None:
+        start.wait()
+        return service_account._new_account("studiogate")
+
+    with ThreadPoolExecutor(8) as threads:
+        found = [each.result() for each in [threads.submit(add) for _ in range(8)]]
+    assert found == [Account("studiogate", 900, 900)] * 8
+    assert added.read_text().splitlines() == ["--system --no-create-home --shell /usr/sbin/nologin studiogate"]
 
 
 @pytest.fixture

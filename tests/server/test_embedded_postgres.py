@@ -28,6 +28,7 @@ from studiogate.server.postgres import embedded, programs
 from studiogate.server.postgres.embedded import EmbeddedPostgres, EmbeddedPostgresError, running_postgres
 from studiogate.server.postgres.programs import LOG_BYTES, SHARED_COPIES, installation
 from studiogate.server.service_account import place_of, service_account
+from tests.support.deadlines import LONG
 
 AS_ROOT = os.geteuid() == 0
 only_root = pytest.mark.skipif(not AS_ROOT, reason="needs root; an ordinary user is what the other tests cover")
@@ -68,12 +69,12 @@ def dsn_of(process: subprocess.Popen[str]) -> str:
 
 
 def leave(process: subprocess.Popen[str]) -> None:
-    process.communicate(timeout=30)
+    process.communicate(timeout=LONG)
     assert process.returncode == 0
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LONG
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.002)
@@ -317,7 +318,7 @@ def test_start_waits_for_backends_that_outlive_the_postmaster(folder: Path) -> N
         starting.join(0.3)
         assert starting.is_alive(), "two generations of processes would write to one cluster"
         survivor.resume()
-        starting.join(20)
+        starting.join(LONG)
         assert query(server.dsn(), "select answer from kept") == 42
 
 
@@ -599,7 +600,7 @@ def nobody_uses(folder: Path) -> Iterator[str]:
         assert ours.poll(30)
         yield ours.recv()
         ours.send("leave")
-        process.join(30)
+        process.join(LONG)
         assert process.exitcode == 0
     finally:
         process.kill()

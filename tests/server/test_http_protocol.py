@@ -19,6 +19,7 @@ from studiogate.server import http_protocol, http_timeouts
 from studiogate.web import sending
 from studiogate.web.request import MAXIMUM_BODY
 from tests.support.databases import run
+from tests.support.deadlines import LONG
 from tests.support.direct_client import DirectResponse, ask
 from tests.support.live_server import serving
 from tests.support.seed import new_key
@@ -41,7 +42,7 @@ def server(url: str) -> Iterator[tuple[int, str]]:
 
 @pytest.fixture
 def connection(server: tuple[int, str]) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", server[0]), timeout=10) as opened:
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=LONG) as opened:
         yield opened
 
 
@@ -87,7 +88,7 @@ def test_a_long_head_is_refused(server: tuple[int, str], monkeypatch: pytest.Mon
     """By its size, before its end has arrived."""
     monkeypatch.setattr(http_timeouts, "HEAD_SECONDS", 3600.0)
     sent = b"GET /livez HTTP/1.1\r\nHost: x\r\nX-More: ".ljust(http_protocol.MAXIMUM_HEAD + 1, b"x")
-    with socket.create_connection(("127.0.0.1", server[0]), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=LONG) as connection:
         connection.sendall(sent)
         assert b"The headers are too large." in answer(connection)
         assert connection.recv(1) == b""
@@ -178,7 +179,7 @@ def test_a_served_answer_is_the_applications(url: str, server: tuple[int, str]) 
     ):
         expected = run(ask_directly(url, key, method, path, dict(line.split(": ") for line in lines)))
         # One connection per request: the direct call can take longer than an idle connection is kept.
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=LONG) as connection:
             connection.sendall(get(key, path, *lines, method=method))
             response = http.client.HTTPResponse(connection, method=method)
             response.begin()
@@ -224,11 +225,11 @@ def test_whoever_reads_late_gets_everything(server: tuple[int, str], monkeypatch
     monkeypatch.setattr(protocol, "pause_writing", recorded)
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    connection.settimeout(30)
+    connection.settimeout(LONG)
     connection.connect(("127.0.0.1", server[0]))
     asking = threading.Thread(target=connection.sendall, args=[get(server[1], "/nothing") * asked])
     asking.start()
-    assert paused.wait(120), "nobody reads until the server pauses"
+    assert paused.wait(LONG), "nobody reads until the server pauses"
     stream = connection.makefile("rb")
     for _ in range(asked):
         assert stream.readline() == b"HTTP/1.1 404 Not Found\r\n"

@@ -15,6 +15,7 @@ import pytest
 from bench.service import wait_for
 from tests.cli.test_commands import COMMAND, environment
 from tests.support.databases import run
+from tests.support.deadlines import LONG
 from tests.support.seed import new_key
 
 SECRET_KEY = base64.b64encode(bytes(32)).decode()  # the services share a database, not a folder
@@ -39,7 +40,7 @@ def free_port() -> int:
 
 def ask(port: int, path: str, **headers: str) -> tuple[int, str, str]:
     """Send a request on a new connection; return the status, the body and the Connection header."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
@@ -71,7 +72,7 @@ class Running:
             assert self.process.poll() is None, self.log.read_text()
             return any(line["event"] == "ready" for line in self.lines())
 
-        wait_for(is_ready, 60, lambda: self.log.read_text())
+        wait_for(is_ready, LONG, lambda: self.log.read_text())
         return next(line for line in self.lines() if line["event"] == "ready")
 
     def end(self) -> None:
@@ -160,7 +161,7 @@ def test_readiness_fails_before_the_listener_closes(served: tuple[Running, int, 
     status, _, connection = ask(public, "/partner/v1/studio", **{"X-Service-Key": key})
     assert (status, connection) == (200, "close"), "new connections are still served, and sent elsewhere afterwards"
     running.process.send_signal(signal.SIGTERM)
-    assert running.process.wait(60) == 0
+    assert running.process.wait(LONG) == 0
     with pytest.raises(ConnectionRefusedError):
         ask(public, "/livez")
     assert running.lines()[-1]["event"] == "stopped"
@@ -174,13 +175,13 @@ def test_without_an_admin_port_health_has_one_spelling(database: tuple[str, str]
         assert [ask(port, path)[0] for path in HEALTH] == [200, 200, 200]
         assert [ask(port, path)[0] for path in SPELLINGS] == [404] * len(SPELLINGS)
         running.process.send_signal(signal.SIGINT)  # Ctrl-C does not wait for a proxy
-        assert running.process.wait(60) == 0
+        assert running.process.wait(LONG) == 0
     finally:
         running.end()
 
 
 def doc_url_of_broken_http(port: int) -> str:
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONG) as connection:
         connection.sendall(b"GET / NONSENSE\r\n\r\n")
         head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 "), head
@@ -217,7 +218,7 @@ def test_the_worker_has_health_and_metrics(database: tuple[str, str], tmp_path: 
         wanted = ('queue="deliveries"', 'process="worker"', "studiogate_build_info")
         wait_for(lambda: all(each in ask(admin, "/metrics")[1] for each in wanted), 60, "metrics are missing")
         running.process.send_signal(signal.SIGTERM)
-        assert running.process.wait(60) == 0
+        assert running.process.wait(LONG) == 0
         assert running.lines()[-1]["event"] == "stopped"
     finally:
         running.end()
@@ -238,7 +239,7 @@ def test_an_admin_port_in_use_is_reported(database: tuple[str, str], tmp_path: P
             env=environment(ADMIN_PORT=port, DATABASE_URL=database[0]),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LONG,
             check=False,
         )
     assert done.returncode == 1

@@ -13,6 +13,7 @@ import pytest
 from bench import service
 from studiogate.server import supervisor
 from studiogate.settings import Settings
+from tests.support.deadlines import LONG
 
 
 @pytest.fixture
@@ -97,6 +98,6 @@ print("stopped")
 
 def test_a_signal_is_heard_at_every_moment(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", STOPS, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", STOPS, str(tmp_path)], capture_output=True, text=True, timeout=LONG, check=False
     )
     assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr

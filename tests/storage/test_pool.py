@@ -18,6 +18,7 @@ from studiogate.storage.db.pool import (
     TransactionConflictError,
 )
 from tests.support.background import beside
+from tests.support.deadlines import LONG
 
 pytestmark = pytest.mark.anyio
 
@@ -74,13 +75,13 @@ async def gone(watcher: "asyncpg.Connection[asyncpg.Record]", backend_id: int) -
 async def noticed(pool: Database, killed: set[int]) -> None:
     """Wait until the idle connections have noticed that their backends are gone."""
     idle = [connection for connection in pool._idle if connection.get_server_pid() in killed]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONG):
         while not all(connection.is_closed() for connection in idle):
             await asyncio.sleep(0.005)
 
 
 async def answered(pool: Database) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONG):
         while isinstance((await asyncio.gather(backend(pool), return_exceptions=True))[0], DatabaseUnavailableError):
             await asyncio.sleep(0.005)
 
@@ -266,7 +267,7 @@ async def test_the_connection_of_a_cancelled_waiter_goes_to_the_next(pool: Datab
     await settle()
     pool.release(held[0])
     first.cancel()
-    assert await asyncio.wait_for(second, 1)
+    assert await asyncio.wait_for(second, LONG)
     pool.release(held[1])
     assert pool._open == 2
     assert len(pool._idle) == 2

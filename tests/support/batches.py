@@ -7,13 +7,14 @@ from uuid import UUID, uuid4
 
 from studiogate.storage.db.class_queue import ClassQueue
 from tests.support.booking_studio import BookingStudio, wire_body
+from tests.support.deadlines import LONG
 from tests.support.direct_client import DirectResponse
 
 WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 async def until_waiting(queue: ClassQueue, requests: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(LONG):
         while queue.waiting < requests:
             await asyncio.sleep(0)
 
@@ -28,7 +29,7 @@ async def in_one_batch(
             await elsewhere.execute("select from classes where id = $1 for no key update", class_id)
             # The first one is executed alone, and waits for the lock; its member does not exist.
             first = asyncio.create_task(studio.post(wire_body(class_id, uuid4())))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(LONG):
                 while not await studio.api.connection.fetchval(WAITING):
                     await asyncio.sleep(0.01)
             sent = []

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from tests.support.deadlines import LONG_MILLISECONDS
+
 CHROMIUM_FLAGS = ["--no-sandbox", "--disable-background-networking"]
-expect.set_options(timeout=60_000)  # the default of five seconds is too short on a busy machine
+expect.set_options(timeout=LONG_MILLISECONDS)  # the default of five seconds is too short on a busy machine
 
 
 @pytest.fixture(scope="session")

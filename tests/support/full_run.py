@@ -31,6 +31,7 @@ from studiogate.domain import keys
 from studiogate.domain.forms.signed_links import Link, make_link, make_token
 from studiogate.domain.webhooks.signing import new_secret
 from tests.support.databases import run
+from tests.support.deadlines import LONG
 from tests.support.secret_search import Secrets
 from tests.support.seed import Studio, issue_key
 
@@ -60,7 +61,7 @@ class FullRun:
 
     @cached_property
     def client(self) -> httpx2.Client:
-        return httpx2.Client(base_url=f"http://127.0.0.1:{self.service.port}", timeout=30)
+        return httpx2.Client(base_url=f"http://127.0.0.1:{self.service.port}", timeout=LONG)
 
     def ask(self, method: str, path: str, body: Any = None, key: str | None = None, **headers: str) -> httpx2.Response:
         """One request; ``body`` is JSON, or bytes as they are."""
@@ -72,7 +73,7 @@ class FullRun:
         return self.client.request(method, url, headers=given, **sent)
 
     def raw(self, content: bytes) -> None:
-        with socket.create_connection(("127.0.0.1", self.service.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", self.service.port), timeout=LONG) as connection:
             connection.sendall(content)
             connection.settimeout(0.3)
             try:
@@ -343,7 +344,7 @@ class FullRun:
         thread = threading.Thread(target=lambda: run(hold()))
         thread.start()
         try:
-            assert held.wait(10), "the table could not be locked"
+            assert held.wait(LONG), "the table could not be locked"
             yield
         finally:
             done.set()

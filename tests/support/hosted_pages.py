@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.support.deadlines import LONG
 from tests.support.site import Site, serving
 
 
@@ -18,7 +19,7 @@ def site(lasting_database: Callable[[], str], tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def client(site: Site) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=site.origin, timeout=30) as opened:
+    with httpx2.Client(base_url=site.origin, timeout=LONG) as opened:
         yield opened
 
 

@@ -16,6 +16,7 @@ import psutil
 
 from bench.service import Service
 from bench.webhook_receiver import Received, Receiver, receiving
+from tests.support.deadlines import LONG
 from tests.support.races.client import PREFIX, Client, History, Request, booking
 from tests.support.races.studio import RaceStudio
 
@@ -89,7 +90,7 @@ class Site:
                 writes.append(call.seconds)
                 reads.append(await self._read(class_id))
                 await asyncio.sleep(max(0.0, due - time.monotonic()) if number < changes - 1 else 0.0)
-        await good.wait_for(expected, 60)
+        await good.wait_for(expected, LONG)
         self.observed.reads[hostile].append(statistics.median(reads))
         self.observed.writes[hostile].append(statistics.median(writes))
         self.observed.delays += [

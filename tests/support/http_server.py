@@ -12,6 +12,7 @@ import uvicorn
 
 from bench.service import wait_for
 from studiogate.server.http_protocol import BoundedProtocol
+from tests.support.deadlines import LONG
 
 
 class Server:
@@ -75,7 +76,7 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.released.set()
         self.server.should_exit = True
-        self._thread.join(30)
+        self._thread.join(LONG)
         self._listening.close()
 
 
@@ -89,7 +90,7 @@ def connected(server: Server, receive_buffer: int | None = None) -> Iterator[soc
     connection = socket.socket()
     if receive_buffer is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    connection.settimeout(30)
+    connection.settimeout(LONG)
     connection.connect(("127.0.0.1", server.port))
     with contextlib.closing(connection):
         yield connection

@@ -13,6 +13,7 @@ from studiogate import settings
 from studiogate.api.app import PartnerApp
 from studiogate.runtime import Runtime
 from studiogate.server.http_protocol import BoundedProtocol
+from tests.support.deadlines import LONG
 
 
 @contextmanager
@@ -39,12 +40,12 @@ def serving(database_url: str, **overrides: object) -> Iterator[int]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG
     while not (server and server[0].started) and time.monotonic() < deadline:
         time.sleep(0.01)
     try:
         yield listening.getsockname()[1]
     finally:
         server[0].should_exit = True
-        thread.join(10)
+        thread.join(LONG)
         listening.close()

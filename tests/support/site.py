@@ -23,6 +23,7 @@ from studiogate.flows import studio_file
 from studiogate.runtime import Runtime
 from studiogate.server.front_ends import FrontEnds
 from tests.support.databases import run
+from tests.support.deadlines import LONG
 from tests.support.hosted_forms import own_forms
 
 
@@ -111,12 +112,12 @@ def served(site: Site, **overrides: object) -> Iterator[Site]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LONG
     while not (server and server[0].started) and time.monotonic() < deadline:
         time.sleep(0.01)
     try:
         yield site
     finally:
         server[0].should_exit = True
-        thread.join(10)
+        thread.join(LONG)
         listening.close()

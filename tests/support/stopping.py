@@ -15,6 +15,7 @@ import psutil
 
 from bench.service import wait_for
 from tests.cli.test_commands import COMMAND, environment
+from tests.support.deadlines import LONG
 
 SIGNALS = itertools.cycle([signal.SIGTERM, signal.SIGINT])
 Step = Callable[[psutil.Process, Path], bool]
@@ -130,7 +131,7 @@ class Started:
         """Send the signal; return the exit status."""
         if not self._ended():
             self.process.send_signal(number)
-        status: int = self.process.wait(60)
+        status: int = self.process.wait(LONG)
         return status
 
     def _ended(self) -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
+from tests.support.deadlines import LONG_MILLISECONDS
+
 # Runs before any script of the page: records layout shifts and violations of the content security policy.
 OBSERVER = """
     window.shifts = 0; window.violations = [];
@@ -14,6 +16,12 @@ OBSERVER = """
       for (const each of list.getEntries()) if (!each.hadRecentInput) window.shifts += each.value;
     }).observe({type: 'layout-shift', buffered: true});
     addEventListener('securitypolicyviolation', (event) => window.violations.push(event.violatedDirective));
+"""
+# Toasts stay: a machine that is busy for six seconds would miss what they say, and for twelve their undo.
+LASTING_TOASTS = """
+    const setTimeoutAsShipped = window.setTimeout;
+    window.setTimeout = (work, delay, ...rest) =>
+      [6000, 12000].includes(delay) ? 0 : setTimeoutAsShipped(work, delay, ...rest);
 """
 
 
@@ -42,18 +50,31 @@ class Watched:
 
 
 @contextmanager
-def watched(browser: Browser, origin: str, *, script: bool = True, **options: Any) -> Iterator[Watched]:
+def watched(
+    browser: Browser,
+    origin: str,
+    *,
+    script: bool = True,
+    toasts_leave: bool = False,
+    provoked: str | None = None,
+    **options: Any,
+) -> Iterator[Watched]:
+    """Yield a page; ``provoked`` is an error that the test causes, as the browser's console words it."""
     context = browser.new_context(
         java_script_enabled=script, **{"viewport": {"width": 1100, "height": 900}, "locale": "en-US", **options}
     )
     if script:
         context.add_init_script(OBSERVER)
+        if not toasts_leave:
+            context.add_init_script(LASTING_TOASTS)
     page = context.new_page()
     watch = Watched(page, origin)
+    if provoked is not None:
+        watch.expected = (*watch.expected, provoked)
     page.on("request", lambda each: watch.asked.append(each.url))
     page.on("console", lambda each: watch.complaints.append(each.text) if each.type in ("error", "warning") else None)
     page.on("pageerror", lambda each: watch.complaints.append(str(each)))
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(LONG_MILLISECONDS)
     yield watch
     if script and watch.page.url.startswith(origin):
         assert page.evaluate("window.violations || []") == []

@@ -12,6 +12,7 @@ from bench.webhook_receiver import OK, answer, receiving
 from studiogate.flows import webhooks
 from studiogate.flows.members.erase import erase
 from studiogate.flows.members.staff import create
+from tests.support.deadlines import LONG
 from tests.support.webhook_studio import Endpoint, WebhookStudio
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +37,7 @@ async def test_retries_redeliveries_and_replays_do_not_name_the_person(webhook_s
         await webhook_studio.number()
         (first,) = await receiver.wait_for(1)
         assert names_somebody(first.body.decode())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(LONG):
             while not await attempts(webhook_studio, endpoint):
                 await asyncio.sleep(0.02)
 

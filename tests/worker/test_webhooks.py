@@ -16,6 +16,7 @@ from studiogate.storage.webhooks import deliveries
 from studiogate.worker import webhook_sender
 from studiogate.worker import webhooks as worker
 from studiogate.worker.webhooks import PLACES_OF_AN_ENDPOINT
+from tests.support.deadlines import LONG
 from tests.support.webhook_studio import WebhookStudio
 
 pytestmark = pytest.mark.anyio
@@ -30,14 +31,14 @@ async def rows(webhook_studio: WebhookStudio, columns: str = "status, attempts")
 
 
 async def settled(webhook_studio: WebhookStudio, status: str, count: int = 1) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LONG):
         while [each[0] for each in await rows(webhook_studio)].count(status) < count:
             await asyncio.sleep(0.02)
 
 
 async def attempted(webhook_studio: WebhookStudio, count: int) -> None:
     """Wait until this many attempts are recorded."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LONG):
         while sum(each[1] for each in await rows(webhook_studio)) < count:
             await asyncio.sleep(0.02)
 
@@ -325,11 +326,11 @@ async def test_hostile_receivers_delay_nobody(webhook_studio: WebhookStudio, mon
         for _ in range(40):
             await webhook_studio.change()
             await webhook_studio.number()
-        received = await good.wait_for(200, 120)
+        received = await good.wait_for(200, LONG)
         assert len({(each.path, each.id) for each in received}) == 200
-        assert len(await tarpit.wait_for(PLACES_OF_AN_ENDPOINT, 120)) == PLACES_OF_AN_ENDPOINT
+        assert len(await tarpit.wait_for(PLACES_OF_AN_ENDPOINT, LONG)) == PLACES_OF_AN_ENDPOINT
         kept = "select max(length(response)) from webhook_attempts"
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(LONG):
             while (held := await webhook_studio.connection.fetchval(kept) or 0) < 1024:
                 await asyncio.sleep(0.02)
         assert held == 1024

@@ -173,12 +173,13 @@ def _run(settings: Settings, supervisor: Supervisor, signals: StopSignals, shown
 
     def announce() -> None:
         ready = supervisor.wait_until_ready(READY_SECONDS)
-        if ready:
-            _announce(settings, url, shown)
-        elif ready is False:
+        if ready is False:
             complaints.print(
                 "Studiogate does not answer yet; the log above says why. `studiogate doctor` looks closer."
             )
+            ready = supervisor.wait_until_ready()
+        if ready:
+            _announce(settings, url, shown)
 
     with noted(settings, url):
         supervisor.run(announce, signals)

@@ -6,6 +6,7 @@ A process that works there is started with the folder as its working directory a
 needs no permission on the parent folders. When started by an ordinary user, the account is None and nothing changes.
 """
 
+import fcntl
 import logging
 import os
 import pwd
@@ -13,11 +14,13 @@ import shutil
 import stat
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 NAME = "studiogate"
+ACCOUNTS = Path("/etc")
 HERE = Path("/proc/self/cwd")
 
 log = logging.getLogger(__name__)
@@ -68,11 +71,25 @@ def _new_account(name: str) -> Account | None:
     useradd = shutil.which("useradd")
     if useradd is None:
         return None
-    log.warning("adding the system user %s, because Studiogate does not serve as root", name)
-    command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", name]
-    # Constants only; if it fails, another account is used.
-    subprocess.run(command, check=False, capture_output=True)  # noqa: S603 # nosec B603
-    return _account(name)
+    # One process at a time: of two useradd that run at once, the second replaces the first one's user, with another id.
+    with _locked(ACCOUNTS):
+        if (added_meanwhile := _account(name)) is not None:
+            return added_meanwhile
+        log.warning("adding the system user %s, because Studiogate does not serve as root", name)
+        command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", name]
+        # Constants only; if it fails, another account is used.
+        subprocess.run(command, check=False, capture_output=True)  # noqa: S603 # nosec B603
+        return _account(name)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
 
 
 def may(account: Account, path: Path, bits: int) -> bool:

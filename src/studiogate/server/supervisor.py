@@ -169,8 +169,9 @@ class Supervisor:
             self._stopping = True
             os.write(self._alarm[1], b"!")
 
-    def wait_until_ready(self, seconds: float) -> bool | None:
-        """Return whether an API process is ready within this time, or None if the service is stopped first."""
+    def wait_until_ready(self, seconds: float | None = None) -> bool | None:
+        """Return whether an API process is ready within this time, or None if the service is stopped first. Without a
+        time, wait until one of the two happens."""
         ready = select.select([self._ready[0], self._alarm[0]], [], [], seconds)[0]
         return None if self._stopping else bool(ready)
 

@@ -251,3 +251,21 @@ def typed_walk_in(page: Page, ride: DeskClass) -> Locator:
     drawer.get_by_label("First name").fill("Zelda")
     drawer.get_by_label("Last name").fill("Quist")
     return drawer
+
+
+def test_toasts_leave_unless_they_are_pointed_at(browser: Browser, desk_site: Desk) -> None:
+    added = """text => {
+        const toast = Object.assign(document.createElement('div'), {className: 'toast', textContent: text});
+        toast.dataset.toast = '';
+        document.getElementById('toasts').append(toast);
+    }"""
+    with desk_site.open(browser, Role.FRONT_DESK, toasts_leave=True) as page:
+        page.clock.install()
+        page.goto(desk_site.url("/members"))
+        page.evaluate(added, "Read this")
+        page.get_by_text("Read this").hover()
+        page.clock.fast_forward(12_000)
+        expect(page.get_by_text("Read this")).to_be_visible()
+        page.mouse.move(0, 0)
+        page.clock.fast_forward(12_000)
+        expect(page.get_by_text("Read this")).to_have_count(0)

@@ -66,6 +66,46 @@ def test_twenty_people_are_checked_in_by_keyboard(at_the_desk: Page, desk_site: 
     assert full.statuses() == {"checked_in": 20}
 
 
+def test_a_busy_service_is_asked_again(browser: Browser, desk_site: Desk, ride: DeskClass) -> None:
+    """A check-in that the service had no time for is sent again by itself; it takes effect once."""
+    bodies: list[str | None] = []
+
+    def busy_twice(route: Route) -> None:
+        bodies.append(route.request.post_data)
+        if len(bodies) < 3:
+            route.fulfill(status=503, headers={"Retry-After": "0.01"}, body="")
+        else:
+            route.continue_()
+
+    with desk_site.open(browser, Role.FRONT_DESK, provoked="status of 503") as page:
+        page.goto(ride.url)
+        page.route("**/*", lambda route: busy_twice(route) if route.request.method == "POST" else route.continue_())
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(seat(page, "Ada Moss")).to_have_attribute("data-status", "checked_in")
+    assert len(bodies) == 3
+    assert len(set(bodies)) == 1
+    assert ride.statuses() == {"checked_in": 1, "confirmed": 3}
+
+
+def test_a_service_that_stays_busy_is_named_at_the_person(browser: Browser, desk_site: Desk, ride: DeskClass) -> None:
+    busy = '<div class="notice danger">Busy</div>'
+
+    def refuse(route: Route) -> None:
+        if route.request.method == "POST":
+            route.fulfill(status=503, headers={"Retry-After": "0.01"}, body=busy)
+        else:
+            route.continue_()
+
+    with desk_site.open(browser, Role.FRONT_DESK, provoked="status of 503") as page:
+        page.goto(ride.url)
+        page.route("**/*", refuse)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(seat(page, "Ada Moss").locator("[data-refusal]")).to_have_text("Busy")
+        expect(seat(page, "Ada Moss")).to_have_attribute("data-status", "confirmed")
+
+
 def test_a_refresh_does_not_reopen_the_member_being_checked_in(at_the_desk: Page, ride: DeskClass) -> None:
     """What was read before a check-in took effect would otherwise show the person as open: the next key would go to
     them once more, and somebody else would be left out."""

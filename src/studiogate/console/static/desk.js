@@ -5,6 +5,7 @@ import { openDrawer } from "./drawers.js";
 import { follow } from "./live.js";
 
 const REFRESH_MILLISECONDS = 150;
+const TRIES = 4;
 const desk = document.querySelector("[data-desk]");
 const isPhone = window.matchMedia("(max-width: 48rem)");
 const asPart = { "HX-Request": "true" };
@@ -61,9 +62,20 @@ function nextOpen(row) {
 
 // Marking: the form of a row is sent in the background, and the row is replaced by the answer.
 
+// While the service is busy it says when to ask again. The form has a token, so it takes effect once.
+async function answerOf(send) {
+  let answer = await send();
+  for (let tries = 1; answer.status === 503 && tries < TRIES; tries += 1) {
+    const seconds = Number(answer.headers.get("Retry-After")) || 1;
+    await new Promise((resolve) => { setTimeout(resolve, seconds * 1000); });
+    answer = await send();
+  }
+  return answer;
+}
+
 async function sent(form, button) {
   const body = new URLSearchParams(new FormData(form, button));
-  const answer = await fetch(form.action, { method: "POST", body, headers: asPart });
+  const answer = await answerOf(() => fetch(form.action, { method: "POST", body, headers: asPart }));
   if (answer.status === 401) sendPlainly(form, button);
   if (answer.headers.has("hx-refresh")) location.reload();
   return answer;
