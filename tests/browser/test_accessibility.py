@@ -3,19 +3,16 @@
 import hashlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
+from tests.support.axe import VENDORED, complaints, complaints_in_light_and_dark
 from tests.support.form_filling import press
 from tests.support.site import Site
 from tests.support.watched_page import Watched, watched
 
 pytestmark = pytest.mark.timeout(700)
-VENDORED = Path(__file__).parent / "vendor" / "axe-core"
-AXE = (VENDORED / "axe.min.js").read_text()
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 def test_vendored_files_are_the_ones_that_were_recorded() -> None:
@@ -30,27 +27,22 @@ def seen(browser: Browser, site: Site, request: pytest.FixtureRequest) -> Iterat
         yield opened
 
 
-# Of what passes, the number of rules is enough: describing every element that passes takes longer than finding it.
-RUN = """async (tags) => {
-    const found = await axe.run({runOnly: {type: 'tag', values: tags}, resultTypes: ['violations']});
-    const shown = (rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 200)}`);
-    return {passes: found.passes.length, violations: found.violations.flatMap(shown)};
-}"""
-
-
-def complaints(page: Page) -> list[str]:
-    """Return the violations that axe finds in the page, one per element."""
-    page.evaluate(AXE)
-    found = page.evaluate(RUN, RULES)
-    assert found["passes"] > 5, "it has looked"
-    violations: list[str] = found["violations"]
-    return violations
-
-
 def test_a_violation_is_found(site: Site, seen: Watched) -> None:
     seen.page.goto(site.url("intro-offer"))
     seen.page.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<button></button>')")
     assert complaints(seen.page) == ["button-name: <button></button>"]
+
+
+def test_a_faint_text_is_found_in_both_schemes(site: Site, seen: Watched) -> None:
+    seen.page.goto(site.url("intro-offer"))
+    faint = "color: light-dark(#fafafa, #222); background: light-dark(#fff, #111)"
+    seen.page.evaluate(
+        "style => { document.querySelector('main').innerHTML = '<p>faint</p>';"
+        " document.querySelector('main p').style.cssText = style }",
+        faint,
+    )
+    found = complaints_in_light_and_dark(seen.page)
+    assert [each.partition(":")[0] for each in found if "faint" in each] == ["color-contrast"] * 2
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ def test_demo_forms_are_filled_in_and_sent(
         page.screenshot(path=artefacts / f"{form}-filled-{'script' if script else 'plain'}.png", full_page=True)
         if not script:
             page.wait_for_timeout(3100)  # the minimum time that the server expects of a person
-        press(page, label)
         goal = site.forms[form]["settings"].get("redirect_url") or site.url(form, "/done")
-        page.wait_for_url(goal)
+        with page.expect_request(goal):  # the studio's own site does not exist here
+            press(page, label)
         if goal != WELCOME:
             expect(page.get_by_text(site.forms[form]["settings"]["confirmation_message"])).to_be_visible()
             page.screenshot(path=artefacts / f"{form}-done.png")

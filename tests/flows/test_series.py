@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
@@ -21,6 +21,7 @@ from studiogate.flows.schedule import classes, instructors, locations, series, s
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.schedule.series import SeriesChange
 from studiogate.storage.schedule import series as storage
+from studiogate.storage.schedule import series_starts
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.held_locks import somebody_waits
@@ -428,8 +429,8 @@ async def test_a_location_that_changes_its_zone_keeps_local_times(studio: Bookin
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Chatham", "Africa/Casablanca", "America/St_Johns", "Europe/Berlin"])
-async def test_a_year_of_classes_agrees_with_the_database(studio_factory: StudioFactory, zone: str) -> None:
-    """The doctor computes local times with PostgreSQL, the series with Python: they agree over a year of changes."""
+async def test_the_doctor_agrees_with_a_year_of_classes(studio_factory: StudioFactory, zone: str) -> None:
+    """Over all changes of the clocks, also where PostgreSQL has other rules for the zone than we have."""
     studio = await studio_factory.new_studio(zone)
     await studio.staff(studio_flow.change, Given({"schedule_weeks_ahead": 52}))
     every_day = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -441,6 +442,19 @@ async def test_a_year_of_classes_agrees_with_the_database(studio_factory: Studio
     await studio.sql(later.format("+"))
     assert {finding.subject for finding in await studio.findings()} == {"series"}, "the check sees what it looks for"
     await studio.sql(later.format("-"))
+
+
+async def test_time_zones_have_our_rules_and_not_those_of_the_database(
+    studio_factory: StudioFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = "Asia/Kathmandu"
+    studio = await studio_factory.new_studio(own)
+    await new_series(studio)
+    assert await studio.findings() == []
+    other = {own: timezone(timedelta(hours=5))}
+    with monkeypatch.context() as other_rules:
+        other_rules.setattr(series_starts, "ZoneInfo", lambda name: other.get(name) or ZoneInfo(name))
+        assert {finding.subject for finding in await studio.findings()} == {"series"}
 
 
 # Races

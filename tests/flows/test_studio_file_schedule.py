@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import AsyncIterator
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -19,6 +19,7 @@ from studiogate.flows import studio_file
 from studiogate.flows.schedule import class_types, closures, locations, series
 from studiogate.flows.schedule.rows import Given
 from studiogate.flows.studio_file import Outcome
+from studiogate.storage.schedule import series_starts
 from tests.support import booking_studio
 from tests.support.booking_studio import BookingStudio, StudioFactory
 from tests.support.staff import audit_of, events_of, noon_zone
@@ -184,6 +185,25 @@ async def test_a_new_class_that_differs_from_its_series_is_detached(studio: Book
     outcome = await patched(studio, classes=[extra | {"series_date": str(day(9))}])
     assert outcome.sections["classes"].created == 1
     assert (await studio.row("classes", extra["id"]))["detached"]
+
+
+async def test_a_new_class_starts_by_our_time_zone_rules(
+    studio: BookingStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by those of PostgreSQL, which may be older: a class that starts when its series says would be detached."""
+    series_id, found = await made_series(studio)
+    class_id, series_date = found[3]["id"], found[3]["series_date"]
+    await studio.sql("delete from classes where studio_id = $1 and id = $2", class_id)
+    zone = timezone(timedelta(hours=5, minutes=45))
+    start = datetime.combine(series_date, time(18), zone)
+    row = {name: daily(studio)[name] for name in ("title", "location_id", "capacity")}
+    row |= {"id": str(class_id), "series_id": str(series_id), "series_date": str(series_date)}
+    row |= {"start_time": start.isoformat(), "end_time": (start + timedelta(hours=1)).isoformat()}
+    with monkeypatch.context() as other_rules:
+        other_rules.setattr(series_starts, "ZoneInfo", lambda _: zone)
+        await patched(studio, classes=[row])
+    assert not (await studio.row("classes", class_id))["detached"]
+    await studio.change("classes", class_id, detached=True)
 
 
 async def test_a_location_that_changes_its_zone_keeps_local_times(studio: BookingStudio) -> None:

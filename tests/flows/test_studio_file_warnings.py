@@ -94,7 +94,7 @@ async def places(connection: Connection) -> Connection:
     return connection
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(planned=st.lists(PLANNED, min_size=2, max_size=6))
 @example(planned=[LONG, SHORT])
 async def test_sql_and_the_rules_agree(places: Connection, planned: list[Planned]) -> None:

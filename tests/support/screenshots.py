@@ -5,7 +5,6 @@
 Writes docs/images/console-NAME-{desktop,phone}-{light,dark}.png, of all pages or of those that are named.
 """
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from studiogate.console import screens
 from studiogate.server.postgres.embedded import EmbeddedPostgres
-from tests.support.browser import CHROMIUM_FLAGS
+from tests.support.browser import CHROMIUM_FLAGS, find_chromium
 from tests.support.databases import migrate_database, run
 from tests.support.desk import Desk, load_demo
 from tests.support.site import Site, served
@@ -75,7 +74,7 @@ def take(page: Page, desk: Desk, path: str, file: Path) -> None:
 
 
 def main() -> None:
-    chromium = shutil.which("chromium")
+    chromium = find_chromium()
     if chromium is None:
         sys.exit("chromium is not installed: `make test` installs it where it may.")
     IMAGES.mkdir(exist_ok=True)

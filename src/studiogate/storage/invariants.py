@@ -186,7 +186,8 @@ PROMISES = (
 
 
 async def violations(connection: Connection, promise: Promise) -> list[str]:
-    rows = await connection.fetch(f"select v from ({promise.query}) found(v) limit {SHOWN}")
+    facts = () if promise.facts is None else (await promise.facts(connection),)
+    rows = await connection.fetch(f"select v from ({promise.query}) found(v) limit {SHOWN}", *facts)
     return [row["v"] for row in rows]
 
 

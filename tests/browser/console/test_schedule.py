@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from studiogate.domain.schedule.series import monday_of
-from tests.browser.test_accessibility import complaints
+from tests.support.axe import complaints_in_light_and_dark
 from tests.support.desk import Desk
 
 pytestmark = pytest.mark.timeout(700)
@@ -285,21 +285,19 @@ def test_back_returns_to_the_week_before(desk_page: Page, desk_site: Desk) -> No
     expect(desk_page).to_have_url(first)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1440, 900), (360, 740)], ids=["desktop", "phone"])
-def test_axe_finds_nothing(browser: Browser, desk_site: Desk, scheme: str, size: tuple[int, int]) -> None:
-    options: dict[str, Any] = {"viewport": {"width": size[0], "height": size[1]}, "color_scheme": scheme}
-    with desk_site.open(browser, reduced_motion="reduce", **options) as page:
+def test_axe_finds_nothing(browser: Browser, desk_site: Desk, size: tuple[int, int]) -> None:
+    with desk_site.open(browser, reduced_motion="reduce", viewport={"width": size[0], "height": size[1]}) as page:
         for path in paths(desk_site):
             page.goto(desk_site.url(path))
             if "/schedule?" in path and size[0] > 1000:
                 calendar(page)
-            assert complaints(page) == [], path
+            assert complaints_in_light_and_dark(page) == [], path
             assert page.evaluate("document.documentElement.scrollWidth") <= size[0], path
         page.goto(desk_site.url(f"/schedule/classes/{class_of(desk_site, 'Sunrise Reformer')['id']}"))
         page.get_by_role("link", name="Change or move").click()
         expect(page.get_by_role("dialog").get_by_role("heading", name="Change Sunrise Reformer")).to_be_visible()
-        assert complaints(page) == []
+        assert complaints_in_light_and_dark(page) == []
 
 
 def paths(desk: Desk) -> list[str]:

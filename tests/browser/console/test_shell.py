@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,14 +9,13 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from studiogate.domain.staff import Role
 from studiogate.flows.staff.hashing import hash_password
+from tests.support.axe import complaints, complaints_in_light_and_dark
 from tests.support.databases import run
 from tests.support.desk import Desk
 from tests.support.desk_classes import DeskClass, new_class
 from tests.support.staff_people import PASSWORD
 from tests.support.watched_page import watched
 
-AXE = (Path(__file__).parent.parent / "vendor" / "axe-core" / "axe.min.js").read_text()
-SERIOUS = ("serious", "critical")
 pytestmark = pytest.mark.timeout(700)
 PAGES = ("/account", "/welcome", "/import", "/search?q=a")
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}}
@@ -36,23 +34,16 @@ def invited(browser: Browser, desk_site: Desk) -> Iterator[Page]:
         yield page
 
 
-def serious(page: Page) -> list[str]:
-    page.evaluate(AXE)
-    found: list[dict[str, Any]] = page.evaluate("axe.run().then((result) => result.violations)")
-    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found if each["impact"] in SERIOUS]
-
-
 def is_too_wide(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_have_no_serious_fault_and_fit(browser: Browser, desk_site: Desk, scheme: str) -> None:
-    with desk_site.open(browser, color_scheme=scheme) as page:
+def test_axe_finds_nothing_and_pages_fit(browser: Browser, desk_site: Desk) -> None:
+    with desk_site.open(browser) as page:
         for path in PAGES:
             page.goto(desk_site.url(path))
-            assert serious(page) == [], path
-    with desk_site.open(browser, color_scheme=scheme, **PHONE) as page:
+            assert complaints_in_light_and_dark(page) == [], path
+    with desk_site.open(browser, **PHONE) as page:
         for path in PAGES:
             page.goto(desk_site.url(path))
             assert not is_too_wide(page), path
@@ -61,7 +52,7 @@ def test_pages_have_no_serious_fault_and_fit(browser: Browser, desk_site: Desk, 
 def test_the_sign_in_page_has_no_serious_fault(browser: Browser, desk_site: Desk) -> None:
     with watched(browser, desk_site.origin, **PHONE) as watch:
         watch.page.goto(desk_site.url("/sign-in"))
-        assert serious(watch.page) == []
+        assert complaints_in_light_and_dark(watch.page) == []
         assert not is_too_wide(watch.page)
 
 
@@ -78,7 +69,7 @@ def test_sign_in_with_a_password(browser: Browser, desk_site: Desk, size: dict[s
         page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("alert")).to_be_visible()
         expect(page.get_by_label("Email")).to_have_value(person["email"])
-        assert serious(page) == []
+        assert complaints_in_light_and_dark(page) == []
         page.get_by_label("Password").fill(PASSWORD)
         page.keyboard.press("Enter")
         page.wait_for_url(desk_site.url("/members?status=paused"))
@@ -109,7 +100,7 @@ def test_the_palette_opens_a_page_by_keyboard(desk_page: Page, desk_site: Desk) 
     expect(palette.get_by_role("option").nth(1)).to_be_visible()
     desk_page.keyboard.press("ArrowDown")
     expect(palette.get_by_role("option").nth(1)).to_have_attribute("aria-selected", "true")
-    assert serious(desk_page) == []
+    assert complaints_in_light_and_dark(desk_page) == []
     desk_page.keyboard.press("Escape")
     expect(palette).not_to_be_visible()
 
@@ -121,7 +112,7 @@ def test_dark_colours_stay(desk_page: Page, desk_site: Desk) -> None:
     expect(desk_page.locator("html")).to_have_attribute("data-theme", "dark")
     desk_page.goto(desk_site.url("/welcome"))
     assert desk_page.evaluate("getComputedStyle(document.body).backgroundColor") != light
-    assert serious(desk_page) == []
+    assert complaints(desk_page) == []
 
 
 def test_a_page_whose_session_has_ended_keeps_its_form(invited: Page, desk_site: Desk) -> None:

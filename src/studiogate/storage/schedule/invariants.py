@@ -1,6 +1,8 @@
 """The invariants of series and their classes, each as a query for its violations. Operators only: all studios."""
 
+from studiogate.storage.db.pool import Connection
 from studiogate.storage.promise import Promise
+from studiogate.storage.schedule.series_starts import STARTS, starts_where
 
 # The local date d of a series s is one of its pattern's; weeks are counted from the Monday of the first date's week.
 # The rule is ``domain.schedule.series.dates``; a test keeps the two in agreement.
@@ -9,19 +11,21 @@ IN_PATTERN = """
      and extract(isodow from {0})::integer = any(s.weekdays)
      and ({0} - date_trunc('week', s.first_date)::date) / 7 % s.every_weeks = 0)"""
 
-# The local time of a class that starts when its pattern says. Converting there and back yields what clocks show: a time
-# that does not exist becomes the later one.
-EXPECTED = "((({0} + s.local_start) at time zone l.timezone) at time zone l.timezone)"
-
-# The class c agrees with its series s at the location l.
+# The class c agrees with its series s; ``start`` (``series_starts``) is when it is to start.
 AGREES = f"""
     {IN_PATTERN.format("c.series_date")}
-    and (c.start_time at time zone l.timezone) = {EXPECTED.format("c.series_date")}
+    and c.start_time = start.instant
     and c.end_time - c.start_time = s.minutes * interval '1 minute'
     and (c.title, c.description, c.class_type_id, c.location_id, c.room_id, c.instructor_id, c.capacity,
          c.allow_waitlist, c.spot_selection_mode, c.visible, c.policy) is not distinct from
         (s.title, s.description, s.class_type_id, s.location_id, s.room_id, s.instructor_id, s.capacity,
          s.allow_waitlist, s.spot_selection_mode, s.visible, s.policy)"""
+FOLLOWING = "c.status = 'scheduled' and not c.detached and c.start_time > clock_timestamp()"
+
+
+async def _starts(connection: Connection) -> str:
+    return await starts_where(connection, FOLLOWING)
+
 
 PROMISES = (
     Promise(
@@ -33,7 +37,9 @@ PROMISES = (
         from classes c
         join class_series s on s.studio_id = c.studio_id and s.id = c.series_id
         join locations l on l.studio_id = s.studio_id and l.id = s.location_id
-        where c.status = 'scheduled' and not c.detached and c.start_time > clock_timestamp() and not ({AGREES})""",
+        join {STARTS.format("$1")} on (start.timezone, start.day, start.at) = (l.timezone, c.series_date, s.local_start)
+        where {FOLLOWING} and not ({AGREES})""",
+        facts=_starts,
     ),
     Promise(
         "classes of series",

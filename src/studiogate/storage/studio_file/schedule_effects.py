@@ -11,6 +11,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule.invariants import AGREES
+from studiogate.storage.schedule.series_starts import STARTS, starts_where
 from studiogate.storage.schedule.uses import TO_COME
 
 PREPARE = """
@@ -52,12 +53,15 @@ TOUCH = """
     update classes set visible = visible
     where studio_id = $1 and id in (select id from affected_classes where inherits)"""
 
+_NEW_OF_SERIES = f"""
+    c.id in (select id from change_classes where not existing and series_id is not null)
+    and {TO_COME} and not c.detached"""
 DETACH = f"""
     update classes c set detached = true
     from class_series s join locations l on l.studio_id = $1 and l.id = s.location_id
-    where c.studio_id = $1 and s.studio_id = $1 and s.id = c.series_id
-        and c.id in (select id from change_classes where not existing and series_id is not null)
-        and {TO_COME} and not c.detached and not ({AGREES})"""
+    join {STARTS.format("$2")} on (start.timezone, start.at) = (l.timezone, s.local_start)
+    where s.studio_id = $1 and s.id = c.series_id and start.day = c.series_date
+        and {_NEW_OF_SERIES} and not ({AGREES})"""
 
 NEW_SERIES = """
     select id, n, place, false as agrees, false as moved, '{}'::text[] as changed from change_class_series
@@ -89,7 +93,8 @@ async def find(connection: Connection, access: Access, *, policy_changes: bool) 
 async def settle(connection: Connection, access: Access) -> None:
     """Mark the classes that inherit a changed policy as changed, and detach new ones that differ from their series."""
     await connection.execute(TOUCH, access.studio_id)
-    await connection.execute(DETACH, access.studio_id)
+    starts = await starts_where(connection, _NEW_OF_SERIES, access.studio_id)
+    await connection.execute(DETACH, access.studio_id, starts)
 
 
 async def series_to_follow(connection: Connection) -> list[AffectedSeries]:
