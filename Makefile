@@ -37,11 +37,13 @@ install: $(VENV)/dev.stamp ## create .venv and install everything, hash-checked
 up: $(VENV)/runtime.stamp ## run Studiogate with a demo studio on http://127.0.0.1:8080
 	@exec $(BIN)/studiogate up
 
-# The browser for the tests of pages, where it may be installed. Without it these tests are skipped and say so.
+# The browser for the tests of pages, where it may be installed: Debian's chromium, of which the headless shell is enough.
+# Without it these tests are skipped and say so.
 browser:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-		&& echo "Installing chromium for the tests of pages …" \
-		&& apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } || true
+	@command -v chromium-headless-shell >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& echo "Installing chromium for the tests of pages …" && apt-get -qq update \
+		&& { apt-get -qq install -y --no-install-recommends chromium-headless-shell >/dev/null \
+			|| apt-get -qq install -y --no-install-recommends chromium >/dev/null; }; } || true
 
 # The test processes share what they compile, and the next run finds it.
 test: export PYTHONDONTWRITEBYTECODE :=

@@ -197,6 +197,8 @@ async def cut(studio: BookingStudio, kind: str) -> list[str]:
                 wrong += _wrong_after_a_cut(f"{moment} {number}", outcomes, again, is_kept)
                 if sorted(getattr(each, "status", 0) for each in again) != statuses:  # one may wait for its key
                     wrong.append(f"{moment} {number}: repeated with other results: {again}")
+                if wrong:
+                    return wrong
                 if proxy.at_commit:
                     break
     finally:

@@ -25,7 +25,8 @@ def complaints(page: Page) -> list[str]:
 
 def complaints_in_light_and_dark(page: Page) -> list[str]:
     """Return the violations in a page with light colours, and then those of contrast with dark ones: nothing else
-    depends on the colours. The page stays light."""
+    depends on the colours. The page stays light, and its colours no longer change gradually."""
+    page.emulate_media(reduced_motion="reduce")
     found = complaints(page)
     page.emulate_media(color_scheme="dark")
     found += _found(page, CONTRAST, at_least=1)

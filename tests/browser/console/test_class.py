@@ -118,7 +118,7 @@ def test_printing_shows_the_roster_alone(desk_page: Page, desk_site: Desk) -> No
 def test_axe_finds_nothing(browser: Browser, desk_site: Desk, pixels: int) -> None:
     ride = new_class(desk_site, people=3, capacity=3)
     ride.book("Wilma Waits", waits=True)
-    options = {"reduced_motion": "reduce", "viewport": {"width": pixels, "height": 900}}
+    options = {"viewport": {"width": pixels, "height": 900}}
     with desk_site.open(browser, Role.MANAGER, **options) as page:
         paths = ("", "/roster", "/walk-in")
         for url in (ride.url, ride.url.partition("&class=")[0], *(ride.page_url + path for path in paths)):

@@ -279,7 +279,7 @@ def paths(desk: Desk) -> list[str]:
 
 @SIZES
 def test_pages_are_accessible_and_fit(browser: Browser, desk_site: Desk, viewport: Any) -> None:
-    with desk_site.open(browser, viewport=viewport, reduced_motion="reduce") as page:
+    with desk_site.open(browser, viewport=viewport) as page:
         found: dict[str, Any] = {}
         for path in paths(desk_site):
             page.goto(desk_site.url(path))

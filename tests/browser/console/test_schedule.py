@@ -287,7 +287,7 @@ def test_back_returns_to_the_week_before(desk_page: Page, desk_site: Desk) -> No
 
 @pytest.mark.parametrize("size", [(1440, 900), (360, 740)], ids=["desktop", "phone"])
 def test_axe_finds_nothing(browser: Browser, desk_site: Desk, size: tuple[int, int]) -> None:
-    with desk_site.open(browser, reduced_motion="reduce", viewport={"width": size[0], "height": size[1]}) as page:
+    with desk_site.open(browser, viewport={"width": size[0], "height": size[1]}) as page:
         for path in paths(desk_site):
             page.goto(desk_site.url(path))
             if "/schedule?" in path and size[0] > 1000:
