@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -12,7 +13,7 @@ from studiogate.domain.paging import PageRequest
 from studiogate.domain.webhooks.retry_schedule import Attempted
 from studiogate.flows import deliveries as flow
 from studiogate.flows import webhooks
-from studiogate.storage.webhooks import deliveries
+from studiogate.storage.webhooks import claims, deliveries
 from studiogate.worker import webhook_sender
 from studiogate.worker import webhooks as worker
 from studiogate.worker.webhooks import PLACES_OF_AN_ENDPOINT
@@ -178,6 +179,18 @@ async def test_gone_disables(webhook_studio: WebhookStudio) -> None:
         await webhook_studio.number()
         await deliverer.whole_round(webhook_studio.studio.studio_id)
         assert len(receiver.received) == 1
+
+
+async def test_nothing_is_claimed_for_a_disabled_endpoint(webhook_studio: WebhookStudio) -> None:
+    """Also if it is disabled between the distribution of an event and the attempt."""
+    connection, access = webhook_studio.connection, webhook_studio.access
+    await webhook_studio.endpoint("http://127.0.0.1:1/")
+    await webhook_studio.change()
+    await webhook_studio.number()
+    await connection.execute("update webhook_endpoints set enabled = false")
+    assert await claims.claim(connection, access, {}, 4, uuid4()) == []
+    await connection.execute("update webhook_endpoints set enabled = true")
+    assert len(await claims.claim(connection, access, {}, 4, uuid4())) == 1
 
 
 async def test_five_days_of_failure_disable_and_enabling_goes_on(webhook_studio: WebhookStudio) -> None:

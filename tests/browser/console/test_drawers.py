@@ -1,6 +1,6 @@
 """Drawers in a real browser: what was typed is not lost by accident, and toasts can be seen and used above them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -103,6 +103,38 @@ def test_closing_asks_and_discards_if_that_is_wanted(page: Page, ride: DeskClass
     expect(drawer.get_by_label("First name")).to_have_value("")
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
+
+
+def change_of_class(page: Page, desk_site: Desk, ride: DeskClass) -> Locator:
+    """Open a form whose way back is a page in the drawer."""
+    page.goto(ride.url)
+    page.get_by_role("link", name="Change", exact=True).click()
+    page.locator("#drawer").get_by_role("link", name="Change or move").click()
+    return page.locator("#drawer")
+
+
+def new_series(page: Page, desk_site: Desk, _ride: DeskClass) -> Locator:
+    """Open a form whose way back is a page of its own."""
+    page.goto(desk_site.url("/schedule/series"))
+    page.get_by_role("link", name="New series").first.click()
+    return page.locator("#drawer")
+
+
+@pytest.mark.parametrize("open_form", [change_of_class, new_series])
+def test_a_link_asks_before_it_leads_away_from_what_was_typed(
+    page: Page, desk_site: Desk, ride: DeskClass, open_form: Callable[[Page, Desk, DeskClass], Locator]
+) -> None:
+    drawer = open_form(page, desk_site, ride)
+    title, back = drawer.get_by_label("Title"), drawer.get_by_role("link", name="Back")
+    title.fill("Zelda's Ride")
+    back.click()
+    expect(drawer.get_by_role("alertdialog", name=QUESTION)).to_be_visible()
+    drawer.get_by_role("button", name="Keep editing").click()
+    expect(title).to_have_value("Zelda's Ride")
+    back.click()
+    drawer.get_by_role("button", name="Discard").click()
+    expect(title).to_have_count(0)
+    expect(drawer.get_by_text(QUESTION)).to_be_hidden()
 
 
 def test_a_question_about_a_form_keeps_what_was_typed(page: Page, desk_site: Desk) -> None:

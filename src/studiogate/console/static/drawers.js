@@ -43,9 +43,11 @@ function isUnsaved(dialog) {
 }
 
 let focusedBefore = null;
+let agreed = null; // what is done if the person agrees to lose it
 
-function askToDiscard() {
+function askToDiscard(work) {
   if (question.hidden) focusedBefore = document.activeElement;
+  agreed = work;
   question.hidden = false;
   question.querySelector("[data-keep]").focus();
 }
@@ -69,20 +71,34 @@ export function closeDrawer() {
 }
 
 function leave(dialog) {
-  if (isUnsaved(dialog)) askToDiscard();
+  if (isUnsaved(dialog)) askToDiscard(closeDrawer);
   else close(dialog);
+}
+
+// A link in the drawer leads away from what was typed there, unless it carries it along (data-keeps-typed) or opens a
+// window or a program of its own.
+function follow(event, link) {
+  const opensDrawer = link.matches("[data-drawer]");
+  const stays = link.matches("[data-keeps-typed], [target], [href^='#']");
+  const leads = link.protocol.startsWith("http") && !stays;
+  const loses = leads && Boolean(link.closest("#drawer-content")) && isUnsaved(drawer);
+  if (!opensDrawer && !loses) return;
+  event.preventDefault();
+  const go = () => (opensDrawer ? openDrawer(link.href) : location.assign(link.href));
+  if (loses) askToDiscard(go);
+  else go();
 }
 
 drawer?.addEventListener("cancel", (event) => {
   if (event.target !== drawer || !isUnsaved(drawer)) return;
   event.preventDefault();
-  askToDiscard();
+  askToDiscard(closeDrawer);
 });
 // The second of two back gestures on a phone closes a dialog without a cancel event.
 drawer?.addEventListener("close", () => {
   if (!isAgreed && isUnsaved(drawer)) {
     drawer.showModal();
-    askToDiscard();
+    askToDiscard(closeDrawer);
   }
   isAgreed = false;
 });
@@ -113,14 +129,11 @@ function outside(event) {
 document.addEventListener("pointerdown", (event) => { pressedOutside = outside(event); });
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-drawer]");
+  const link = event.target.closest("a[href]");
   const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-  if (link && plain) {
-    event.preventDefault();
-    openDrawer(link.href);
-  }
+  if (link && plain) follow(event, link);
   if (event.target.closest("[data-keep]")) keep();
-  if (event.target.closest("[data-discard]")) closeDrawer();
+  if (event.target.closest("[data-discard]")) agreed();
   const closing = event.target.closest("[data-close-dialog]")?.closest("dialog") ?? outside(event);
   if (closing && (event.target !== closing || closing === pressedOutside)) leave(closing);
 });
