@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from studiogate.console.framework.formats import day_and_time
 from studiogate.domain.refusals import Code, Refusal
+from studiogate.domain.schedule.warnings import WarningCode, conflict_text
 
 
 def conflict_warnings(refusal: Refusal) -> list[Mapping[str, Any]] | None:
@@ -20,8 +21,7 @@ def warning_texts(warnings: Iterable[Mapping[str, Any]], zone: ZoneInfo) -> list
 
 
 def _in_local_time(warning: Mapping[str, Any], zone: ZoneInfo) -> str:
-    text = str(warning["message"])
     if "start_time" not in warning:
-        return text
-    start = datetime.fromisoformat(warning["start_time"])
-    return text.replace(f"at {start:%Y-%m-%d %H:%M} UTC", f"on {day_and_time(start, zone.key)}")
+        return str(warning["message"])
+    when = day_and_time(datetime.fromisoformat(warning["start_time"]), zone.key)
+    return conflict_text(WarningCode(warning["code"]), f"{warning['title']!r} on {when}")

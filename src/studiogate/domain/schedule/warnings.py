@@ -28,6 +28,17 @@ class WarningCode(StrEnum):
     ADDRESSES_CHANGE = "addresses_change"
 
 
+# What two classes at the same time cannot share, and what is said if they do.
+SHARED = {
+    WarningCode.ROOM_DOUBLE_BOOKED: attrgetter("room_id"),
+    WarningCode.INSTRUCTOR_DOUBLE_BOOKED: attrgetter("instructor_id"),
+}
+CONFLICTS = {
+    WarningCode.ROOM_DOUBLE_BOOKED: "The room is also used by",
+    WarningCode.INSTRUCTOR_DOUBLE_BOOKED: "The instructor also teaches",
+}
+
+
 class ScheduleWarning(NamedTuple):
     """A warning: a stable code, a sentence for people, and the class or row that it is about."""
 
@@ -59,7 +70,7 @@ class Slot(NamedTuple):
         """What names the class in a warning, for programs."""
         if self.is_elsewhere:
             return {}
-        return {"class_id": str(self.id), "start_time": instant_text(self.start_time)}
+        return {"class_id": str(self.id), "title": self.title, "start_time": instant_text(self.start_time)}
 
     def __str__(self) -> str:
         if self.is_elsewhere:
@@ -77,12 +88,14 @@ def _conflicts(slots: Iterable[Slot], others: Collection[Slot]) -> Iterator[Sche
         for other in others:
             if other.id == slot.id or not overlaps(slot.start_time, slot.end_time, other.start_time, other.end_time):
                 continue
-            if slot.room_id is not None and slot.room_id == other.room_id:
-                text = f"The room is also used by {other}."
-                yield ScheduleWarning(WarningCode.ROOM_DOUBLE_BOOKED, text, other.details)
-            if slot.instructor_id is not None and slot.instructor_id == other.instructor_id:
-                text = f"The instructor also teaches {other}."
-                yield ScheduleWarning(WarningCode.INSTRUCTOR_DOUBLE_BOOKED, text, other.details)
+            for code, place in SHARED.items():
+                if place(slot) is not None and place(slot) == place(other):
+                    yield ScheduleWarning(code, conflict_text(code, str(other)), other.details)
+
+
+def conflict_text(code: WarningCode, other: str) -> str:
+    """Return the sentence about a conflict; ``other`` names the other class."""
+    return f"{CONFLICTS[code]} {other}."
 
 
 def double_booked(slots: Collection[Slot]) -> dict[UUID, set[WarningCode]]:
@@ -91,10 +104,7 @@ def double_booked(slots: Collection[Slot]) -> dict[UUID, set[WarningCode]]:
     Compares neighbours in the order of their starts, so that a week of many classes costs little.
     """
     found: defaultdict[UUID, set[WarningCode]] = defaultdict(set)
-    for code, place in (
-        (WarningCode.ROOM_DOUBLE_BOOKED, attrgetter("room_id")),
-        (WarningCode.INSTRUCTOR_DOUBLE_BOOKED, attrgetter("instructor_id")),
-    ):
+    for code, place in SHARED.items():
         latest: dict[UUID, Slot] = {}
         for slot in sorted(slots, key=attrgetter("start_time")):
             shared = place(slot)
