@@ -234,8 +234,8 @@ def test_kill_9_of_up_leaves_nothing_running_and_the_next_start_works(tmp_path: 
 
 def test_a_slow_start_is_announced_when_it_is_ready(tmp_path: Path) -> None:
     """The complaint about a slow start is not the last word: the addresses and the demo key follow."""
-    hurried = "from studiogate.cli import entry_point, serve; serve.READY_SECONDS = 0.0; entry_point.run()"
-    started = Service(tmp_path / "data", command=(sys.executable, "-c", hurried))
+    with_little_time = "from studiogate.cli import entry_point, serve; serve.READY_SECONDS = 0.0; entry_point.run()"
+    started = Service(tmp_path / "data", command=(sys.executable, "-c", with_little_time))
     try:
         assert started.text.index("Studiogate does not answer yet") < started.text.index("Demo key:")
     finally:

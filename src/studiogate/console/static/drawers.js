@@ -36,10 +36,13 @@ function isChanged(field) {
   return "defaultValue" in field && field.value !== field.defaultValue;
 }
 
-function isUnsaved(dialog) {
+// A link may lead away from a choice, which is quickly made again; only what was typed is worth a question.
+const isTyped = (field) => isChanged(field) && !field.matches("select, [type=radio], [type=checkbox]");
+
+function isUnsaved(dialog, isLoss = isChanged) {
   if (dialog !== drawer) return false;
   const forms = [...drawer.querySelectorAll("#drawer-content form[method=post]:not([role=search])")];
-  return forms.some((form) => "unsaved" in form.dataset || [...form.elements].some(isChanged));
+  return forms.some((form) => "unsaved" in form.dataset || [...form.elements].some(isLoss));
 }
 
 let focusedBefore = null;
@@ -81,7 +84,7 @@ function follow(event, link) {
   const opensDrawer = link.matches("[data-drawer]");
   const stays = link.matches("[data-keeps-typed], [target], [href^='#']");
   const leads = link.protocol.startsWith("http") && !stays;
-  const loses = leads && Boolean(link.closest("#drawer-content")) && isUnsaved(drawer);
+  const loses = leads && Boolean(link.closest("#drawer-content")) && isUnsaved(drawer, isTyped);
   if (!opensDrawer && !loses) return;
   event.preventDefault();
   const go = () => (opensDrawer ? openDrawer(link.href) : location.assign(link.href));

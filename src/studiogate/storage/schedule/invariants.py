@@ -2,7 +2,7 @@
 
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.promise import Promise
-from studiogate.storage.schedule.series_starts import STARTS, starts_where
+from studiogate.storage.schedule.series_starts import STARTS, WANTED, start_rows
 
 # The local date d of a series s is one of its pattern's; weeks are counted from the Monday of the first date's week.
 # The rule is ``domain.schedule.series.dates``; a test keeps the two in agreement.
@@ -21,10 +21,11 @@ AGREES = f"""
         (s.title, s.description, s.class_type_id, s.location_id, s.room_id, s.instructor_id, s.capacity,
          s.allow_waitlist, s.spot_selection_mode, s.visible, s.policy)"""
 FOLLOWING = "c.status = 'scheduled' and not c.detached and c.start_time > clock_timestamp()"
+WANTED_STARTS = WANTED.format(FOLLOWING)
 
 
 async def _starts(connection: Connection) -> str:
-    return await starts_where(connection, FOLLOWING)
+    return start_rows(await connection.fetch(WANTED_STARTS))
 
 
 PROMISES = (

@@ -4,12 +4,12 @@ The instants are computed here and given to statements as rows. PostgreSQL has r
 may be older or newer than ours: it would call a class wrong that starts when it should.
 """
 
-from typing import Any
+from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
 from studiogate.domain.schedule.series import local_instant
 from studiogate.storage.db.json_rows import json_rows
-from studiogate.storage.db.pool import Connection
+from studiogate.storage.db.pool import Record
 
 # ``start`` has the instant of a local time on a day; ``{0}`` is the parameter.
 STARTS = "json_to_recordset({0}::json) as start(timezone text, day date, at time, instant timestamptz)"
@@ -23,9 +23,8 @@ WANTED = """
     where {0}"""
 
 
-async def starts_where(connection: Connection, condition: str, *arguments: Any) -> str:
-    """Return the rows of ``STARTS`` for the classes of series for which the condition holds."""
-    wanted = await connection.fetch(WANTED.format(condition), *arguments)
+def start_rows(wanted: Iterable[Record]) -> str:
+    """Return the rows of ``STARTS`` for what ``WANTED`` found."""
     return json_rows(
         {
             "timezone": zone,

@@ -11,7 +11,7 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.storage.db.pool import Connection
 from studiogate.storage.schedule.invariants import AGREES
-from studiogate.storage.schedule.series_starts import STARTS, starts_where
+from studiogate.storage.schedule.series_starts import STARTS, WANTED, start_rows
 from studiogate.storage.schedule.uses import TO_COME
 
 PREPARE = """
@@ -56,6 +56,7 @@ TOUCH = """
 _NEW_OF_SERIES = f"""
     c.id in (select id from change_classes where not existing and series_id is not null)
     and {TO_COME} and not c.detached"""
+WANTED_STARTS = WANTED.format(_NEW_OF_SERIES)
 DETACH = f"""
     update classes c set detached = true
     from class_series s join locations l on l.studio_id = $1 and l.id = s.location_id
@@ -93,8 +94,8 @@ async def find(connection: Connection, access: Access, *, policy_changes: bool) 
 async def settle(connection: Connection, access: Access) -> None:
     """Mark the classes that inherit a changed policy as changed, and detach new ones that differ from their series."""
     await connection.execute(TOUCH, access.studio_id)
-    starts = await starts_where(connection, _NEW_OF_SERIES, access.studio_id)
-    await connection.execute(DETACH, access.studio_id, starts)
+    wanted = await connection.fetch(WANTED_STARTS, access.studio_id)
+    await connection.execute(DETACH, access.studio_id, start_rows(wanted))
 
 
 async def series_to_follow(connection: Connection) -> list[AffectedSeries]:
