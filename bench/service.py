@@ -26,8 +26,8 @@ from studiogate.server import supervisor
 ROOT = Path(__file__).parent.parent
 API_MODULE = "studiogate.server.api_process"
 WORKER_MODULE = "studiogate.server.worker_process"
-READY_SECONDS = 60.0
-EXIT_SECONDS = 60.0
+READY_SECONDS = 200.0  # on a slow and busy machine; a process that exits is noticed at once
+EXIT_SECONDS = 200.0
 
 
 class Service:

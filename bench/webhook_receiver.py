@@ -77,7 +77,7 @@ class Receiver:
             self.writers.discard(writer)
             writer.close()
 
-    async def wait_for(self, count: int, seconds: float = 60.0) -> list[Received]:
+    async def wait_for(self, count: int, seconds: float = 200.0) -> list[Received]:
         async with asyncio.timeout(seconds):
             while len(self.received) < count:
                 await asyncio.sleep(0.005)

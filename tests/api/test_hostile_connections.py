@@ -12,6 +12,7 @@ import pytest
 from studiogate.web import request
 from tests.support.asgi import PREFIX
 from tests.support.databases import run
+from tests.support.deadlines import LONG
 from tests.support.live_server import serving
 from tests.support.seed import new_key
 
@@ -30,7 +31,7 @@ def live(new_database: Callable[[], str]) -> Iterator[tuple[int, str]]:
         yield port, key
 
 
-def exchange(port: int, *parts: bytes, pause: float = 0.0, half_close: bool = False, seconds: float = 5.0) -> bytes:
+def exchange(port: int, *parts: bytes, pause: float = 0.0, half_close: bool = False, seconds: float = LONG) -> bytes:
     """Send the parts, and read until the server closes the connection or sends nothing more."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
         try:
@@ -201,7 +202,7 @@ def error_of(received: bytes) -> dict[str, Any]:
 
 def test_a_method_that_nobody_knows(live: tuple[int, str]) -> None:
     port, key = live
-    received = exchange(port, head("BREW", "/studio", key), seconds=2.0)
+    received = exchange(port, head("BREW", "/studio", key, CLOSE))
     assert statuses(received) == [405]
     assert error_of(received)["code"] == "method_not_allowed"
     assert b"allow: " in received.lower()
@@ -221,7 +222,7 @@ def test_a_large_body_is_not_taken_for_a_head(live: tuple[int, str], size: int) 
 def test_a_head_without_an_end(live: tuple[int, str]) -> None:
     port, key = live
     lines = [f"X-Large-{number}: {'x' * 1000}" for number in range(100)]
-    received = exchange(port, head("GET", "/studio", key, *lines)[:-2], seconds=2.0)
+    received = exchange(port, head("GET", "/studio", key, *lines)[:-2])
     assert statuses(received) == [400]
     assert error_of(received)["code"] == "invalid_http"
     assert_still_serving(port, key)
@@ -231,7 +232,7 @@ def test_absolute_and_odd_targets(live: tuple[int, str]) -> None:
     port, key = live
     for target in (f"http://elsewhere.example{PREFIX}/studio", f"{PREFIX}/studio#x", f"{PREFIX}/studio?#x"):
         sent = f"GET {target} HTTP/1.1\r\nHost: x\r\nX-Service-Key: {key}\r\n{CLOSE}\r\n\r\n".encode()
-        assert statuses(exchange(port, sent, seconds=1.0))[0] in (200, 400)
+        assert statuses(exchange(port, sent))[0] in (200, 400)
     assert_still_serving(port, key)
 
 

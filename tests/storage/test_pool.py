@@ -65,11 +65,10 @@ async def in_transaction(pool: Database, *statements: str) -> None:
 
 
 async def gone(watcher: "asyncpg.Connection[asyncpg.Record]", backend_id: int) -> bool:
-    for _ in range(100):
-        if not await watcher.fetchval("select count(*) from pg_stat_activity where pid = $1", backend_id):
-            return True
-        await asyncio.sleep(0.02)
-    return False
+    async with asyncio.timeout(LONG):
+        while await watcher.fetchval("select count(*) from pg_stat_activity where pid = $1", backend_id):
+            await asyncio.sleep(0.02)
+    return True
 
 
 async def noticed(pool: Database, killed: set[int]) -> None:
