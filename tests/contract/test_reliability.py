@@ -63,19 +63,28 @@ def test_a_page_shows_counts_and_every_run() -> None:
             "at": "2026-01-01 10:00",
             "what": "battery",
             "seed": 7,
+            "machine": "2 cores",
             "tests": {f"{name}[300]": {"result": "failed", **full}},
         },
         {
             "at": "2026-01-02 10:00",
             "what": "battery",
             "seed": 8,
+            "machine": "2 cores",
             "stolen": 0.125,
             "tests": {f"{name}[300]": {"result": "passed", **full}},
         },
-        {"at": "2026-01-02 11:00", "what": "everyday tests", "seed": 9, "tests": {f"{name}[15]": {"result": "passed"}}},
+        {
+            "at": "2026-01-02 11:00",
+            "what": "everyday tests",
+            "seed": 9,
+            "machine": "4 cores",
+            "tests": {f"{name}[15]": {"result": "passed"}},
+        },
     ]
-    written = page({"machine": "2 cores", "runs": runs})
-    assert "Tried on 2 cores" in written
+    assert "Tried on 2 cores, in these runs" in page({"runs": runs[:2]})
+    written = page({"runs": runs})
+    assert "Tried on 2 cores (runs 1 to 2) and 4 cores (run 3), in these runs" in written
     assert "| 1 | 2026-01-01 10:00 | battery | 7 | not measured | 1 | 1 |" in written
     assert "| 2 | 2026-01-02 10:00 | battery | 8 | 12% | 1 | 0 |" in written
     assert "| `races/test_races.py::test_last_seats` | 300 duels | failed in run 1, passed in run 2 |" in written

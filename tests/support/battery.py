@@ -113,8 +113,9 @@ class Records:
         path.parent.mkdir(parents=True, exist_ok=True)
         tests = dict(sorted(self.tests.items()))
         at = f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
-        runs.append({"at": at, "what": what, "seed": seed, "stolen": round(stolen, 3), "tests": tests})
-        path.write_text(json.dumps({"machine": machine(), "runs": runs}, indent=1) + "\n")
+        where = {"machine": machine(), "stolen": round(stolen, 3)}
+        runs.append({"at": at, "what": what, "seed": seed, **where, "tests": tests})
+        path.write_text(json.dumps({"runs": runs}, indent=1) + "\n")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -6,6 +6,7 @@ python -m tests.support.reliability --tests    prints the tests that the page ne
 
 import json
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,26 @@ Run = dict[str, Any]
 
 def page(record: dict[str, Any]) -> str:
     runs: list[Run] = record["runs"]
-    lines = [f"Tried on {record['machine']}, in these runs, failed ones included:\n\n", *table_of_runs(runs)]
+    lines = [f"Tried on {machines_of(runs)}, in these runs, failed ones included:\n\n", *table_of_runs(runs)]
     for group, promises in PROMISES.items():
         lines.append(f"\n## {group}\n")
         for promise in promises:
             lines += [f"\n**{promise.words}**\n", "\n| test | tried | result |\n|---|---|---|\n"]
             lines += [line(name, runs) for name in promise.tests]
     return HEAD + "".join(lines)
+
+
+def machines_of(runs: list[Run]) -> str:
+    """Return the machine of the runs; if there are several, each with its runs."""
+    numbered = enumerate(runs, 1)
+    spans = [(name, [number for number, _ in of]) for name, of in groupby(numbered, lambda each: each[1]["machine"])]
+    if len(spans) == 1:
+        return str(spans[0][0])
+    return " and ".join(f"{name} ({_span(numbers)})" for name, numbers in spans)
+
+
+def _span(numbers: list[int]) -> str:
+    return f"run {numbers[0]}" if len(numbers) == 1 else f"runs {numbers[0]} to {numbers[-1]}"
 
 
 def table_of_runs(runs: list[Run]) -> list[str]:
