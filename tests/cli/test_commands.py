@@ -73,7 +73,9 @@ class Service:
             if self.process.poll() is not None:
                 break
             time.sleep(0.05)
-        raise AssertionError(f"`up` did not come up:\n{self.log.read_text()}")
+        text = self.log.read_text()
+        self.stop(signal.SIGTERM)
+        raise AssertionError(f"`up` did not come up:\n{text}")
 
     @property
     def key(self) -> str:
