@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Dialog, expect
 
-from tests.support.deadlines import LONG_MILLISECONDS
 from tests.support.form_filling import FORMS, WELCOME, data_of, draw, press
 from tests.support.hosted_forms import HOSTILE
 from tests.support.site import Site
@@ -23,6 +22,15 @@ PHONE: dict[str, Any] = {
     "is_mobile": True,
     "has_touch": True,
 }
+
+# Two frames after fonts are there, what could still move has moved.
+SETTLED = """document.fonts.ready.then(
+    () => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }))"""
+# Ends when the page's own listeners, which were added before this one, have got the message.
+FORGED_HEIGHT = """new Promise((done) => {
+    addEventListener('message', () => done(), {once: true});
+    postMessage({studiogate: 'height', value: 5000}, '*');
+})"""
 
 
 @pytest.fixture
@@ -124,16 +132,17 @@ def test_a_file_shows_how_far_it_is(site: Site, seen: Watched, artefacts: Path, 
     large.write_bytes(b"%PDF-1.4\n" + b"%" + b"x" * 1_500_000 + b"\n%%EOF\n")
     slow = page.context.new_cdp_session(page)
     slow.send("Network.enable")
-    limits = {"offline": False, "latency": 20, "downloadThroughput": -1, "uploadThroughput": 700_000}
+    limits = {"offline": False, "latency": 20, "downloadThroughput": -1, "uploadThroughput": 60_000}
     slow.send("Network.emulateNetworkConditions", limits)
     page.get_by_label("Choose a file").set_input_files(large)
     bar = page.locator("progress")
     bar.wait_for()
-    while bar.count() and bar.evaluate("(each) => each.value") <= 0.1:
+    while bar.evaluate("(each) => each.value") <= 0.1:
         page.wait_for_timeout(50)
-    assert 0.1 < bar.evaluate("(each) => each.value") <= 1
+    assert bar.evaluate("(each) => each.value") <= 1
     page.locator(".files").screenshot(path=artefacts / "upload-progress.png")
-    expect(bar).to_have_count(0, timeout=LONG_MILLISECONDS)
+    slow.send("Network.emulateNetworkConditions", {**limits, "uploadThroughput": -1})
+    expect(bar).to_have_count(0)
     expect(page.locator(".file")).to_contain_text("1.4 MB")
     expect(page.locator(".upload-status")).to_have_text("scan.pdf is uploaded.")
     wrong = tmp_path / "evil.pdf"
@@ -213,7 +222,7 @@ def test_first_paint_is_light_and_still(site: Site, seen: Watched, form: str) ->
     received: list[float] = []
     session.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
     page.goto(site.url(form), wait_until="networkidle")
-    page.wait_for_timeout(300)
+    page.evaluate(SETTLED)
     assert 4 <= len(received) <= 7
     print(f"{form}: {sum(received):.0f} bytes in {len(received)} responses")
     assert sum(received) < 100_000
@@ -290,6 +299,5 @@ def test_one_line_embeds_a_form_that_fits(site: Site, browser: Browser, host: st
         frame.get_by_text("Brooklyn").click()
         frame.locator(".primary").click()
         frame.get_by_role("heading", name="Thank you").wait_for()
-        page.evaluate("postMessage({studiogate: 'height', value: 5000}, '*')")
-        page.wait_for_timeout(200)
+        page.evaluate(FORGED_HEIGHT)
         assert box.evaluate("(each) => each.offsetHeight") < 2000, "only the frame itself is believed"

@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from studiogate.server import api_process
 from studiogate.storage.db import class_queue, load_shedding, pool
 
-LONG = 60.0
+WAIT_SECONDS = 60.0
 LIMITS = ((pool, "ACQUIRE_SECONDS"), (class_queue, "MAXIMUM_WAIT_SECONDS"), (load_shedding, "MAXIMUM_WAIT_SECONDS"))
 SESSION_LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
 
 
 def wait_long() -> None:
     for module, name in LIMITS:
-        setattr(module, name, LONG)
+        setattr(module, name, WAIT_SECONDS)
     for name in SESSION_LIMITS:
-        pool.SESSION[name] = f"{LONG:.0f}s"
+        pool.SESSION[name] = f"{WAIT_SECONDS:.0f}s"
 
 
 @contextmanager
