@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from copy import copy
 from datetime import timedelta
@@ -464,6 +464,18 @@ async def test_a_first_that_failed_leaves_the_place_to_the_second(studio: Bookin
     assert (answer.status, is_replay(answer)) == (201, False)
 
 
+@pytest.fixture
+def short_waits(studio: BookingStudio) -> Iterator[None]:
+    """Let the service give up soon when it waits for a lock."""
+    session, usual = studio.database._session, studio.database._session["lock_timeout"]
+    session["lock_timeout"] = "300ms"
+    studio.database.distrust()  # open connections have the limit that they were opened with
+    yield
+    session["lock_timeout"] = usual
+    studio.database.distrust()
+
+
+@pytest.mark.usefixtures("short_waits")
 async def test_a_first_that_still_runs(studio: BookingStudio) -> None:
     body = await a_request(studio)
     async with second_connection(studio) as connection, connection.transaction():
@@ -478,6 +490,7 @@ async def test_a_first_that_still_runs(studio: BookingStudio) -> None:
     assert (await studio.post(body, "key-0001")).code == "idempotency_key_reused"
 
 
+@pytest.mark.usefixtures("short_waits")
 async def test_a_class_that_stays_locked(studio: BookingStudio) -> None:
     """A 503 leaves nothing behind: the same key has its one effect afterwards."""
     body = await a_request(studio)

@@ -21,7 +21,7 @@ from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
 from studiogate.storage.db import pool
 from studiogate.storage.db.pool import Database, DatabaseUnavailableError
 from studiogate.storage.idempotency import Once
-from tests.support import booking_studio, long_timeouts_api
+from tests.support import booking_studio
 from tests.support.batch_proxy import BatchProxy
 from tests.support.batches import in_one_batch
 from tests.support.booking_studio import BookingStudio, StudioFactory, wire_body
@@ -40,9 +40,8 @@ WAITS = "select cardinality(pg_blocking_pids($1)) > 0"
 @pytest.fixture(scope="module")
 async def studio_factory(anyio_backend: str, new_database: Callable[[], str]) -> AsyncIterator[StudioFactory]:
     """An application whose waits end only by what a test does, however slow the machine is."""
-    with long_timeouts_api.long_waits():
-        async for opened in open_partner_api(new_database(), rate_limit=0):
-            yield StudioFactory(opened)
+    async for opened in open_partner_api(new_database(), rate_limit=0):
+        yield StudioFactory(opened)
 
 
 @asynccontextmanager

@@ -46,7 +46,6 @@ from studiogate.storage import audit, event_changes
 from studiogate.storage.bookings import facts
 from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.db import pool
-from tests.support import long_timeouts_api
 from tests.support.battery import Tally, battery, sized
 from tests.support.direct_client import DirectResponse, ask
 from tests.support.races import model
@@ -533,10 +532,9 @@ class StaffWalk(StaffSteps, Walk):
 
 @pytest.fixture
 def app_thread(database_url: str) -> Iterator[AppThread]:
-    with long_timeouts_api.long_waits():
-        opened = AppThread(database_url)
-        yield opened
-        opened.close()
+    opened = AppThread(database_url)
+    yield opened
+    opened.close()
 
 
 def walk(

@@ -13,7 +13,7 @@ from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import OverloadedError
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shipped_limits]
 MOST = 4
 
 

@@ -12,7 +12,7 @@ from studiogate.storage.db import deadlines, driver
 from studiogate.storage.db.pool import Connection, Database, DatabaseUnavailableError, UnknownOutcomeError
 from tests.support.postgres_proxy import Proxy, proxy_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shipped_limits]
 
 BACKEND = "select pg_backend_pid()"
 

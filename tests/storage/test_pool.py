@@ -20,7 +20,7 @@ from studiogate.storage.db.pool import (
 from tests.support.background import beside
 from tests.support.deadlines import LONG
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shipped_limits]
 
 BACKEND = "select pg_backend_pid()"
 OPEN = "select count(*) from pg_stat_activity where application_name = 'studiogate' and datname = current_database()"

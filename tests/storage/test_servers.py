@@ -24,7 +24,7 @@ from studiogate.storage.db.pool import (
     PoolerError,
     ReadOnlyDatabaseError,
 )
-from studiogate.storage.db.servers import CONNECT_SECONDS, CONNECT_SECONDS_EACH, Servers
+from studiogate.storage.db.servers import Servers
 from studiogate.storage.event_numbering import CHANNEL
 from studiogate.storage.notifications import Listener
 from tests.support.clusters import Cluster, primary_and_standby
@@ -32,7 +32,7 @@ from tests.support.databases import run
 from tests.support.postgres_proxy import Proxy, proxy_of
 from tests.support.seed import Studio, issue_key, seed_studio
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.shipped_limits]
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ def test_a_url_with_several_hosts_is_several_urls() -> None:
 
 
 def test_each_host_has_its_own_time() -> None:
-    assert Servers("postgresql://one/name").connect_seconds == CONNECT_SECONDS
-    assert Servers("postgresql://one,two/name").connect_seconds == CONNECT_SECONDS_EACH
-    assert Servers("postgresql://one,two/name?connect_timeout=0").connect_seconds == CONNECT_SECONDS_EACH
+    assert Servers("postgresql://one/name").connect_seconds == 5.0
+    assert Servers("postgresql://one,two/name").connect_seconds == 2.0
+    assert Servers("postgresql://one,two/name?connect_timeout=0").connect_seconds == 2.0
 
 
 async def test_a_hung_first_host_does_not_use_up_the_time(proxy: Proxy, database_url: str) -> None:

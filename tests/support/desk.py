@@ -25,7 +25,6 @@ from studiogate.flows.staff import operators, roles
 from studiogate.flows.staff.roles import Invitation
 from studiogate.storage.accounts import accounts
 from tests.support.databases import run
-from tests.support.long_timeouts_api import long_waits
 from tests.support.site import Site, served
 from tests.support.staff_people import done
 from tests.support.watched_page import watched
@@ -119,7 +118,7 @@ async def load_demo(database_url: str, data: Path) -> UUID:
 def desk_site(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     site = Site(new_database(), tmp_path_factory.mktemp("data"))
     studio_id = run(load_demo(site.database_url, site.data))
-    with long_waits(), served(site, rate_limit=0):
+    with served(site, rate_limit=0):
         yield Desk(site, studio_id)
 
 

@@ -1,13 +1,15 @@
 """What the front desk does on Today, in a real browser: by keyboard, by mouse, on a phone, two people at once."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from studiogate.domain.staff import Role
+from tests.support.deadlines import LONG
 from tests.support.desk import Desk
 from tests.support.desk_classes import DeskClass, new_class
 
@@ -310,6 +312,63 @@ def test_a_class_opens_beside_the_list_and_back_works(at_the_desk: Page, ride: D
     at_the_desk.go_back()
     expect(seat(at_the_desk, "Ada Moss")).to_be_visible()
     expect(at_the_desk.locator(f'.class-card[aria-current="true"][href$="{ride.id}"]')).to_be_visible()
+
+
+# Counts the changes that a page has received, and passes when the page has had time to act on one.
+COUNTED_CHANGES = """
+    window.changes = 0;
+    window.EventSource = class extends EventSource {
+      constructor(url) { super(url); this.addEventListener('classes', () => { window.changes += 1; }); }
+    };
+"""
+A_REFRESH_WAS_DUE = "() => new Promise((resolve) => setTimeout(resolve, 300))"
+
+
+def held(page: Page, pattern: re.Pattern[str]) -> list[Route]:
+    """Hold the requests to an address; the list grows as they come."""
+    routes: list[Route] = []
+    page.route(pattern, lambda route: routes.append(route))  # Playwright cannot take a built-in function
+    return routes
+
+
+def wait_until(page: Page, happened: Callable[[], object]) -> None:
+    give_up_at = monotonic() + LONG
+    while not happened():
+        assert monotonic() < give_up_at
+        page.wait_for_timeout(20)
+
+
+def test_a_change_does_not_keep_a_class_from_opening(at_the_desk: Page, ride: DeskClass, desk_site: Desk) -> None:
+    other = new_class(desk_site, "Other Ride", minutes=14)
+    other.book("Zora Zett")
+    at_the_desk.add_init_script(COUNTED_CHANGES)
+    at_the_desk.goto(ride.url)
+    expect(at_the_desk.locator("[data-live]")).to_have_text("Live")
+    routes = held(at_the_desk, re.compile(str(other.id)))
+    at_the_desk.locator(f'.class-card[href$="{other.id}"]').click()
+    wait_until(at_the_desk, lambda: routes)
+    ride.book("Uma Patel")
+    wait_until(at_the_desk, lambda: at_the_desk.evaluate("window.changes"))
+    at_the_desk.evaluate(A_REFRESH_WAS_DUE)
+    routes[0].continue_()
+    expect(seat(at_the_desk, "Zora Zett")).to_be_visible()
+
+
+def test_a_late_mark_does_not_change_the_next_class(at_the_desk: Page, ride: DeskClass, desk_site: Desk) -> None:
+    other = new_class(desk_site, "Other Ride", minutes=14)
+    other.book("Zora Zett")
+    at_the_desk.goto(ride.url)
+    routes = held(at_the_desk, re.compile("/attendance$"))
+    seat(at_the_desk, "Ada Moss").get_by_role("button", name="Check in").click()
+    wait_until(at_the_desk, lambda: routes)
+    at_the_desk.locator(f'.class-card[href$="{other.id}"]').click()
+    expect(seat(at_the_desk, "Zora Zett")).to_be_visible()
+    with at_the_desk.expect_response(re.compile("/attendance$")) as answered:
+        routes[0].continue_()
+    answered.value.finished()
+    at_the_desk.evaluate(A_REFRESH_WAS_DUE)
+    expect(at_the_desk.locator("#counts")).to_have_text("0 of 1 checked in · 23 seats free")
+    assert ride.statuses() == {"checked_in": 1, "confirmed": 3}
 
 
 @at_both_sizes

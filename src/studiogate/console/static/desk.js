@@ -110,7 +110,8 @@ function replaceRow(row, content) {
   const fresh = content.querySelector(".seat");
   const counts = content.querySelector("#counts");
   const current = byId(row.id);
-  if (current && fresh) {
+  if (!current) return; // another class has been opened since
+  if (fresh) {
     const hadFocus = current.contains(document.activeElement);
     fresh.hidden = current.hidden;
     current.replaceWith(fresh);
@@ -235,6 +236,7 @@ document.addEventListener("click", (event) => {
 // Reading the page again, and opening a class beside the list.
 
 let loading = null;
+let opening = 0;
 let due = 0;
 
 async function load(url) {
@@ -268,8 +270,8 @@ function keepMarked(content, readAt) {
 }
 
 async function refresh() {
-  // A button that is being pressed must not be replaced under the pointer.
-  if (isPressing) { due = setTimeout(refresh, REFRESH_MILLISECONDS); return; }
+  // A button that is being pressed must not be replaced under the pointer, and a class that is being opened comes first.
+  if (isPressing || opening) { due = setTimeout(refresh, REFRESH_MILLISECONDS); return; }
   let content = null;
   const readAt = performance.now();
   try {
@@ -287,6 +289,7 @@ async function refresh() {
 }
 
 async function open(url) {
+  opening += 1;
   try {
     const content = await load(url);
     const panel = content?.getElementById("panel");
@@ -298,6 +301,8 @@ async function open(url) {
     document.querySelector(".class-card[aria-current]")?.focus({ preventScroll: true });
   } catch (error) {
     if (error.name !== "AbortError") location.assign(url);
+  } finally {
+    opening -= 1;
   }
   return undefined;
 }
