@@ -355,7 +355,7 @@ async def age(studio: BookingStudio, by: timedelta) -> None:
 async def test_remembered_for_24_hours(studio: BookingStudio) -> None:
     body = await a_request(studio)
     first = await studio.post(body, "key-0001")
-    await age(studio, HOURS_24 - timedelta(minutes=1))
+    await age(studio, HOURS_24 - timedelta(hours=1))
     assert_replay(await studio.post(body, "key-0001"), first)
     assert (await studio.post({**body, "join_waitlist": True}, "key-0001")).code == "idempotency_key_reused"
     await age(studio, HOURS_24 + timedelta(minutes=1))
@@ -386,7 +386,7 @@ async def test_the_sweep_forgets_only_what_has_expired(studio: BookingStudio) ->
     await studio.post(young, "young-key-0001")
     await studio.sql(
         "update idempotency_keys set completed_at = $2 where studio_id = $1 and key = 'young-key-0001'",
-        await studio.now() - HOURS_24 + timedelta(minutes=1),
+        await studio.now() - HOURS_24 + timedelta(hours=1),  # also young when a later test sweeps
     )
     await housekeeping.forget_expired_keys(studio.database)
     kept = {row["key"] for row in await studio.rows("idempotency_keys")}
