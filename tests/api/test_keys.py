@@ -26,16 +26,16 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Time:
-    """The process's clocks, advanced by the test; the monotonic clock stands still otherwise."""
+    """The process's clocks, advanced by the test; they stand still otherwise."""
 
     ahead: float = 0.0
 
 
 @pytest.fixture
 def time_(monkeypatch: pytest.MonkeyPatch) -> Time:
-    moved, started, now = Time(), clock.monotonic(), clock.now
+    moved, started, now = Time(), clock.monotonic(), clock.now()
     monkeypatch.setattr(clock, "monotonic", lambda: started + moved.ahead)
-    monkeypatch.setattr(clock, "now", lambda: now() + timedelta(seconds=moved.ahead))
+    monkeypatch.setattr(clock, "now", lambda: now + timedelta(seconds=moved.ahead))
     return moved
 
 
