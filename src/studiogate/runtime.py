@@ -31,7 +31,9 @@ class Runtime:
         rules = TargetRules(settings.webhook_allow_cidrs, allow_http=settings.webhook_allow_http)
         # The key is read, and created if there is none, only when a secret is sealed or opened.
         sealer = Sealer(lambda: configuration.secret_keys(settings))
-        event_listeners, queue = EventListeners(settings.database_url), ClassQueue(settings.booking_batch)
+        # Half of the connections: the others are for everything that is not shared.
+        queue = ClassQueue(settings.booking_batch, max(1, settings.pool_size // 2))
+        event_listeners = EventListeners(settings.database_url)
         return cls(settings, database, Sequencer(database), sealer, Resolver(rules), event_listeners, queue)
 
     async def close(self) -> None:

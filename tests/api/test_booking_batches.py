@@ -282,7 +282,7 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
     "the last one first": (ClassQueue, "_take", lambda *arguments: take(*arguments)[::-1]),
     "what is stored is executed again": (lock, "not_to_execute", lambda _row: {}),
     "parameters of one batch not compared": (batch, "_repeated", mutants._repeat_to_anybody),
-    "one key executed twice": (batch, "_identity", lambda context: ("", str(id(context)))),
+    "one key executed twice": (batch, "identity", lambda context: ("", str(id(context)))),
     "the earlier booking of a member forgotten": (promote, "after_booking", forget_the_member),
 }
 

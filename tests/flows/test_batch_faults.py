@@ -14,9 +14,11 @@ import asyncpg
 import pytest
 
 from studiogate.flows.bookings import book, cancel
-from studiogate.flows.bookings.batch import Asked, Execution, execute
+from studiogate.flows.bookings.batch import Asked, Execution
 from studiogate.flows.bookings.book import WantedBooking
 from studiogate.flows.bookings.cancel import WantedCancellation
+from studiogate.flows.bookings.shared import SharedExecution
+from studiogate.flows.bookings.submit import submit
 from studiogate.flows.idempotency import Answers, Replay, Stored, WriteContext
 from studiogate.storage.db import pool
 from studiogate.storage.db.pool import Database, DatabaseUnavailableError
@@ -168,18 +170,46 @@ async def mixed_cancellations(studio: BookingStudio) -> list[Asked[Any]]:
     return [*asked[:2], Asked(context(studio, 200), asked[0].wanted)]
 
 
+async def bookings_elsewhere(studio: BookingStudio) -> list[Asked[Any]]:
+    """Of three classes: one is confirmed, one waits, and one is refused."""
+    return [(await mixed_bookings(studio))[0], *[await _for_a_full_class(studio, join) for join in (True, False)]]
+
+
+async def _for_a_full_class(studio: BookingStudio, join: bool) -> Asked[Any]:
+    class_id, _ = await studio.full_class()
+    return Asked(context(studio, 201), WantedBooking(class_id, await studio.new_member(), join))
+
+
+async def cancellations_elsewhere(studio: BookingStudio) -> list[Asked[Any]]:
+    """Of three classes; the last one is refused, because its booking was cancelled before."""
+    asked = [(await some_cancellations(studio))[0] for _ in range(3)]
+    await cancel.execution(studio.database)([asked[2]._replace(context=context(studio, 200))])
+    return asked
+
+
+def shared_bookings(database: Database) -> Any:
+    return SharedExecution(database, uuid4(), book.book_shared)
+
+
+def shared_cancellations(database: Database) -> Any:
+    return SharedExecution(database, uuid4(), cancel.cancel_shared)
+
+
+BOOK, CANCEL = (book.execution, book.book_shared), (cancel.execution, cancel.cancel_shared)
 BATCHES: dict[str, Any] = {
-    "bookings": (book.execution, some_bookings, [201, 201, 201]),
-    "cancellations": (cancel.execution, some_cancellations, [200, 200, 200]),
-    "mixed bookings": (book.execution, mixed_bookings, [201, 201, 409]),
-    "mixed cancellations": (cancel.execution, mixed_cancellations, [200, 200, 409]),
+    "bookings": (book.execution, BOOK, some_bookings, [201, 201, 201]),
+    "cancellations": (cancel.execution, CANCEL, some_cancellations, [200, 200, 200]),
+    "mixed bookings": (book.execution, BOOK, mixed_bookings, [201, 201, 409]),
+    "mixed cancellations": (cancel.execution, CANCEL, mixed_cancellations, [200, 200, 409]),
+    "shared bookings": (shared_bookings, BOOK, bookings_elsewhere, [201, 201, 409]),
+    "shared cancellations": (shared_cancellations, CANCEL, cancellations_elsewhere, [200, 200, 409]),
 }
 
 
 async def cut(studio: BookingStudio, kind: str) -> list[str]:
     """The connection is cut at each message of a batch, before and after PostgreSQL has got it. No request is
     answered as a success; the same keys then have one effect each."""
-    execution, make, statuses = BATCHES[kind]
+    execution, (alone, share), make, statuses = BATCHES[kind]
     queue, wrong = studio.api.app._runtime.class_queue, []
     proxy = BatchProxy(str(studio.api.app._runtime.settings.database_url))
     await proxy.start()
@@ -191,7 +221,7 @@ async def cut(studio: BookingStudio, kind: str) -> list[str]:
                 proxy.strike(number, lambda _, moment=moment: moment)  # type: ignore[misc]
                 outcomes = await execution(database)(asked)
                 is_kept = proxy.at_commit and moment == "after"
-                repeated = [execute(queue, each.wanted.class_id, execution(studio.database), each) for each in asked]
+                repeated = [submit(queue, each.wanted.class_id, alone(studio.database), share, each) for each in asked]
                 again = await asyncio.gather(*repeated)
                 wrong += _wrong_after_a_cut(f"{moment} {number}", outcomes, again, is_kept)
                 if sorted(getattr(each, "status", 0) for each in again) != statuses:  # one may wait for its key
@@ -223,7 +253,7 @@ async def test_a_fault_inside_a_batch(studio: BookingStudio, fault: str, kind: s
     assert await CHECKS[fault](studio, kind) == []
 
 
-@pytest.mark.parametrize("kind", ["mixed bookings", "mixed cancellations"])
+@pytest.mark.parametrize("kind", ["mixed bookings", "mixed cancellations", "shared bookings", "shared cancellations"])
 async def test_a_cut_inside_a_batch_with_refusals(studio: BookingStudio, kind: str) -> None:
     assert await cut(studio, kind) == []
 
@@ -283,6 +313,8 @@ MISTAKES: dict[str, tuple[Any, str, Any]] = {
         ("statement timeout", "cancellations", "a locked member costs the others their places"),
         ("cut connection", "bookings", "a lost commit is called a success"),
         ("cut connection", "cancellations", "a lost commit is called a success"),
+        ("cut connection", "shared bookings", "a lost commit is called a success"),
+        ("cut connection", "shared cancellations", "a lost commit is called a success"),
         ("cut connection", "bookings", "keys are stored after the commit"),
         ("cut connection", "cancellations", "keys are stored after the commit"),
         ("cut connection", "mixed bookings", "keys are stored after the commit"),

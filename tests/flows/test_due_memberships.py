@@ -9,7 +9,8 @@ import pytest
 
 from studiogate.flows.bookings import due_memberships, staff_bookings
 from tests.support import booking_studio
-from tests.support.booking_studio import BookingStudio
+from tests.support.booking_studio import BookingStudio, wire_body
+from tests.support.shared_transactions import in_one_transaction
 
 pytestmark = pytest.mark.anyio
 studio_factory, studio = booking_studio.studio_factory, booking_studio.studio
@@ -48,6 +49,17 @@ async def test_a_booking_renews_first(studio: BookingStudio) -> None:
         ("booking.created", "partner"),
     ]
     assert [row["status"] for row in await studio.rows("purchases")] == ["pending"]
+    assert await studio.findings() == []
+
+
+async def test_a_booking_that_could_be_shared_renews_first(studio: BookingStudio) -> None:
+    await new_price(studio)
+    members = [await studio.new_member(3) for _ in range(2)]
+    await studio.set_credits(members[0], 0)
+    await let_it_end(studio, members[0])
+    requests = [studio.post(wire_body(await studio.new_class(), each)) for each in members]
+    assert [each.status for each in await in_one_transaction(studio, requests)] == [201, 201]
+    assert [await studio.credits(each) for each in members] == [2, 2]
     assert await studio.findings() == []
 
 

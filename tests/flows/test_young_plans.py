@@ -98,6 +98,27 @@ async def book(database: Database, studio: BookingStudio, access: Access, count:
         assert await connection.fetchval(READ) - before < FEW * count
 
 
+async def book_shared(database: Database, studio: BookingStudio, access: Access, count: int) -> list[Any]:
+    """Book a seat in each of some classes in one transaction; return the bookings."""
+    wanted = [WantedBooking(await studio.new_class(), await studio.new_member()) for _ in range(count)]
+    async with database.connection() as connection, connection.transaction():
+        before = await connection.fetchval(READ)
+        made = await booking_flow.book_shared(connection, [Asked(context(access, uuid4()), each) for each in wanted])
+        assert all(isinstance(each, Stored) for each in made), made
+        assert await connection.fetchval(READ) - before < FEW * count
+    return [json.loads(each.body) for each in made if isinstance(each, Stored)]
+
+
+async def cancel_shared(database: Database, access: Access, bookings: list[Any]) -> None:
+    ids = [(UUID(each["class_id"]), UUID(each["id"])) for each in bookings]
+    async with database.connection() as connection, connection.transaction():
+        before = await connection.fetchval(READ)
+        asked = [Asked(context(access, uuid4()), WantedCancellation(*each)) for each in ids]
+        receipts = await cancellation_flow.cancel_shared(connection, asked)
+        assert all(isinstance(each, Stored) for each in receipts), receipts
+        assert await connection.fetchval(READ) - before < FEW * len(ids)
+
+
 async def number(database: Database, access: Access, count: int) -> None:
     async with database.connection() as connection, connection.transaction():
         before = await connection.fetchval(READ)
@@ -138,6 +159,20 @@ async def test_bookings_their_events_and_their_cancellations(studio: BookingStud
     await studio.sql("delete from events where studio_id = $1")
 
 
+@pytest.mark.parametrize("count", [2, 16])
+async def test_bookings_of_different_classes_and_their_cancellations(studio: BookingStudio, count: int) -> None:
+    access = replace(studio.access, credential_id=studio.key.split("_")[2])
+    database = Database(str(studio.api.app._runtime.settings.database_url), 1)
+    await studio.api.connection.execute("analyze")
+    for grown in (False, True):
+        if grown:
+            await grow(studio, access)
+        await cancel_shared(database, access, await book_shared(database, studio, access, count))
+        await number_the_rest(database, access)
+    await database.close()
+    await studio.sql("delete from events where studio_id = $1")
+
+
 def conditions_on_memberships(plan: Any) -> Iterator[str]:
     if plan.get("Relation Name") == "memberships" and "Index Name" in plan:
         yield "primary key" if plan["Index Name"] == "memberships_pkey" else plan["Index Cond"]
@@ -158,6 +193,7 @@ async def test_memberships_are_found_by_their_id_or_their_member(studio: Booking
         connection.add_query_logger(sent.append)
     await book(database, studio, access, 2)
     await cancel(database, studio, access, 2)
+    await cancel_shared(database, access, await book_shared(database, studio, access, 2))
     found: list[str] = []
     async with database.connection() as connection:
         connection.remove_query_logger(sent.append)

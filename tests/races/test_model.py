@@ -40,7 +40,7 @@ from studiogate.cli.main import main
 from studiogate.domain.bookings import eligibility, entitlement
 from studiogate.flows import doctor, housekeeping
 from studiogate.flows.bookings import cancel as cancellation_flow
-from studiogate.flows.bookings import promote
+from studiogate.flows.bookings import promote, shared
 from studiogate.runtime import Runtime
 from studiogate.storage import audit, event_changes
 from studiogate.storage.bookings import facts
@@ -301,6 +301,15 @@ class Walk(DeskSteps):
         crowd = [pick(members, first + number) for number in range(len(join))]
         self._do(*[self._booking(chosen, who, joins) for who, joins in zip(crowd, join, strict=True)])
 
+    @rule(first=NUMBERS, count=st.integers(2, 8), join=st.booleans())
+    def everybody_books_another_class(self, first: int, count: int, join: bool) -> None:
+        """All at once: what finds no free slot shares a transaction."""
+        classes = [each for each in self.model.classes.values() if self._nobody_waits(each.id)][:count]
+        members = list(self.model.suspended)
+        sent = [self._booking(each, pick(members, first + n), join) for n, each in enumerate(classes[: len(members)])]
+        if sent:
+            self._do(*sent)
+
     @precondition(lambda self: self.model.bookings)
     @rule(booking=NUMBERS)
     def cancel(self, booking: int) -> None:
@@ -320,6 +329,24 @@ class Walk(DeskSteps):
         bookings = [each for each in self.model.bookings if each.class_id == class_id]
         self.app_thread.runtime.class_queue._most = size
         self._do(*[self._cancellation(pick(bookings, booking + number)) for number in range(count)])
+
+    @precondition(lambda self: self.model.bookings)
+    @rule(first=NUMBERS)
+    def everybody_cancels_another_class(self, first: int) -> None:
+        """One booking of each class and of each member, all at once."""
+        classes, members, chosen = set[UUID](), set[UUID](), list[model.Booking]()
+        for number in range(len(self.model.bookings)):
+            each = pick(self.model.bookings, first + number)
+            if each.class_id not in classes and each.member not in members and self._nobody_waits(each.class_id):
+                chosen.append(each)
+                classes.add(each.class_id)
+                members.add(each.member)
+        if chosen:
+            self._do(*[self._cancellation(each) for each in chosen])
+
+    def _nobody_waits(self, class_id: UUID) -> bool:
+        """A promotion in one class may depend on what happens in another one, so on the order of transactions."""
+        return not any(each.class_id == class_id and each.status == "waitlisted" for each in self.model.bookings)
 
     def _live(self) -> list[model.Booking]:
         return [each for each in self.model.bookings if each.status in ("confirmed", "waitlisted")]
@@ -590,6 +617,13 @@ def no_faults(*_: object, **__: object) -> None:
     return None
 
 
+execute_shared = shared.execute
+
+
+async def outcomes_of_others(*arguments: Any) -> list[Any]:
+    return (await execute_shared(*arguments))[::-1]
+
+
 def too_much(before: dict[str, Any], _after: dict[str, Any]) -> dict[str, Any]:
     return dict(before)
 
@@ -604,6 +638,7 @@ STUDIOS_AGAINST_A_MISTAKE = 400  # at most: it ends where it is noticed, and som
         (promote_entry, "renumber", no_renumbering),
         (cancellation_flow, "plan_promotions", no_promotions),
         (entitlement, "is_paused", no_faults),
+        (shared, "execute", outcomes_of_others),
         pytest.param(promote, "plan_promotions", no_promotions, marks=RARELY_MET),
         pytest.param(eligibility, "waitlist_fault", no_faults, marks=RARELY_MET),
         pytest.param(facts, "count_late_cancels", no_late_cancels, marks=RARELY_MET),

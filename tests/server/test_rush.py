@@ -12,6 +12,8 @@ from studiogate.api.framework import auth
 from studiogate.runtime import Runtime
 from studiogate.server.front_ends import FrontEnds
 from studiogate.storage.db import load_shedding
+from studiogate.storage.db.pool import OverloadedError
+from studiogate.storage.db.shared_transactions import SharedTransactions
 from studiogate.web.admission import Admission
 from tests.support.asgi import ask, post
 from tests.support.seed import issue_key, seed_studio
@@ -61,6 +63,27 @@ def lead() -> dict[str, str]:
 
 def booking() -> dict[str, str]:
     return {"class_id": str(uuid4()), "member_id": str(uuid4())}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "is_shed"),
+    [
+        ("POST", "/bookings", True),
+        ("DELETE", "/bookings/f2f1a0c4-9c1b-5c8f-b0a6-4d1c9f3b7e01", True),
+        ("POST", "/bookings/validate", False),
+        ("POST", "/leads", False),
+        ("GET", "/bookings", False),
+    ],
+)
+async def test_a_long_queue_of_bookings_refuses_only_these(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, method: str, path: str, is_shed: bool
+) -> None:
+    def shed(_: SharedTransactions) -> None:
+        raise OverloadedError
+
+    monkeypatch.setattr(SharedTransactions, "shed_if_overloaded", shed)
+    answer = await ask(FrontEnds(runtime), method, path, key="sgk_live_12345678_wrong")
+    assert answer.status == (503 if is_shed else 401)
 
 
 @pytest.mark.parametrize("is_cached", [True, False])

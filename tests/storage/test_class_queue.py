@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from studiogate.storage.db import class_queue
+from studiogate.storage.db import batches, class_queue
 from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import OverloadedError
@@ -78,7 +78,7 @@ async def test_others_are_served_while_a_large_batch_is_answered() -> None:
         answered.append(sum(each.done() for each in others))
     await asyncio.gather(*first, *others)
     assert len(run.batches) == 2
-    assert max(later - earlier for earlier, later in pairwise(answered)) <= 2 * class_queue.PORTION
+    assert max(later - earlier for earlier, later in pairwise(answered)) <= 2 * batches.PORTION
 
 
 @pytest.mark.parametrize("reads", [True, False])
@@ -274,12 +274,12 @@ async def test_a_cancelled_request_does_not_end_the_batch() -> None:
 
 
 async def test_a_batch_that_ends_with_one_client_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    execute = class_queue._execute
+    execute = batches.execute_all
 
-    async def give_up_together(batch: Sequence[Any]) -> Sequence[Any]:
+    async def give_up_together(run: Any, batch: Sequence[Any]) -> Sequence[Any]:
         for each in batch:
             each.result.add_done_callback(lambda _: [other.result.cancel() for other in batch])
-        return await execute(batch)
+        return await execute(run, batch)
 
-    monkeypatch.setattr(class_queue, "_execute", give_up_together)
+    monkeypatch.setattr(batches, "execute_all", give_up_together)
     assert {type(each) for each in await batch_with_one_who_goes()} == {asyncio.CancelledError}

@@ -5,6 +5,9 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
+
+from studiogate.storage.db import class_queue
 from studiogate.storage.db.class_queue import ClassQueue
 from tests.support.booking_studio import BookingStudio, wire_body
 from tests.support.deadlines import LONG
@@ -23,6 +26,14 @@ async def in_one_batch(
     studio: BookingStudio, class_id: UUID, requests: Sequence[Coroutine[Any, Any, DirectResponse]]
 ) -> list[DirectResponse]:
     """Send the requests so that they arrive in order and are executed together; return their responses."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(class_queue, "SHORT_QUEUE", 0)  # however few they are
+        return await _in_one_batch(studio, class_id, requests)
+
+
+async def _in_one_batch(
+    studio: BookingStudio, class_id: UUID, requests: Sequence[Coroutine[Any, Any, DirectResponse]]
+) -> list[DirectResponse]:
     queue = studio.api.app._runtime.class_queue
     async with studio.database.connection() as elsewhere:
         async with elsewhere.transaction():

@@ -62,6 +62,7 @@ WORDS = (
 )
 ROUTES: Sequence[LeanRoute] = [route for word in WORDS for route in word.routes.routes if isinstance(route, LeanRoute)]
 
+BOOKINGS = PREFIX + "/bookings"
 KEY_EXPIRES = b"x-service-key-expires"
 # Metric labels of the errors that are answered with 503 although the database is available.
 OVERLOADS: Mapping[type[BaseException], str] = {
@@ -71,6 +72,13 @@ OVERLOADS: Mapping[type[BaseException], str] = {
 }
 
 log = structlog.get_logger()
+
+
+def _is_for_the_class_queue(request: Request) -> bool:
+    """Return whether a request is a booking or a cancellation, as far as can be told before it is matched."""
+    if request.method == "POST":
+        return request.path == BOOKINGS
+    return request.method == "DELETE" and request.path.startswith(BOOKINGS)
 
 
 class _Exchange:
@@ -134,6 +142,8 @@ class PartnerApp:
         # Before any other work: under overload, refusing requests would be most of the work.
         self._runtime.database.shed_if_overloaded()
         if request.method not in READS:
+            if _is_for_the_class_queue(request):
+                self._runtime.class_queue.shared.shed_if_overloaded()
             await self._admission.enter()
         match = self._tree.match(request.path)
         if match is not None:

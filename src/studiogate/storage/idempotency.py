@@ -28,8 +28,10 @@ KEPT = f"interval '{IDEMPOTENCY_KEY_HOURS} hours'"  # from completion, by the da
 # without a key. ``id`` is what the request is about. ``offset 0`` makes each lookup one by the primary key, also in a
 # plan that was made while the table was small.
 CLAIMED = f"""
-    select given.number, given.id, pg_try_advisory_xact_lock(given.lock) as key_is_free, k.fingerprint, k.status, k.body
-    from json_to_recordset(:claims::json) as given(number integer, credential_id text, key text, lock bigint, id uuid)
+    select given.number, given.id, given.class_id, pg_try_advisory_xact_lock(given.lock) as key_is_free, k.fingerprint,
+           k.status, k.body
+    from json_to_recordset(:claims::json)
+        as given(number integer, credential_id text, key text, lock bigint, id uuid, class_id uuid)
     left join lateral (
         select * from idempotency_keys k
         where k.studio_id = :studio and k.credential_id = given.credential_id and k.key = given.key
@@ -87,11 +89,12 @@ class Once(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The key of one request in a batch, if it has one, and the id of the row that it is about."""
+    """The key of one request in a batch, if it has one, and the ids of the row that it is about and of its class."""
 
     credential_id: str
     key: str | None
     row_id: UUID | None = None
+    class_id: UUID | None = None
 
 
 class FirstResult(NamedTuple):
@@ -121,6 +124,7 @@ def claim_rows(claims: Sequence[Claim]) -> str:
             "key": each.key,
             "lock": None if each.key is None else _lock_number(each.credential_id, each.key),
             "id": each.row_id,
+            "class_id": each.class_id,
         }
         for each in claims
     )

@@ -27,7 +27,11 @@ DATABASE_POOL_SIZE = Gauge(
 DATABASE_QUEUE = Gauge(
     "studiogate_database_queue_length", "Requests that wait for a connection.", multiprocess_mode="livesum"
 )
-CLASS_QUEUE = Gauge("studiogate_class_queue_length", "Bookings that wait for their class.", multiprocess_mode="livesum")
+CLASS_QUEUE = Gauge(
+    "studiogate_class_queue_length",
+    "Bookings that wait for their class or for a shared transaction.",
+    multiprocess_mode="livesum",
+)
 HTTP_CONNECTIONS = Gauge("studiogate_http_connections", "Open HTTP connections.", multiprocess_mode="livesum")
 OVERLOADS = Counter("studiogate_overloads_total", "Requests answered with 503, by the reason.", ["reason"])
 BOOKINGS = Counter(

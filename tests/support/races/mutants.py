@@ -17,12 +17,12 @@ from studiogate.api.framework import errors
 from studiogate.domain import keys
 from studiogate.domain.bookings.waitlist import plan_promotions
 from studiogate.flows import idempotency as idempotent
-from studiogate.flows.bookings import batch, cancel, promote
+from studiogate.flows.bookings import batch, cancel, promote, shared
 from studiogate.server import api_process
 from studiogate.storage import idempotency
 from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import create, facts, lock
-from studiogate.storage.db import load_shedding
+from studiogate.storage.db import batches, load_shedding, shared_transactions
 from studiogate.storage.db import pool as database
 from tests.support import long_timeouts_api
 
@@ -83,15 +83,13 @@ async def _cancel_without_the_key(connection: Any, access: Any, class_id: Any, c
     return await lock_to_cancel(connection, access, class_id, [each._replace(key=None) for each in claims])
 
 
-async def _record_without_the_key(connection: Any, access: Any, situation: Any, new: Any) -> Any:
+async def _record_without_the_key(connection: Any, access: Any, classes: Any, new: Any) -> Any:
     bookings = [each._replace(once=None) for each in new.bookings]
-    return await record_bookings(connection, access, situation, new._replace(bookings=bookings))
+    return await record_bookings(connection, access, classes, new._replace(bookings=bookings))
 
 
-async def _record_cancellations_without_the_key(
-    connection: Any, access: Any, situation: Any, cancellations: Any, _success: Any
-) -> Any:
-    await record_cancellations(connection, access, situation, [each._replace(once=None) for each in cancellations])
+async def _record_cancellations_without_the_key(connection: Any, access: Any, cancellations: Any, _success: Any) -> Any:
+    await record_cancellations(connection, access, [each._replace(once=None) for each in cancellations])
 
 
 async def _remember_later(execution: Any, asked: Any, _short_waits_until: Any) -> Any:
@@ -172,6 +170,10 @@ async def _never_wait(pool: database.Database) -> database.Connection:
     return pool._take_idle() or await pool._connect()
 
 
+async def _execute_at_once(_transactions: Any, _row: Any, run: Any, _share: Any, request: Any) -> Any:
+    return await batches.execute_alone(run, request)
+
+
 def _no_headers(*_: object) -> list[Any]:
     return []
 
@@ -180,32 +182,42 @@ def _leave_at_once(*_: object, **__: object) -> None:
     os._exit(0)
 
 
+async def _share_nothing(_execution: Any, asked: Any) -> Any:
+    return [shared_transactions.TO_EXECUTE_ALONE] * len(asked)
+
+
+# With a mistake in what executes one request, all are executed that way.
+NOTHING_SHARED = (shared.SharedExecution, "__call__", _share_nothing)
+
 MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "class lock skipped": [
+        NOTHING_SHARED,
         (lock, "lock_class", lock.find_class),
         (lock, "lock_to_book", _find_class_only),
         (lock, "lock_to_cancel", _find_class_only),
     ],
     "member lock skipped": [
+        NOTHING_SHARED,
         (lock, "lock_members", _nothing),
         (lock, "lock_to_book", _lock_class_only),
         (lock, "lock_to_cancel", _lock_class_only),
     ],
-    "facts read before the lock": [(lock, "lock_to_book", _read_facts_and_then_lock)],
+    "facts read before the lock": [NOTHING_SHARED, (lock, "lock_to_book", _read_facts_and_then_lock)],
     "key not claimed": [
+        NOTHING_SHARED,
         (idempotency, "claim", _nothing),
         (idempotency, "remember_all", _nothing),
         (lock, "lock_to_book", _book_without_the_key),
         (create, "record_bookings", _record_without_the_key),
         (lock, "lock_to_cancel", _cancel_without_the_key),
         (cancel_booking, "record_cancellations", _record_cancellations_without_the_key),
-        (batch, "_identity", lambda context: ("", str(id(context)))),
+        (batch, "identity", lambda context: ("", str(id(context)))),
     ],
-    "key remembered later": [(batch.Execution, "_in_one_transaction", _remember_later)],
+    "key remembered later": [NOTHING_SHARED, (batch.Execution, "_in_one_transaction", _remember_later)],
     "parameters not compared": [(batch, "replay", _replay_to_anybody), (batch, "_repeated", _repeat_to_anybody)],
     "parameters not compared in a batch": [(batch, "_repeated", _repeat_to_anybody)],
     "answer rendered anew": [(batch, "replay", _render_anew), (batch, "_repeated", _repeat_anew)],
-    "fate shared": [(batch.Execution, "__call__", _share_one_fate)],
+    "fate shared": [NOTHING_SHARED, (batch.Execution, "__call__", _share_one_fate)],
     "earlier decisions of the batch ignored": [(promote, "after_booking", _leave_the_state)],
     "promotion skipped": [
         (promote, "plan_promotions", _no_promotions),
@@ -223,8 +235,12 @@ MUTATIONS: dict[str, list[tuple[Any, str, Function]]] = {
     "lines without end": [
         (load_shedding.WaitEstimate, "would_time_out", _never),
         (database.Database, "_wait_for_connection", _wait_without_end),
+        (batches.WaitingRequests, "_give_up", _never),
     ],
-    "connections without bound": [(database.Database, "acquire", _never_wait)],
+    "connections without bound": [
+        (database.Database, "acquire", _never_wait),
+        (shared_transactions.SharedTransactions, "submit", _execute_at_once),
+    ],
     "no Retry-After": [(errors, "_headers_of", _no_headers)],
     "drain skipped": [(uvicorn.Server, "shutdown", _leave_at_once)],
 }

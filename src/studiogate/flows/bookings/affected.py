@@ -30,7 +30,7 @@ async def by_cancelling(connection: Connection, access: Access, class_id: UUID) 
     if situation is None:
         return None
     holders = await storage.read_holders(connection, access, class_id)
-    held = await facts.look_at_bookings(connection, access, [each.booking_id for each in holders], situation.policy)
+    held = await facts.look_at_bookings(connection, access, [each.booking_id for each in holders], [situation])
     found = []
     for each in holders:
         if each.booking_id in held:

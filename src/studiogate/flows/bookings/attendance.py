@@ -41,7 +41,7 @@ async def mark(
     situation, _ = found
     if not access.may_act_on_class_of(await desk.instructor_of_class(connection, access, situation.class_.id)):
         return NOT_FOUND
-    held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
+    held = await facts.look_at_booking(connection, access, booking_id, situation)
     refusal = _mark_refusal(held.booking.status, status, undoes) or attendance_refusal(
         held.booking.status, BookingStatus(status), situation.class_.start_time, held.now
     )

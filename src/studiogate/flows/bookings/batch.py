@@ -2,13 +2,12 @@
 
 Requests that arrive while the class is locked wait in its queue and share the next transaction. If that fails, it is
 repeated without the requests whose members are locked elsewhere, or else in halves until the request at fault stands
-alone; the others do not notice. A request whose key is held by
-another transaction leaves the batch, waits for the key without holding the class, and queues again.
+alone; the others do not notice.
 """
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
@@ -29,8 +28,7 @@ from studiogate.storage import idempotency
 from studiogate.storage.bookings import lock
 from studiogate.storage.bookings.facts import ClassSituation
 from studiogate.storage.bookings.lock import LockedClass
-from studiogate.storage.db import class_queue
-from studiogate.storage.db.class_queue import ClassQueue
+from studiogate.storage.db import batches, class_queue
 from studiogate.storage.db.pool import (
     Connection,
     Database,
@@ -124,36 +122,6 @@ class Execution(Generic[Wanted]):
             return await self.together(connection, batch)
 
 
-@dataclass(frozen=True, slots=True)
-class _KeyWait:
-    """How requests wait for a key that another transaction holds: all of them together, with one connection."""
-
-    database: Database
-
-    async def __call__(self, waiting: Sequence[WriteContext]) -> Sequence[bool]:
-        """Return, for each request, whether the key became free in time."""
-        access, once, _ = waiting[0]
-        try:
-            async with self.database.transaction() as connection:
-                await idempotency.wait_for_key(connection, access, once.key if once else "")
-        except idempotency.StillRunningError:
-            return [False] * len(waiting)
-        return [True] * len(waiting)
-
-
-async def execute(queue: ClassQueue, class_id: UUID, execution: Execution[Wanted], asked: Asked[Wanted]) -> Outcome:
-    """Execute a request in the next batch of its class."""
-    access, once, _ = asked.context
-    for _ in range(retry.TRIES):
-        outcome: BatchOutcome = await queue.submit((access.studio_id, class_id), execution, asked)
-        if not isinstance(outcome, KeyBusy):
-            return outcome
-        key = (access.credential_id, once and once.key)
-        if not await queue.submit(key, _KeyWait(execution.database), asked.context):
-            break
-    return Refusal(Code.IDEMPOTENCY_IN_PROGRESS)
-
-
 def shared_access(batch: Sequence[Asked[Wanted]]) -> Access:
     """Return the access with which a batch reads its class: whatever at least one of its requests may see. Each request
     is then judged by its own access."""
@@ -194,8 +162,8 @@ class Batch(ABC, Generic[Wanted, New]):
         """Decide one request for a class that it may see; note what is to be written, or return a refusal."""
 
     @abstractmethod
-    async def record(self, new: Sequence[New]) -> list[str]:
-        """Write what was decided, with the results as answers; return the results in wire form."""
+    async def record(self, classes: Sequence[ClassSituation], new: Sequence[New]) -> list[str]:
+        """Write what was decided about these classes, with the results as answers; return the results in wire form."""
 
     @abstractmethod
     async def is_visible(self, access: Access, wanted: Wanted) -> bool:
@@ -203,19 +171,22 @@ class Batch(ABC, Generic[Wanted, New]):
 
     async def execute(self) -> list[BatchOutcome]:
         """Execute the requests in order of arrival; return their outcomes."""
+        await self.decide_all()
+        await self.write()
+        return self.outcomes()
+
+    async def decide_all(self) -> None:
         for number in range(len(self.asked)):
-            if number and number % class_queue.PORTION == 0:
+            if number and number % batches.PORTION == 0:
                 await asyncio.sleep(0)  # others in this process are served in between
             if await self._is_to_execute(number):
                 await self._execute(number)
-        await self.write()
-        return [self._outcome(number) for number in range(len(self.asked))]
 
     async def _is_to_execute(self, number: int) -> bool:
         """Return whether nobody else holds the request's key, it has no result, and no earlier request has it."""
         context, wanted = self.asked[number]
         if number not in self.locked.found:
-            return _identity(context) not in self._first
+            return identity(context) not in self._first
         first = self.locked.found[number]
         self._outcomes[number] = (
             KeyBusy()
@@ -244,7 +215,7 @@ class Batch(ABC, Generic[Wanted, New]):
     def note(self, number: int, new: New) -> None:
         """Note what a request is to write; later requests with its key get its response."""
         self.new[number] = new
-        self._first[_identity(self.asked[number].context)] = number
+        self._first[identity(self.asked[number].context)] = number
 
     def succeed(self, number: int, wire: str) -> None:
         """Note a result that was written without its answer."""
@@ -252,30 +223,47 @@ class Batch(ABC, Generic[Wanted, New]):
 
     def _answer(self, number: int, response: Stored) -> None:
         context = self.asked[number].context
-        self._first[_identity(context)] = number
+        self._first[identity(context)] = number
         self._outcomes[number] = response
         self._answers += context.answer(response)
 
     async def write(self) -> None:
         """Write what was decided since the last time."""
-        (answers, self._answers), (new, self.new) = (self._answers, []), (self.new, {})
+        new, answers = self.take_decided()
         if new:
-            results = await self.record(list(new.values()))
-            for number, wire in zip(new, results, strict=True):
-                self._outcomes[number] = Stored(self.success, wire.encode())
+            self.note_written(new, await self.record([self.decided_class()], list(new.values())))
         if answers:
             await idempotency.remember_all(self.connection, self.access, answers)
+
+    def decided_class(self) -> ClassSituation:
+        """Return the class that something was decided about."""
+        if self.situation is None:
+            raise AssertionError("a request is decided on its class")
+        return self.situation
+
+    def take_decided(self) -> tuple[dict[int, New], list[Answer]]:
+        """Return what was decided and is to be written now, and the answers that are to be stored."""
+        (new, self.new), (answers, self._answers) = (self.new, {}), (self._answers, [])
+        return new, answers
+
+    def note_written(self, new: Iterable[int], results: Iterable[str]) -> None:
+        """Note the results, in wire form, of the requests with these numbers."""
+        for number, wire in zip(new, results, strict=True):
+            self._outcomes[number] = Stored(self.success, wire.encode())
+
+    def outcomes(self) -> list[BatchOutcome]:
+        return [self._outcome(number) for number in range(len(self.asked))]
 
     def _outcome(self, number: int) -> BatchOutcome:
         """Return the outcome of a request: with the key of an earlier one, that one's response."""
         if number in self._outcomes:
             return self._outcomes[number]
         context = self.asked[number].context
-        first = self._first[_identity(context)]
+        first = self._first[identity(context)]
         return _repeated(context, self.asked[first].context, self._outcomes[first])
 
 
-def _identity(context: WriteContext) -> tuple[str, str]:
+def identity(context: WriteContext) -> tuple[str, str]:
     """Return what identifies requests with the same key; requests without a key are all different."""
     return context.access.credential_id, context.once.key if context.once else str(id(context))
 

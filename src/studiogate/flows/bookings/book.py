@@ -7,19 +7,24 @@ from uuid import UUID
 from studiogate.domain.access import Access
 from studiogate.domain.bookings.eligibility import BookingDecision, Outcome, decide_booking
 from studiogate.domain.bookings.facts import Attempt, BookingRequest
+from studiogate.domain.bookings.states import BookingStatus
 from studiogate.domain.refusals import Code, Refusal
 from studiogate.flows import idempotency
 from studiogate.flows.audit import audited_key
-from studiogate.flows.bookings import batch, due_memberships, promote
+from studiogate.flows.bookings import batch, due_memberships, promote, shared
 from studiogate.flows.bookings.batch import Asked, Batch, BatchOutcome, Execution
 from studiogate.flows.bookings.promote import PeopleConcerned
+from studiogate.flows.bookings.shared import SharedOutcome
+from studiogate.flows.bookings.submit import submit
 from studiogate.storage.audit import Subject
 from studiogate.storage.bookings import create, lock, read
 from studiogate.storage.bookings.create import NewBooking, NewBookings
 from studiogate.storage.bookings.facts import ClassSituation, PeopleSituation
+from studiogate.storage.bookings.lock import LockedClass
 from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.db.shared_transactions import TO_EXECUTE_ALONE, NotShared
 
 NO_CLASS = Refusal(Code.NOT_FOUND, param="class_id")
 NO_MEMBER = Refusal(Code.NOT_FOUND, param="member_id")
@@ -37,8 +42,8 @@ class WantedBooking(NamedTuple):
 
 
 async def book(queue: ClassQueue, database: Database, asked: Asked[WantedBooking]) -> idempotency.Outcome:
-    """Take a seat, join the waitlist, or refuse with every reason, in the next batch of the class."""
-    outcome = await batch.execute(queue, asked.wanted.class_id, execution(database), asked)
+    """Take a seat, join the waitlist, or refuse with every reason."""
+    outcome = await submit(queue, asked.wanted.class_id, execution(database), book_shared, asked)
     return NO_CLASS if outcome == batch.NOT_FOUND else outcome
 
 
@@ -60,6 +65,33 @@ async def book_together(connection: Connection, asked: Sequence[Asked[WantedBook
     access, claims = batch.shared_access(asked), batch.claims_of(asked, [each.wanted.member_id for each in asked])
     locked = await lock.lock_to_book(connection, access, asked[0].wanted.class_id, claims)
     return await _Bookings(connection, access, asked, locked).execute()
+
+
+async def book_shared(connection: Connection, asked: Sequence[Asked[WantedBooking]]) -> list[SharedOutcome]:
+    """Book for requests of different classes. Must run inside a transaction.
+
+    One statement locks keys, classes and members, as far as they are free, and reads the facts; then as above.
+    """
+    access = batch.shared_access(asked)
+    claims = shared.claims_of(asked, [(each.wanted.member_id, each.wanted.class_id) for each in asked])
+    locked = shared.each_member_once(await lock.lock_free_to_book(connection, access, claims))
+    batches = [_batch_of_one(connection, *each) for each in zip(asked, locked, strict=True)]
+    return await shared.execute(connection, access, batches)
+
+
+def _batch_of_one(
+    connection: Connection, asked: Asked[WantedBooking], locked: LockedClass | NotShared
+) -> "_Bookings | NotShared":
+    """Return the batch of one request, unless its decision would concern more than its booking."""
+    if isinstance(locked, NotShared):
+        return locked
+    if locked.people is None:
+        raise AssertionError("the members of a shared transaction are read when they are locked")
+    live = locked.people.members[asked.wanted.member_id].live_booking
+    is_waiting = live is not None and live.status == BookingStatus.WAITLISTED
+    if is_waiting or due_memberships.members_behind(locked.people):
+        return TO_EXECUTE_ALONE
+    return _Bookings(connection, asked.context.access, [asked], locked)
 
 
 class _Bookings(Batch[WantedBooking, NewBooking]):
@@ -109,19 +141,19 @@ class _Bookings(Batch[WantedBooking, NewBooking]):
         self._people = await promote.look_at_people(self.connection, self.access, situation, concerned)
         return self._people
 
-    async def record(self, new: Sequence[NewBooking]) -> list[str]:
-        if self.situation is None or self._people is None:
-            raise AssertionError("a booking is decided on a class and its people")
+    async def record(self, classes: Sequence[ClassSituation], new: Sequence[NewBooking]) -> list[str]:
+        if self._people is None:
+            raise AssertionError("a booking is decided on its people")
         bookings = NewBookings(new, self._people.now, self.success)
-        made = await create.record_bookings(self.connection, self.access, self.situation, bookings)
+        made = await create.record_bookings(self.connection, self.access, classes, bookings)
         return [made[each.id] for each in new]
 
 
 def _new_booking(asked: Asked[WantedBooking], decision: BookingDecision, position: int) -> NewBooking:
     access, once, _ = asked.context
     waits = decision.outcome == Outcome.WAITLISTED
-    booking_id = decision.converts or new_id()
-    return NewBooking(booking_id, asked.wanted.member_id, decision, position if waits else None, access, once)
+    ids = (decision.converts or new_id(), asked.wanted.class_id, asked.wanted.member_id)
+    return NewBooking(*ids, decision, position if waits else None, access, once)
 
 
 def _attempt(situation: ClassSituation, people: PeopleSituation, wanted: WantedBooking) -> Attempt:

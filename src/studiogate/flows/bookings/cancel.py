@@ -18,18 +18,22 @@ from studiogate.domain.bookings.facts import BookingFacts, SpotFacts
 from studiogate.domain.bookings.states import BookingStatus, WaitlistStatus
 from studiogate.domain.bookings.waitlist import Promote, PromotionStep, plan_promotions
 from studiogate.domain.refusals import Refusal
-from studiogate.flows.bookings import announce, batch, promote
+from studiogate.flows.bookings import announce, batch, promote, shared
 from studiogate.flows.bookings.batch import NOT_FOUND, Asked, Batch, BatchOutcome, Execution
 from studiogate.flows.bookings.promote import PeopleConcerned
+from studiogate.flows.bookings.shared import SharedOutcome
+from studiogate.flows.bookings.submit import submit
 from studiogate.flows.idempotency import Outcome, WriteContext
 from studiogate.storage.bookings import cancel as cancel_booking
 from studiogate.storage.bookings import facts, lock, read
 from studiogate.storage.bookings import promote as promote_entry
 from studiogate.storage.bookings.cancel import NewCancellation
 from studiogate.storage.bookings.facts import BookingSituation, ClassSituation, PeopleSituation
+from studiogate.storage.bookings.lock import LockedClass
 from studiogate.storage.db.class_queue import ClassQueue
 from studiogate.storage.db.ids import new_id
 from studiogate.storage.db.pool import Connection, Database
+from studiogate.storage.db.shared_transactions import TO_EXECUTE_ALONE, NotShared
 
 
 class WantedCancellation(NamedTuple):
@@ -42,8 +46,8 @@ class WantedCancellation(NamedTuple):
 
 
 async def cancel(queue: ClassQueue, database: Database, asked: Asked[WantedCancellation]) -> Outcome:
-    """Cancel by the policy frozen on the booking and promote waiting members, in the next batch of the class."""
-    return await batch.execute(queue, asked.wanted.class_id, execution(database), asked)
+    """Cancel by the policy frozen on the booking, and promote waiting members."""
+    return await submit(queue, asked.wanted.class_id, execution(database), cancel_shared, asked)
 
 
 def execution(database: Database) -> Execution[WantedCancellation]:
@@ -68,8 +72,46 @@ async def cancel_together(connection: Connection, asked: Sequence[Asked[WantedCa
     return await _Cancellations(connection, access, asked, locked).execute()
 
 
+async def cancel_shared(connection: Connection, asked: Sequence[Asked[WantedCancellation]]) -> list[SharedOutcome]:
+    """Cancel bookings of different classes. Must run inside a transaction.
+
+    One statement locks keys, classes and members, as far as they are free; then as if nobody waits for a seat.
+    """
+    access = batch.shared_access(asked)
+    claims = shared.claims_of(asked, [(each.wanted.booking_id, each.wanted.class_id) for each in asked])
+    locked = shared.each_member_once(await lock.lock_free_to_cancel(connection, access, claims))
+    taking_part = {
+        each.wanted.booking_id: found.situation
+        for each, found in zip(asked, locked, strict=True)
+        if not isinstance(found, NotShared) and found.situation is not None
+    }
+    held = await facts.look_at_bookings(connection, access, list(taking_part), list(taking_part.values()))
+    batches = [_batch_of_one(connection, *each, held) for each in zip(asked, locked, strict=True)]
+    return await shared.execute(connection, access, batches)
+
+
+def _batch_of_one(
+    connection: Connection,
+    asked: Asked[WantedCancellation],
+    locked: LockedClass | NotShared,
+    held: dict[UUID, BookingSituation],
+) -> "_Cancellations | NotShared":
+    """Return the batch of one request, unless its decision would concern more than its booking."""
+    if isinstance(locked, NotShared):
+        return locked
+    booking = held.get(asked.wanted.booking_id)
+    if booking is None or booking.entry is not None or booking.booking.member_id not in locked.holders:
+        return TO_EXECUTE_ALONE
+    return _Cancellations(connection, asked.context.access, [asked], locked).with_held(held)
+
+
 class _Cancellations(Batch[WantedCancellation, NewCancellation]):
     _held: dict[UUID, BookingSituation] | None = None  # as the last decision left them
+
+    def with_held(self, held: dict[UUID, BookingSituation]) -> "_Cancellations":
+        """Decide on bookings that have been read."""
+        self._held = held
+        return self
 
     async def is_visible(self, access: Access, wanted: WantedCancellation) -> bool:
         return await read.class_of_booking(self.connection, access, wanted.booking_id) is not None
@@ -79,7 +121,7 @@ class _Cancellations(Batch[WantedCancellation, NewCancellation]):
         people = await self._look_at_waiting(situation)
         if self._held is None:
             ids = [each.wanted.booking_id for each in self.asked]
-            self._held = await facts.look_at_bookings(self.connection, self.access, ids, situation.policy)
+            self._held = await facts.look_at_bookings(self.connection, self.access, ids, [situation])
         held = self._held.get(wanted.booking_id)
         if held is None:
             return NOT_FOUND
@@ -116,10 +158,8 @@ class _Cancellations(Batch[WantedCancellation, NewCancellation]):
         if number + 1 < len(self.asked):
             self.situation, self._held = await lock.lock_class(connection, access, class_.id), None
 
-    async def record(self, new: Sequence[NewCancellation]) -> list[str]:
-        if self.situation is None:
-            raise AssertionError("a cancellation is decided on a class")
-        await _record(self.connection, self.access, self.situation, new, self.success)
+    async def record(self, classes: Sequence[ClassSituation], new: Sequence[NewCancellation]) -> list[str]:
+        await _record(self.connection, self.access, classes, new, self.success)
         return [each.receipt for each in new]
 
 
@@ -152,7 +192,7 @@ async def preview(connection: Connection, access: Access, booking_id: str) -> st
     situation, member_id = found
     concerned = PeopleConcerned([member_id], situation.class_.available_count + 1, preview=True)
     people = await promote.look_at_people(connection, access, situation, concerned)
-    held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
+    held = await facts.look_at_booking(connection, access, booking_id, situation)
     decided = await _decide(connection, access, situation, held, CancellationCause.PARTNER)
     if isinstance(decided, Refusal):
         return decided
@@ -204,21 +244,21 @@ async def record_with_class(
     """Write one cancellation that the class caused and no request asked for: booking, seat, credit, receipt, events.
     The member's place on the waitlist, if there is one, has expired."""
     new = _new_cancellation(WriteContext(access), held, cancellation, None, promoted=False)
-    await _record(connection, access, situation, [new._replace(entry_becomes=WaitlistStatus.EXPIRED)])
+    await _record(connection, access, [situation], [new._replace(entry_becomes=WaitlistStatus.EXPIRED)])
 
 
 async def _record(
     connection: Connection,
     access: Access,
-    situation: ClassSituation,
+    classes: Sequence[ClassSituation],
     new: Sequence[NewCancellation],
     success: int = 0,
 ) -> None:
     for each in new:
         if each.entry is not None:
-            await cancel_booking.end_entry(connection, access, situation.class_.id, each.entry, each.entry_becomes)
-    await cancel_booking.record_fees(connection, access, situation, new)
-    await cancel_booking.record_cancellations(connection, access, situation, new, success)
+            await cancel_booking.end_entry(connection, access, each.booking.class_id, each.entry, each.entry_becomes)
+    await cancel_booking.record_fees(connection, access, classes, new)
+    await cancel_booking.record_cancellations(connection, access, new, success)
     await announce.cancelled(connection, access, new)
 
 

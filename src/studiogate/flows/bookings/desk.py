@@ -121,8 +121,8 @@ async def _record(
     if decision.converts is not None:
         return await promote.convert(connection, access, situation, decision, now)
     position = situation.class_.waitlist_count + 1 if decision.outcome == Outcome.WAITLISTED else None
-    new = NewBooking(new_id(), member_id, decision, position, access, None)
-    made = await create.record_bookings(connection, access, situation, NewBookings([new], now, source=SOURCE))
+    new = NewBooking(new_id(), situation.class_.id, member_id, decision, position, access, None)
+    made = await create.record_bookings(connection, access, [situation], NewBookings([new], now, source=SOURCE))
     return made[new.id]
 
 

@@ -80,7 +80,7 @@ async def cancel_with_class(
     connection: Connection, access: Access, situation: ClassSituation, booking_id: UUID, cause: CancellationCause
 ) -> int:
     """Cancel one booking because its class was cancelled or has started; return the number of credits returned."""
-    held = await facts.look_at_booking(connection, access, booking_id, situation.policy)
+    held = await facts.look_at_booking(connection, access, booking_id, situation)
     cancellation = cancellation_of(situation, held, cause)
     await record_with_class(connection, access, situation, held, cancellation)
     return cancellation.credits_returned

@@ -1,9 +1,10 @@
 """Record the cancelled bookings of a batch: their rows, the counters, credits, fees and receipts, their events, and the
 answers that are stored for their requests. Also end a waitlist entry.
 
-The class row and the members' rows are locked, so counters can be changed.
+The rows of the classes and members are locked, so counters can be changed.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -25,9 +26,11 @@ from studiogate.storage.idempotency import Once, check_stored, stored_answers
 from studiogate.storage.resources import BOOKING
 
 # A single statement, for the same reasons as for new bookings. ``new`` holds one row per booking, in order of
-# arrival, with the key under which its receipt is stored as the answer.
+# arrival, with the key under which its receipt is stored as the answer; ``classes`` one row per class.
 RECORD = Statement(f"""
-    with new as materialized (
+    with class as materialized (
+        select * from json_to_recordset(:classes::json) as each(class_id uuid, seats integer)
+    ), new as materialized (
         select * from json_to_recordset(:new::json) as each(
             number integer, id uuid, member_id uuid, cancelled_at timestamptz, cancellation_type text, late boolean,
             graced boolean, purchase_id uuid, membership_id uuid, forfeited integer, returned integer, receipt_id uuid,
@@ -35,10 +38,12 @@ RECORD = Statement(f"""
             key text, fingerprint bytea)
     ), gone as (
         update bookings set status = 'cancelled', class_spot_id = null
-        where studio_id = :studio and class_id = :class_id and id = any(array(select id from new))
+        where studio_id = :studio and class_id = any(array(select class_id from class))
+        and id = any(array(select id from new))
         returning *
     ), counted as (
-        update classes set booked_count = booked_count - :seats where studio_id = :studio and id = :class_id
+        update classes c set booked_count = booked_count - (select seats from class where class_id = c.id)
+        where c.studio_id = :studio and c.id = any(array(select class_id from class))
     ), receipt as (
         insert into booking_cancellations (studio_id, id, booking_id, member_id, cancelled_at, cancellation_type, late,
                                            graced_for_promotion, purchase_id, receipt, credits_forfeited,
@@ -73,10 +78,11 @@ RECORD = Statement(f"""
 FEES = Statement("""
     insert into purchases (studio_id, id, member_id, product_key, product_type, quantity, amount_total, currency,
                            status, location_id, booking_id, created_at, updated_at)
-    select :studio, fee.id, fee.member_id, 'late_cancel_fee', 'fee', 1, fee.amount, fee.currency, 'pending', :location,
-           fee.booking_id, fee.charged_at, fee.charged_at
-    from unnest(:ids::uuid[], :members::uuid[], :amounts::numeric[], :currencies::text[], :bookings::uuid[],
-                :times::timestamptz[]) as fee(id, member_id, amount, currency, booking_id, charged_at)""")
+    select :studio, fee.id, fee.member_id, 'late_cancel_fee', 'fee', 1, fee.amount, fee.currency, 'pending',
+           fee.location_id, fee.booking_id, fee.charged_at, fee.charged_at
+    from unnest(:ids::uuid[], :members::uuid[], :amounts::numeric[], :currencies::text[], :locations::uuid[],
+                :bookings::uuid[], :times::timestamptz[])
+        as fee(id, member_id, amount, currency, location_id, booking_id, charged_at)""")
 
 # $1 studio, $2 entry, $3 its new status, $4 class, $5 whether it counted as waiting.
 END_ENTRY = """
@@ -104,21 +110,19 @@ class NewCancellation(NamedTuple):
 
 
 async def record_cancellations(
-    connection: Connection,
-    access: Access,
-    situation: ClassSituation,
-    new: Sequence[NewCancellation],
-    success: int = 0,
+    connection: Connection, access: Access, new: Sequence[NewCancellation], success: int = 0
 ) -> None:
     """Cancel bookings and emit their events; store their receipts, also as the answers to their requests, with the
     status ``success``."""
+    freed = Counter[UUID]()
+    for each in new:
+        freed[each.booking.class_id] += each.cancellation.seat_freed
     row = await RECORD.row(
         connection,
+        classes=json_rows({"class_id": class_id, "seats": seats} for class_id, seats in freed.items()),
         new=json_rows(_row(each) for each in new),
         studio=access.studio_id,
         actor=access.actor.value,
-        class_id=situation.class_.id,
-        seats=sum(each.cancellation.seat_freed for each in new),
         success=success,
     )
     check_stored(row["stored"], sum(each.once is not None for each in new))
@@ -156,20 +160,21 @@ def _recorded(booking: BookingFacts) -> dict[str, object]:
 
 
 async def record_fees(
-    connection: Connection, access: Access, situation: ClassSituation, new: Sequence[NewCancellation]
+    connection: Connection, access: Access, classes: Sequence[ClassSituation], new: Sequence[NewCancellation]
 ) -> None:
-    """Insert the late fees as pending purchases at the class's location."""
+    """Insert the late fees as pending purchases at the locations of the classes."""
     charged = [(each, each.cancellation.fee) for each in new if each.cancellation.fee is not None]
     if not charged:
         return
+    location_of = {each.class_.id: each.class_.location_id for each in classes}
     await FEES.rows(
         connection,
         studio=access.studio_id,
-        location=situation.class_.location_id,
         ids=[each.purchase_id for each, _ in charged],
         members=[each.booking.member_id for each, _ in charged],
         amounts=[Decimal(fee.amount) for _, fee in charged],
         currencies=[fee.currency for _, fee in charged],
+        locations=[location_of[each.booking.class_id] for each, _ in charged],
         bookings=[each.booking.id for each, _ in charged],
         times=[each.cancellation.cancelled_at for each, _ in charged],
     )

@@ -1,7 +1,7 @@
 """Record the new bookings of a batch: their rows, the counters, credits and waitlist entries, their events, and the
 answers that are stored for their requests.
 
-The class row and the members' rows are locked, so counters can be incremented and positions can be counted.
+The rows of the classes and members are locked, so counters can be incremented and positions can be counted.
 """
 
 from collections.abc import Sequence
@@ -24,28 +24,35 @@ from studiogate.storage.resources import BOOKING
 
 PARTNER = "partner_api"
 
-# A single statement: the class is locked while it runs, so every round trip saved means more bookings per second for a
-# popular class. ``new`` holds one row per booking, in order of arrival, with the key under which its answer is stored.
-# Memberships are also looked for by their members: PostgreSQL expects an array of ids to be long, and would rather read
-# all memberships of a small studio.
+# A single statement: the classes are locked while it runs, so every round trip saved means more bookings per second for
+# a popular class. ``new`` holds one row per booking, in order of arrival, with the key under which its answer is
+# stored, and ``classes`` one row per class. Memberships are also looked for by their members: PostgreSQL expects an
+# array of ids to be long, and would rather read all memberships of a small studio.
 RECORD = Statement(f"""
-    with new as materialized (
-        select each.*, :class_id::uuid as class_id, :location::uuid as location_id, :source as booking_source,
-               :now::timestamptz as created_at, :now as updated_at
+    with class as materialized (
+        select * from json_to_recordset(:classes::json) as each(
+            class_id uuid, location_id uuid, start_time timestamptz, end_time timestamptz, policy text, seats integer,
+            places integer)
+    ), new as materialized (
+        select each.*, class.location_id, class.start_time, class.end_time, class.policy::jsonb,
+               :source as booking_source, :now::timestamptz as created_at, :now as updated_at
         from json_to_recordset(:new::json) as each(
-            number integer, id uuid, member_id uuid, status text, class_spot_id uuid, membership_id uuid,
+            number integer, id uuid, class_id uuid, member_id uuid, status text, class_spot_id uuid, membership_id uuid,
             credits integer, position integer, ledger_id uuid, event_id uuid, changes jsonb, credential_id text,
             address text, key text, fingerprint bytea)
+        join class using (class_id)
     ), made as (
         insert into bookings (studio_id, id, class_id, member_id, location_id, start_time, end_time, status,
                               booking_source, class_spot_id, membership_id, credits_taken, policy, made_by,
                               created_at, updated_at)
-        select :studio, id, class_id, member_id, location_id, :starts, :ends, status, booking_source, class_spot_id,
-               membership_id, credits, :policy, credential_id, created_at, updated_at
+        select :studio, id, class_id, member_id, location_id, start_time, end_time, status, booking_source,
+               class_spot_id, membership_id, credits, policy, credential_id, created_at, updated_at
         from new
     ), counted as (
-        update classes set booked_count = booked_count + :seats, waitlist_count = waitlist_count + :places
-        where studio_id = :studio and id = :class_id
+        update classes c set
+            booked_count = booked_count + (select seats from class where class_id = c.id),
+            waitlist_count = waitlist_count + (select places from class where class_id = c.id)
+        where c.studio_id = :studio and c.id = any(array(select class_id from class))
     ), paid as (
         update memberships set credits_remaining = credits_remaining - 1, state_version = state_version + 1
         where studio_id = :studio and id = any(:paying_memberships::uuid[]) and member_id = any(:paying_members::uuid[])
@@ -69,9 +76,10 @@ RECORD = Statement(f"""
 ADD_ENTRIES = Statement("""
     insert into waitlist_entries (studio_id, id, class_id, member_id, booking_id, location_id, position, status,
                                   created_at, updated_at)
-    select :studio, entry.id, :class_id, entry.member_id, entry.booking_id, :location, entry.position, 'waiting', :now,
-           :now
-    from json_to_recordset(:entries::json) as entry(id uuid, member_id uuid, booking_id uuid, position integer)""")
+    select :studio, entry.id, entry.class_id, entry.member_id, entry.booking_id, entry.location_id, entry.position,
+           'waiting', :now, :now
+    from json_to_recordset(:entries::json)
+        as entry(id uuid, class_id uuid, member_id uuid, booking_id uuid, location_id uuid, position integer)""")
 
 
 class NewBooking(NamedTuple):
@@ -79,58 +87,12 @@ class NewBooking(NamedTuple):
     ``position`` is its place on the waitlist."""
 
     id: UUID
+    class_id: UUID
     member_id: UUID
     decision: BookingDecision
     position: int | None
     access: Access
     once: Once | None
-
-
-async def record_bookings(
-    connection: Connection, access: Access, situation: ClassSituation, new: "NewBookings"
-) -> dict[UUID, str]:
-    """Insert bookings, emit their events and store them as answers; return them in wire form, by id."""
-    class_ = situation.class_
-    confirmed = [each for each in new.bookings if each.position is None]
-    paying = [each for each in new.bookings if each.decision.credits_required]
-    rows = await RECORD.rows(
-        connection,
-        new=json_rows(_row(class_.id, each) for each in new.bookings),
-        studio=access.studio_id,
-        actor=access.actor.value,
-        class_id=class_.id,
-        location=class_.location_id,
-        starts=class_.start_time,
-        ends=class_.end_time,
-        policy=situation.policy_json,
-        now=new.now,
-        success=new.success,
-        source=new.source,
-        seats=len(confirmed),
-        places=len(new.bookings) - len(confirmed),
-        paying_memberships=[each.decision.membership_id for each in paying],
-        paying_members=[each.member_id for each in paying],
-    )
-    await _add_entries(connection, access, situation, new)
-    check_stored(rows[0]["stored"], sum(each.once is not None for each in new.bookings))
-    return {row["id"]: row["wire"] for row in rows}
-
-
-async def _add_entries(connection: Connection, access: Access, situation: ClassSituation, new: "NewBookings") -> None:
-    """Insert the waitlist entries of the bookings that wait. A statement of its own: most batches have none."""
-    waiting = [each for each in new.bookings if each.position is not None]
-    if waiting:
-        await ADD_ENTRIES.rows(
-            connection,
-            studio=access.studio_id,
-            class_id=situation.class_.id,
-            location=situation.class_.location_id,
-            now=new.now,
-            entries=json_rows(
-                {"id": new_id(), "member_id": each.member_id, "booking_id": each.id, "position": each.position}
-                for each in waiting
-            ),
-        )
 
 
 class NewBookings(NamedTuple):
@@ -142,10 +104,73 @@ class NewBookings(NamedTuple):
     source: str = PARTNER
 
 
-def _row(class_id: UUID, booking: NewBooking) -> dict[str, object]:
+async def record_bookings(
+    connection: Connection, access: Access, classes: Sequence[ClassSituation], new: NewBookings
+) -> dict[UUID, str]:
+    """Insert bookings of these classes, emit their events and store them as answers; return them in wire form, by
+    id."""
+    paying = [each for each in new.bookings if each.decision.credits_required]
+    rows = await RECORD.rows(
+        connection,
+        classes=json_rows(_class_row(each, new.bookings) for each in classes),
+        new=json_rows(map(_row, new.bookings)),
+        studio=access.studio_id,
+        actor=access.actor.value,
+        now=new.now,
+        success=new.success,
+        source=new.source,
+        paying_memberships=[each.decision.membership_id for each in paying],
+        paying_members=[each.member_id for each in paying],
+    )
+    await _add_entries(connection, access, classes, new)
+    check_stored(rows[0]["stored"], sum(each.once is not None for each in new.bookings))
+    return {row["id"]: row["wire"] for row in rows}
+
+
+async def _add_entries(
+    connection: Connection, access: Access, classes: Sequence[ClassSituation], new: NewBookings
+) -> None:
+    """Insert the waitlist entries of the bookings that wait. A statement of its own: most batches have none."""
+    waiting = [each for each in new.bookings if each.position is not None]
+    if waiting:
+        location_of = {each.class_.id: each.class_.location_id for each in classes}
+        await ADD_ENTRIES.rows(
+            connection,
+            studio=access.studio_id,
+            now=new.now,
+            entries=json_rows(
+                {
+                    "id": new_id(),
+                    "class_id": each.class_id,
+                    "member_id": each.member_id,
+                    "booking_id": each.id,
+                    "location_id": location_of[each.class_id],
+                    "position": each.position,
+                }
+                for each in waiting
+            ),
+        )
+
+
+def _class_row(situation: ClassSituation, new: Sequence[NewBooking]) -> dict[str, object]:
+    class_ = situation.class_
+    waits = [each.position is not None for each in new if each.class_id == class_.id]
+    return {
+        "class_id": class_.id,
+        "location_id": class_.location_id,
+        "start_time": class_.start_time,
+        "end_time": class_.end_time,
+        "policy": situation.policy_json,
+        "seats": waits.count(False),
+        "places": waits.count(True),
+    }
+
+
+def _row(booking: NewBooking) -> dict[str, object]:
     decision, access, once = booking.decision, booking.access, booking.once
     return {
         "id": booking.id,
+        "class_id": booking.class_id,
         "member_id": booking.member_id,
         "status": decision.outcome.value,
         "class_spot_id": decision.class_spot_id,
@@ -154,7 +179,7 @@ def _row(class_id: UUID, booking: NewBooking) -> dict[str, object]:
         "position": booking.position,
         "ledger_id": new_id(),
         "event_id": new_id(),
-        "changes": audit.changes_by_key(access, "booking", None, _recorded(class_id, booking)),
+        "changes": audit.changes_by_key(access, "booking", None, _recorded(booking)),
         "credential_id": access.credential_id,
         "address": access.address,
         "key": once and once.key,
@@ -162,11 +187,11 @@ def _row(class_id: UUID, booking: NewBooking) -> dict[str, object]:
     }
 
 
-def _recorded(class_id: UUID, booking: NewBooking) -> dict[str, object]:
+def _recorded(booking: NewBooking) -> dict[str, object]:
     """Return what the audit log keeps of a new booking."""
     decision = booking.decision
     return {
-        "class_id": str(class_id),
+        "class_id": str(booking.class_id),
         "member_id": str(booking.member_id),
         "status": decision.outcome.value,
         "class_spot_id": decision.class_spot_id and str(decision.class_spot_id),

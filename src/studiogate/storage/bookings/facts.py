@@ -179,29 +179,31 @@ def members_only(situation: ClassSituation, facts: str, now: datetime) -> People
 
 
 async def look_at_bookings(
-    connection: Connection, access: Access, booking_ids: Sequence[UUID | str], policy: Policy
+    connection: Connection, access: Access, booking_ids: Sequence[UUID | str], classes: Sequence[ClassSituation]
 ) -> dict[UUID, BookingSituation]:
-    """Return the facts of bookings by id; ``policy`` is the class's own, for one without any (an imported one)."""
+    """Return the facts of bookings of these classes by id. One without a policy (an imported one) has its class's."""
     rows = await connection.fetch(BOOKINGS, access.studio_id, booking_ids)
-    found = [_booking_situation(json.loads(row[0]), policy) for row in rows]
+    policy_of = {each.class_.id: each.policy for each in classes}
+    found = [_booking_situation(json.loads(row[0]), policy_of) for row in rows]
     return {each.booking.id: each for each in found}
 
 
 async def look_at_booking(
-    connection: Connection, access: Access, booking_id: UUID | str, policy: Policy
+    connection: Connection, access: Access, booking_id: UUID | str, situation: ClassSituation
 ) -> BookingSituation:
     """Return the same for one booking that exists."""
-    (found,) = (await look_at_bookings(connection, access, [booking_id], policy)).values()
+    (found,) = (await look_at_bookings(connection, access, [booking_id], [situation])).values()
     return found
 
 
-def _booking_situation(row: dict[str, Any], policy: Policy) -> BookingSituation:
+def _booking_situation(row: dict[str, Any], policy_of: dict[UUID, Policy]) -> BookingSituation:
+    class_id = read_id(row["class_id"])
     booking = BookingFacts(
         id=read_id(row["id"]),
-        class_id=read_id(row["class_id"]),
+        class_id=class_id,
         member_id=read_id(row["member_id"]),
         status=BookingStatus(row["status"]),
-        policy=_frozen(row["policy"]) or policy,
+        policy=_frozen(row["policy"]) or policy_of[class_id],
         membership_id=_id(row["membership_id"]),
         credits_taken=row["credits_taken"],
         class_spot_id=_id(row["class_spot_id"]),

@@ -6,6 +6,7 @@ and lets foreign key checks of other transactions pass.
 """
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,7 +19,8 @@ from studiogate.storage.bookings.facts import (
     class_situation,
     members_only,
 )
-from studiogate.storage.db.pool import Connection, TransactionConflictError
+from studiogate.storage.db.pool import Connection, Record, TransactionConflictError
+from studiogate.storage.db.shared_transactions import TO_EXECUTE_ALONE, TRY_AGAIN, NotShared
 from studiogate.storage.db.statement import Statement
 from studiogate.storage.idempotency import (
     CLAIMED,
@@ -97,6 +99,48 @@ LOCK_TO_CANCEL = Statement(f"""
     from ({NOT_TO_EXECUTE}) first left join class on true cross join holders
     left join (select array_agg(id) as ids from locked) locked on true""")
 
+# For requests for different classes, which share a transaction: what is locked elsewhere is skipped. One row for each
+# request, in order: whether its key permits to execute it; its class, null if that was not locked; its member, null if
+# that was not locked; and the facts of the member, as above.
+FREE_CLASSES = f"""
+    claimed as materialized ({CLAIMED}),
+    wanted as materialized (
+        select number, id, class_id from claimed where key_is_free is not false and status is null),
+    class as materialized (
+        select {CLASS_COLUMNS} from classes c {CLASS_SOURCES}
+        where c.studio_id = :studio and c.id = any(array(select class_id from wanted))
+        and (:locations::uuid[] is null or c.location_id = any(:locations))
+        for no key update of c skip locked)"""
+LOCK_FREE_TO_BOOK = Statement(f"""
+    with {FREE_CLASSES}, locked as materialized (
+        select m.id from members m
+        where m.studio_id = :studio and m.id = any(array(
+            select wanted.id from wanted join class on class.id = wanted.class_id
+            where (class.waitlist_count = 0 or class.booked_count >= class.capacity)
+            and class.spot_selection_mode is null))
+        for no key update of m skip locked)
+    select wanted.number is not null as is_to_execute, class.*, locked.id as member_id,
+           case when locked.id is not null and class.id is not null then booking_facts(
+                :studio, class.id, array[locked.id], class.start_time, class.end_time)::text end as facts,
+           clock_timestamp() as now
+    from claimed left join wanted using (number) left join class on class.id = wanted.class_id
+    left join locked on locked.id = wanted.id
+    order by claimed.number""")
+LOCK_FREE_TO_CANCEL = Statement(f"""
+    with {FREE_CLASSES}, holder as materialized (
+        select b.id, b.member_id from bookings b
+        where b.studio_id = :studio and b.id = any(array(select id from wanted))),
+    locked as materialized (
+        select m.id from members m
+        where m.studio_id = :studio and m.id = any(array(
+            select holder.member_id from holder join wanted on wanted.id = holder.id
+            join class on class.id = wanted.class_id where class.waitlist_count = 0))
+        for no key update of m skip locked)
+    select wanted.number is not null as is_to_execute, class.*, locked.id as member_id
+    from claimed left join wanted using (number) left join class on class.id = wanted.class_id
+    left join holder on holder.id = wanted.id left join locked on locked.id = holder.member_id
+    order by claimed.number""")
+
 LOCK_MEMBERS = """
     select m.id from members m
     where m.studio_id = $1 and (m.id = any($2::uuid[]) or m.id = any(array(
@@ -105,7 +149,7 @@ LOCK_MEMBERS = """
     order by m.id
     for no key update"""
 
-LOCKED_ELSEWHERE = """
+MEMBERS_LOCKED_ELSEWHERE = """
     with free as materialized (
         select m.id from members m where m.studio_id = $1 and m.id = any($2::uuid[]) for no key update skip locked)
     select m.id from members m
@@ -118,7 +162,7 @@ async def lock_class(connection: Connection, access: Access, class_id: UUID | st
 
 
 class LockedClass(NamedTuple):
-    """What the lock of a batch yielded: the class (None if no request needs it or may see it), the requests that are
+    """What the locks of a batch yielded: the class (None if no request needs it or may see it), the requests that are
     not to be executed, whether the members are locked too, and their facts if all of them were read."""
 
     situation: ClassSituation | None
@@ -127,11 +171,15 @@ class LockedClass(NamedTuple):
     people: PeopleSituation | None = None
     holders: Sequence[UUID] = ()  # the members of the bookings to cancel
 
+    @property
+    def member_ids(self) -> set[UUID]:
+        return {*self.holders, *(self.people.members if self.people else ())}
+
 
 async def lock_to_book(connection: Connection, access: Access, class_id: UUID, claims: Sequence[Claim]) -> LockedClass:
     """Claim keys and lock a class and, if possible, the members, whose ids the claims hold. If they are not locked,
     ``lock_members`` must be called next."""
-    row = await LOCK_TO_BOOK.row(connection, **_arguments(access, class_id, claims))
+    row = await LOCK_TO_BOOK.row(connection, class_id=class_id, **_arguments(access, claims))
     if row["id"] is None:
         return LockedClass(None, not_to_execute(row), False)
     situation, facts = class_situation(row), row["facts"]
@@ -144,18 +192,57 @@ async def lock_to_cancel(
 ) -> LockedClass:
     """Claim keys and lock a class and, if no members wait, the members of the bookings whose ids the claims hold. If
     they are not locked, ``lock_members`` must be called next."""
-    row = await LOCK_TO_CANCEL.row(connection, **_arguments(access, class_id, claims))
+    row = await LOCK_TO_CANCEL.row(connection, class_id=class_id, **_arguments(access, claims))
     situation = None if row["id"] is None else class_situation(row)
     return LockedClass(situation, not_to_execute(row), row["members_are_locked"], None, row["holders"] or ())
 
 
-def _arguments(access: Access, class_id: UUID, claims: Sequence[Claim]) -> dict[str, Any]:
-    return {
-        "studio": access.studio_id,
-        "class_id": class_id,
-        "locations": access.location_ids,
-        "claims": claim_rows(claims),
-    }
+async def lock_free_to_book(
+    connection: Connection, access: Access, claims: Sequence[Claim]
+) -> list[LockedClass | NotShared]:
+    """Claim keys and lock, without waiting, the classes and the members whose ids the claims hold; all are different.
+    Return what was locked for each claim, or why the request cannot share this transaction."""
+    rows = await LOCK_FREE_TO_BOOK.rows(connection, **_arguments(access, claims))
+    now = max(row["now"] for row in rows)  # when all locks were held
+    return [_free_to_book(row, now) for row in rows]
+
+
+def _free_to_book(row: Record, now: datetime) -> LockedClass | NotShared:
+    if (reason := _not_shared(row)) is not None:
+        return reason
+    situation = class_situation(row)
+    if situation.class_.spot_selection_mode is not None or situation.has_seat_and_waitlist:
+        return TO_EXECUTE_ALONE
+    if row["member_id"] is None:
+        return TRY_AGAIN
+    return LockedClass(situation, {}, True, members_only(situation, row["facts"], now))
+
+
+async def lock_free_to_cancel(
+    connection: Connection, access: Access, claims: Sequence[Claim]
+) -> list[LockedClass | NotShared]:
+    """Do the same for the classes and members of the bookings whose ids the claims hold."""
+    rows = await LOCK_FREE_TO_CANCEL.rows(connection, **_arguments(access, claims))
+    return [_free_to_cancel(row) for row in rows]
+
+
+def _free_to_cancel(row: Record) -> LockedClass | NotShared:
+    if (reason := _not_shared(row)) is not None:
+        return reason
+    situation = class_situation(row)
+    if situation.class_.waitlist_count:
+        return TO_EXECUTE_ALONE
+    return TRY_AGAIN if row["member_id"] is None else LockedClass(situation, {}, True, None, (row["member_id"],))
+
+
+def _not_shared(row: Record) -> NotShared | None:
+    if not row["is_to_execute"]:
+        return TO_EXECUTE_ALONE
+    return TRY_AGAIN if row["id"] is None else None
+
+
+def _arguments(access: Access, claims: Sequence[Claim]) -> dict[str, Any]:
+    return {"studio": access.studio_id, "locations": access.location_ids, "claims": claim_rows(claims)}
 
 
 async def find_class(connection: Connection, access: Access, class_id: UUID | str) -> ClassSituation | None:
@@ -197,7 +284,7 @@ async def lock_members(
 
 async def members_locked_elsewhere(connection: Connection, access: Access, member_ids: Sequence[UUID]) -> set[UUID]:
     """Return the members that other transactions have locked. The rest is locked until this transaction ends."""
-    rows = await connection.fetch(LOCKED_ELSEWHERE, access.studio_id, member_ids)
+    rows = await connection.fetch(MEMBERS_LOCKED_ELSEWHERE, access.studio_id, member_ids)
     return {row["id"] for row in rows}
 
 

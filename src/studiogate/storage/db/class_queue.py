@@ -2,7 +2,8 @@
 
 A request that waits for a row lock in PostgreSQL holds a connection and is woken by every commit only to wait again.
 Requests that wait here, in order of arrival, hold nothing, and all that arrived while the row was locked share the next
-transaction: one lock, one commit. Nobody waits for a batch to fill; a single request is a batch of one.
+transaction: one lock, one commit. Nobody waits for a batch to fill. A single request may share a transaction with those
+for other rows (shared_transactions.py).
 
 A crowd for one row would use the whole machine until its last request is answered. So while other clients read, a queue
 of several batches pauses after each, as long as its own requests are still executed well within their time.
@@ -11,143 +12,143 @@ This is an optimisation only: the row lock, which also covers other processes, i
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from studiogate import clock
+from studiogate.storage.db import batches
+from studiogate.storage.db.batches import Run, Tasks, Waiting, WaitingRequests
 from studiogate.storage.db.load_shedding import WaitEstimate
 from studiogate.storage.db.pool import Connection, OverloadedError
+from studiogate.storage.db.shared_transactions import SharedTransactions
 
 MAXIMUM_WAIT_SECONDS = 5.0
-# How many requests of a batch continue at once. All 64 would block the event loop for several milliseconds, in which
-# nobody else in this process is served.
-PORTION = 8
+# So few requests for a row are executed one after the other, each in a transaction that others share: a transaction for
+# two requests costs more than places in one for sixteen.
+SHORT_QUEUE = 4
 # The time within which a crowd is executed if it pauses for others; what remains of the maximum wait is a reserve.
 CROWD_SECONDS = 3.5
 # The longest pause, as a multiple of the batch before it.
 LONGEST_PAUSE = 6.0
 
-Run = Callable[[Any], Awaitable[Sequence[Any]]]
-"""Executes a batch, a sequence of requests; returns a result or an exception for each of them."""
-
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    run: Run
-    request: Any
-    result: asyncio.Future[Any]
-    since: float = field(default_factory=clock.monotonic)
-    is_queued: bool = True  # until its batch begins
-
 
 @dataclass(slots=True, eq=False)
 class _Queue:
-    waiting: deque[_Waiting] = field(default_factory=deque)
+    waiting: WaitingRequests = field(default_factory=WaitingRequests)
     wait_estimate: WaitEstimate = field(default_factory=WaitEstimate)
 
 
 class ClassQueue:
-    """The queues of one process, by row. ``most`` is the largest number of requests in one batch."""
+    """The queues of one process, by row. ``most`` is the largest number of requests in one batch, ``at_once`` that of
+    the shared transactions in progress."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, at_once: int = 1) -> None:
         self._most = most
         self._queues: dict[Hashable, _Queue] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
+        self.shared = SharedTransactions(at_once, tasks=self._tasks)
         self.reads = 0  # requests so far that only read; front ends count them
-        self.waiting = 0  # requests, for any row
 
-    async def submit(self, row: Hashable, run: Run, request: Any) -> Any:
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait for any row, or for their shared transaction."""
+        return self.shared.waiting + sum(len(queue.waiting) for queue in self._queues.values())
+
+    async def submit(self, row: Hashable, run: Run, request: object, share: Run | None = None) -> Any:
         """Execute a request in its turn and return its result. Consecutive requests with an equal ``run`` may share a
-        batch. Raise OverloadedError if the turn does not, or would not, come in time."""
+        batch, requests for other rows with an equal ``share`` a transaction. Raise OverloadedError if the turn does
+        not, or would not, come in time."""
         queue = self._queues.get(row)
         if queue is None:
-            return await self._execute_at_once(row, run, request)
+            return await self._execute_first(row, run, request, share)
         if queue.wait_estimate.would_time_out(self._batches(queue), MAXIMUM_WAIT_SECONDS):
             raise OverloadedError
-        loop = asyncio.get_running_loop()
-        waiting = _Waiting(run, request, loop.create_future())
-        queue.waiting.append(waiting)
-        self.waiting += 1
-        timer = loop.call_later(MAXIMUM_WAIT_SECONDS, self._give_up, queue, waiting)
-        try:
-            return await waiting.result
-        finally:
-            timer.cancel()
-            self._remove(queue, waiting)
+        return await queue.waiting.wait(Waiting(run, request, share), MAXIMUM_WAIT_SECONDS)
 
-    async def _execute_at_once(self, row: Hashable, run: Run, request: Any) -> Any:
-        """Execute a request for a row that nobody else wants, without the cost of a task. Requests that arrive
-        meanwhile wait; a task continues with them. Unlike a batch, it ends with its request if that is cancelled."""
+    async def _execute_first(self, row: Hashable, run: Run, request: object, share: Run | None) -> object:
+        """Execute a request for a row that nobody else wants. Requests that arrive meanwhile wait; a task continues
+        with them."""
+        if share is not None:
+            self.shared.shed_if_overloaded()  # once more: others have arrived with it
         queue = self._queues[row] = _Queue()
         try:
-            (result,) = await run([request])
+            if share is None:
+                return await batches.execute_alone(run, request)
+            return await self.shared.submit(row, run, share, request)
         finally:
             queue.wait_estimate.step(others_wait=bool(queue.waiting))
             if queue.waiting:
-                self._start(self._work_off(row, queue))
+                self._tasks.start(self._work_off(row, queue))
             else:
                 del self._queues[row]
-        if isinstance(result, Exception):
-            raise result
-        return result
 
     async def settled(self) -> None:
         """Wait for the batches in progress that no request executes itself."""
-        while self._tasks:
-            await asyncio.gather(*self._tasks)
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        await self._tasks.settled()
 
     async def _work_off(self, row: Hashable, queue: _Queue) -> None:
         """Execute batches until nobody waits for the row."""
         try:
-            while batch := self._take(queue):
-                began, reads = clock.monotonic(), self.reads
-                results = await _execute(batch)
-                if len(batch) <= PORTION:
-                    _distribute(batch, results)
-                else:
-                    self._start(_distribute_in_portions(batch, results))
+            while queue.waiting:
+                reads, seconds = self.reads, await self._execute_next(row, queue)
                 queue.wait_estimate.step(others_wait=bool(queue.waiting))
                 if queue.waiting and self.reads != reads:
-                    await asyncio.sleep(self._pause(queue, began))
+                    await asyncio.sleep(self._pause(queue, seconds))
         finally:
             del self._queues[row]
-            for each in queue.waiting:
-                _fail(each, OverloadedError())
+            queue.waiting.fail()
 
-    def _pause(self, queue: _Queue, began: float) -> float:
-        """Return how long to pause after a batch that began at this time."""
-        now = clock.monotonic()
-        time_left = queue.waiting[0].since + CROWD_SECONDS - now
-        return pause_for_others(now - began, self._batches(queue), time_left)
+    async def _execute_next(self, row: Hashable, queue: _Queue) -> float:
+        """Execute the next batch; return how long it took."""
+        share = queue.waiting[0].share
+        if share is None:
+            return await self._execute_batch(queue)
+        if len(queue.waiting) <= SHORT_QUEUE:
+            await self._execute_one(row, queue, share)
+            return 0.0
+        took = list[float]()
 
-    def _take(self, queue: _Queue) -> list[_Waiting]:
+        async def in_turn(_: Sequence[object]) -> Sequence[object]:
+            took.append(await self._execute_batch(queue))
+            return took
+
+        # A batch needs a slot, like any other transaction, and takes what has arrived by then. Its requests have a
+        # time limit of their own.
+        with suppress(OverloadedError):
+            await self.shared.submit(row, in_turn, in_turn, None)
+        return sum(took)
+
+    async def _execute_one(self, row: Hashable, queue: _Queue, share: Run) -> None:
+        (first,) = self._take(queue, 1)
+
+        async def execute_shared(requests: Sequence[object]) -> Sequence[object]:
+            return [await self.shared.submit(row, first.run, share, each) for each in requests]
+
+        (result,) = await batches.execute_all(execute_shared, [first])
+        first.answer(result)
+
+    async def _execute_batch(self, queue: _Queue) -> float:
+        """Execute what waits, as far as it fits; return how long it took."""
+        began, batch = clock.monotonic(), self._take(queue, self._most)
+        if batch:
+            results = await batches.execute_all(batch[0].run, batch)
+            self._tasks.distribute(list(zip(batch, results, strict=True)))
+        return clock.monotonic() - began
+
+    def _pause(self, queue: _Queue, seconds: float) -> float:
+        """Return how long to pause after a batch that took so long."""
+        time_left = queue.waiting[0].since + CROWD_SECONDS - clock.monotonic()
+        return pause_for_others(seconds, self._batches(queue), time_left)
+
+    def _take(self, queue: _Queue, most: int) -> list[Waiting]:
         """Remove the next batch from the queue: the requests at its head, as far as they can be executed together."""
-        batch = list[_Waiting]()
-        while queue.waiting and len(batch) < self._most and (not batch or queue.waiting[0].run == batch[0].run):
+        batch = list[Waiting]()
+        while queue.waiting and len(batch) < most and (not batch or queue.waiting[0].run == batch[0].run):
             batch.append(queue.waiting.popleft())
             batch[-1].is_queued = False
-        self.waiting -= len(batch)
         return batch
-
-    def _give_up(self, queue: _Queue, waiting: _Waiting) -> None:
-        """End the wait of a request that is still in the queue; one whose batch is being executed gets its result."""
-        if self._remove(queue, waiting):
-            _fail(waiting, OverloadedError())
-
-    def _remove(self, queue: _Queue, waiting: _Waiting) -> bool:
-        if not waiting.is_queued:
-            return False
-        waiting.is_queued = False
-        queue.waiting.remove(waiting)
-        self.waiting -= 1
-        return True
 
     def _batches(self, queue: _Queue) -> int:
         return -(-len(queue.waiting) // self._most)
@@ -165,36 +166,3 @@ def pause_for_others(batch_seconds: float, batches: int, time_left: float) -> fl
 async def wait_briefly(connection: Connection) -> None:
     """Let the rest of this transaction wait only briefly for locks, because its requests have waited already."""
     await connection.execute("set local lock_timeout = '250ms'")
-
-
-async def _execute(batch: Sequence[_Waiting]) -> Sequence[Any]:
-    """Run a batch; return a result or an exception for each request. Its requests may be cancelled meanwhile; the
-    batch is not."""
-    try:
-        return await batch[0].run([each.request for each in batch])
-    except Exception as error:
-        return [error] * len(batch)
-    except BaseException:
-        for each in batch:
-            _fail(each, OverloadedError())
-        raise
-
-
-async def _distribute_in_portions(batch: Sequence[_Waiting], results: Sequence[Any]) -> None:
-    for first in range(0, len(batch), PORTION):
-        _distribute(batch[first : first + PORTION], results[first : first + PORTION])
-        await asyncio.sleep(0)
-
-
-def _distribute(batch: Sequence[_Waiting], results: Sequence[Any]) -> None:
-    """Give each request its own result."""
-    for each, result in zip(batch, results, strict=True):
-        if isinstance(result, Exception):
-            _fail(each, result)
-        elif not each.result.done():
-            each.result.set_result(result)
-
-
-def _fail(waiting: _Waiting, error: Exception) -> None:
-    if not waiting.result.done():
-        waiting.result.set_exception(error)

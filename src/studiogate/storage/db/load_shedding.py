@@ -8,7 +8,7 @@ queue gets its turn.
 from studiogate import clock
 
 MAXIMUM_WAIT_SECONDS = 0.5
-# The weight of a new step in the moving average; and the cap on a step's length: a longer one was a pause.
+# The weight of a request's step in the moving average; and the cap on a step's length: a longer one was a pause.
 WEIGHT = 1 / 16
 LONGEST_STEP = 0.1
 
@@ -22,11 +22,12 @@ class WaitEstimate:
         self._seconds = 0.0
         self._last_step: float | None = None
 
-    def step(self, *, others_wait: bool) -> None:
-        """Record that a request's turn began or ended."""
+    def step(self, *, others_wait: bool, requests: int = 1) -> None:
+        """Record that the turn of a request, or of several at once, began or ended."""
         now = clock.monotonic()
         if self._last_step is not None:
-            self._seconds += WEIGHT * (min(now - self._last_step, LONGEST_STEP) - self._seconds)
+            seconds = min(now - self._last_step, LONGEST_STEP) / requests
+            self._seconds += (1 - (1 - WEIGHT) ** requests) * (seconds - self._seconds)
         self._last_step = now if others_wait else None
 
     def would_time_out(self, ahead: int, maximum_wait: float | None = None) -> bool:
