@@ -110,14 +110,14 @@ class ClassQueue:
             return 0.0
         took = list[float]()
 
-        async def in_turn(_: Sequence[object]) -> Sequence[object]:
+        async def execute_in_slot(_: Sequence[object]) -> Sequence[object]:
             took.append(await self._execute_batch(queue))
             return took
 
         # A batch needs a slot, like any other transaction, and takes what has arrived by then. Its requests have a
         # time limit of their own.
         with suppress(OverloadedError):
-            await self.shared.submit(row, in_turn, in_turn, None)
+            await self.shared.submit(row, execute_in_slot, execute_in_slot, None)
         return sum(took)
 
     async def _execute_one(self, row: Hashable, queue: _Queue, share: Run) -> None:
