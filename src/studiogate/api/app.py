@@ -75,7 +75,7 @@ log = structlog.get_logger()
 
 
 def _is_for_the_class_queue(request: Request) -> bool:
-    """Return whether a request is a booking or a cancellation, as far as can be told before it is matched."""
+    """Return whether a request is a booking or a cancellation, as far as is known before its route is matched."""
     if request.method == "POST":
         return request.path == BOOKINGS
     return request.method == "DELETE" and request.path.startswith(BOOKINGS)
