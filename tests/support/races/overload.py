@@ -197,7 +197,9 @@ async def overloaded(
         seen.ramp[clients], seen.calm = await load.watched(load.waiting(clients, RAMP_SECONDS))
     before = await load.waiting(seen.knee, RAMP_SECONDS)
     while len(seen.overloads) < overloads and len(seen.storms) < MOST_STORMS:
-        storm, seen.strained = await load.watched(load.relentless(FACTOR * seen.peak, seconds))
+        # The service may have become faster since the ramp: plans are made, connections are open.
+        rate = FACTOR * max(seen.peak, before.goodput)
+        storm, seen.strained = await load.watched(load.relentless(rate, seconds))
         after = await load.waiting(seen.knee, RAMP_SECONDS)
         usual = (before.goodput + after.goodput) / 2
         seen.storms.append(Storm(storm.seconds, storm.calls, storm.confirmed, usual))
