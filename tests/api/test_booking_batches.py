@@ -13,9 +13,8 @@ from studiogate.flows.bookings.batch import Batch
 from studiogate.storage.bookings import lock
 from studiogate.storage.db.class_queue import ClassQueue
 from tests.support import booking_studio
-from tests.support.batches import in_one_batch
+from tests.support.batches import in_one_batch, is_replay, outcomes
 from tests.support.booking_studio import BookingStudio, wire_body
-from tests.support.direct_client import DirectResponse
 from tests.support.races import mutants
 from tests.support.seed import issue_key
 
@@ -38,14 +37,6 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(book, "book_together", counted(book.book_together))
     monkeypatch.setattr(cancel, "cancel_together", counted(cancel.cancel_together))
     return sizes
-
-
-def is_replay(answer: DirectResponse) -> bool:
-    return (b"idempotent-replayed", b"true") in answer.headers
-
-
-def outcomes(answers: Sequence[DirectResponse]) -> list[str]:
-    return [str(answer.json()["status"] if answer.status < 300 else answer.code) for answer in answers]
 
 
 async def test_seats_and_positions_go_in_order_of_arrival(studio: BookingStudio, batches: list[int]) -> None:

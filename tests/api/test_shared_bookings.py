@@ -13,9 +13,9 @@ from studiogate.domain.bookings import eligibility
 from studiogate.flows.bookings import book, cancel, shared
 from studiogate.storage.db.shared_transactions import NotShared
 from tests.support import booking_studio
+from tests.support.batches import is_replay, outcomes
 from tests.support.booking_studio import BookingStudio, StudioFactory, wire_body
 from tests.support.deadlines import LONG
-from tests.support.direct_client import DirectResponse
 from tests.support.held_locks import somebody_waits
 from tests.support.seed import issue_key
 from tests.support.shared_transactions import in_one_transaction
@@ -41,14 +41,6 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> Sizes:
     monkeypatch.setattr(book, "book_shared", counted(book.book_shared))
     monkeypatch.setattr(cancel, "cancel_shared", counted(cancel.cancel_shared))
     return found
-
-
-def is_replay(answer: DirectResponse) -> bool:
-    return (b"idempotent-replayed", b"true") in answer.headers
-
-
-def outcomes(answers: Sequence[DirectResponse]) -> list[str]:
-    return [str(answer.json()["status"] if answer.status < 300 else answer.code) for answer in answers]
 
 
 async def some_requests(studio: BookingStudio, number: int = 2) -> list[Any]:
@@ -212,6 +204,34 @@ async def test_cancellations_that_concern_others_are_executed_alone(studio: Book
     assert sizes == [(3, 2)]
     assert await studio.status(waiting) == "confirmed"
     assert await studio.findings() == []
+
+
+async def offered_place(studio: BookingStudio) -> tuple[UUID, Any]:
+    """A class with a booking whose place on the waitlist has been offered: it does not count as waiting."""
+    class_id, _ = await studio.full_class()
+    booking = await studio.waits(class_id, await studio.new_member())
+    await studio.change("waitlist_entries", UUID((await studio.entry(booking))["id"]), status="offered", position=None)
+    await studio.change("classes", class_id, waitlist_count=0)
+    return class_id, booking
+
+
+async def test_a_member_with_an_offered_place_is_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
+    class_id, booking = await offered_place(studio)
+    again = studio.post(wire_body(class_id, UUID(booking["member_id"])))
+    answers = await in_one_transaction(studio, [again, *await some_requests(studio)])
+    assert outcomes(answers) == ["already_waitlisted", "confirmed", "confirmed"]
+    assert sizes == [(3, 2)]
+    assert (await studio.cancel(booking["id"])).status == 200  # the doctor knows no such place
+
+
+async def test_leaving_an_offered_place_is_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
+    _, booking = await offered_place(studio)
+    other = await studio.booked(await studio.new_class(), await studio.new_member())
+    answers = await in_one_transaction(studio, [studio.cancel(each["id"]) for each in (booking, other)])
+    assert [answer.json()["cancellation_type"] for answer in answers] == ["waitlist_left", "standard"]
+    assert sizes == [(2, 1)]
+    (entry,) = await studio.rows("waitlist_entries")
+    assert entry["status"] == "cancelled"
 
 
 @pytest.mark.parametrize("table", ["classes", "members"])

@@ -50,3 +50,12 @@ async def _in_one_batch(
         answers = await asyncio.gather(*sent)
     assert (await first).code == "not_found"
     return list(answers)
+
+
+def is_replay(answer: DirectResponse) -> bool:
+    return (b"idempotent-replayed", b"true") in answer.headers
+
+
+def outcomes(answers: Sequence[DirectResponse]) -> list[str]:
+    """Return what became of each request: the status of its booking, or the code of its refusal."""
+    return [str(answer.json()["status"] if answer.status < 300 else answer.code) for answer in answers]

@@ -62,6 +62,7 @@ LOCK_CLASS_OF_ENTRY = _class_of("waitlist_entries") + " for no key update of c"
 #
 # Once all are locked, the facts of the members are read by a function that takes its own snapshot. This does not apply
 # to a class with spots, which uses another statement.
+NO_SEAT_TO_WAIT_FOR = "(class.waitlist_count = 0 or class.booked_count >= class.capacity)"
 CLAIMED_CLASS = f"""
     claimed as materialized ({CLAIMED}),
     wanted as materialized (
@@ -75,7 +76,7 @@ LOCK_TO_BOOK = Statement(f"""
     with {CLAIMED_CLASS}, locked as materialized (
         select m.id from class, members m
         where m.studio_id = :studio and m.id = any((select ids from wanted)::uuid[])
-        and (class.waitlist_count = 0 or class.booked_count >= class.capacity)
+        and {NO_SEAT_TO_WAIT_FOR}
         order by m.id for no key update of m)
     select first.*, class.*, locked.ids is not null as members_are_locked,
            case when locked.ids is not null and class.spot_selection_mode is null
@@ -100,8 +101,8 @@ LOCK_TO_CANCEL = Statement(f"""
     left join (select array_agg(id) as ids from locked) locked on true""")
 
 # For requests for different classes, which share a transaction: what is locked elsewhere is skipped. One row for each
-# request, in order: whether its key permits to execute it; its class, null if that was not locked; its member, null if
-# that was not locked; and the facts of the member, as above.
+# request, in order: whether its key permits to execute it; its class, null if that was not locked; whether requests for
+# this class can be shared; its member, null if that was not locked; and the facts of the member, as above.
 FREE_CLASSES = f"""
     claimed as materialized ({CLAIMED}),
     wanted as materialized (
@@ -111,15 +112,15 @@ FREE_CLASSES = f"""
         where c.studio_id = :studio and c.id = any(array(select class_id from wanted))
         and (:locations::uuid[] is null or c.location_id = any(:locations))
         for no key update of c skip locked)"""
+ONLY_ITS_MEMBER = f"(class.spot_selection_mode is null and {NO_SEAT_TO_WAIT_FOR})"  # is concerned by a booking
 LOCK_FREE_TO_BOOK = Statement(f"""
     with {FREE_CLASSES}, locked as materialized (
         select m.id from members m
         where m.studio_id = :studio and m.id = any(array(
-            select wanted.id from wanted join class on class.id = wanted.class_id
-            where (class.waitlist_count = 0 or class.booked_count >= class.capacity)
-            and class.spot_selection_mode is null))
+            select wanted.id from wanted join class on class.id = wanted.class_id where {ONLY_ITS_MEMBER}))
         for no key update of m skip locked)
-    select wanted.number is not null as is_to_execute, class.*, locked.id as member_id,
+    select wanted.number is not null as is_to_execute, class.*, {ONLY_ITS_MEMBER} as can_be_shared,
+           locked.id as member_id,
            case when locked.id is not null and class.id is not null then booking_facts(
                 :studio, class.id, array[locked.id], class.start_time, class.end_time)::text end as facts,
            clock_timestamp() as now
@@ -136,7 +137,8 @@ LOCK_FREE_TO_CANCEL = Statement(f"""
             select holder.member_id from holder join wanted on wanted.id = holder.id
             join class on class.id = wanted.class_id where class.waitlist_count = 0))
         for no key update of m skip locked)
-    select wanted.number is not null as is_to_execute, class.*, locked.id as member_id
+    select wanted.number is not null as is_to_execute, class.*, class.waitlist_count = 0 as can_be_shared,
+           locked.id as member_id
     from claimed left join wanted using (number) left join class on class.id = wanted.class_id
     left join holder on holder.id = wanted.id left join locked on locked.id = holder.member_id
     order by claimed.number""")
@@ -204,17 +206,11 @@ async def lock_free_to_book(
     Return what was locked for each claim, or why the request cannot share this transaction."""
     rows = await LOCK_FREE_TO_BOOK.rows(connection, **_arguments(access, claims))
     now = max(row["now"] for row in rows)  # when all locks were held
-    return [_free_to_book(row, now) for row in rows]
+    return [_not_shared(row) or _free_to_book(row, now) for row in rows]
 
 
-def _free_to_book(row: Record, now: datetime) -> LockedClass | NotShared:
-    if (reason := _not_shared(row)) is not None:
-        return reason
+def _free_to_book(row: Record, now: datetime) -> LockedClass:
     situation = class_situation(row)
-    if situation.class_.spot_selection_mode is not None or situation.has_seat_and_waitlist:
-        return TO_EXECUTE_ALONE
-    if row["member_id"] is None:
-        return TRY_AGAIN
     return LockedClass(situation, {}, True, members_only(situation, row["facts"], now))
 
 
@@ -223,22 +219,17 @@ async def lock_free_to_cancel(
 ) -> list[LockedClass | NotShared]:
     """Do the same for the classes and members of the bookings whose ids the claims hold."""
     rows = await LOCK_FREE_TO_CANCEL.rows(connection, **_arguments(access, claims))
-    return [_free_to_cancel(row) for row in rows]
-
-
-def _free_to_cancel(row: Record) -> LockedClass | NotShared:
-    if (reason := _not_shared(row)) is not None:
-        return reason
-    situation = class_situation(row)
-    if situation.class_.waitlist_count:
-        return TO_EXECUTE_ALONE
-    return TRY_AGAIN if row["member_id"] is None else LockedClass(situation, {}, True, None, (row["member_id"],))
+    return [_not_shared(row) or LockedClass(class_situation(row), {}, True, None, (row["member_id"],)) for row in rows]
 
 
 def _not_shared(row: Record) -> NotShared | None:
     if not row["is_to_execute"]:
         return TO_EXECUTE_ALONE
-    return TRY_AGAIN if row["id"] is None else None
+    if row["id"] is None:
+        return TRY_AGAIN
+    if not row["can_be_shared"]:
+        return TO_EXECUTE_ALONE
+    return TRY_AGAIN if row["member_id"] is None else None
 
 
 def _arguments(access: Access, claims: Sequence[Claim]) -> dict[str, Any]:

@@ -92,7 +92,8 @@ class ClassQueue:
         """Execute batches until nobody waits for the row."""
         try:
             while queue.waiting:
-                reads, seconds = self.reads, await self._execute_next(row, queue)
+                reads = self.reads
+                seconds = await self._execute_next(row, queue)
                 queue.wait_estimate.step(others_wait=bool(queue.waiting))
                 if queue.waiting and self.reads != reads:
                     await asyncio.sleep(self._pause(queue, seconds))
