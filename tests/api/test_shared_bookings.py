@@ -224,7 +224,7 @@ async def test_a_member_with_an_offered_place_is_executed_alone(studio: BookingS
     assert (await studio.cancel(booking["id"])).status == 200  # the doctor knows no such place
 
 
-async def test_leaving_an_offered_place_is_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
+async def test_cancelling_an_offered_place_is_executed_alone(studio: BookingStudio, sizes: Sizes) -> None:
     _, booking = await offered_place(studio)
     other = await studio.booked(await studio.new_class(), await studio.new_member())
     answers = await in_one_transaction(studio, [studio.cancel(each["id"]) for each in (booking, other)])

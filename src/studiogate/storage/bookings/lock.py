@@ -62,7 +62,7 @@ LOCK_CLASS_OF_ENTRY = _class_of("waitlist_entries") + " for no key update of c"
 #
 # Once all are locked, the facts of the members are read by a function that takes its own snapshot. This does not apply
 # to a class with spots, which uses another statement.
-NO_SEAT_TO_WAIT_FOR = "(class.waitlist_count = 0 or class.booked_count >= class.capacity)"
+NOBODY_WAITS_FOR_A_SEAT = "(class.waitlist_count = 0 or class.booked_count >= class.capacity)"
 CLAIMED_CLASS = f"""
     claimed as materialized ({CLAIMED}),
     wanted as materialized (
@@ -76,7 +76,7 @@ LOCK_TO_BOOK = Statement(f"""
     with {CLAIMED_CLASS}, locked as materialized (
         select m.id from class, members m
         where m.studio_id = :studio and m.id = any((select ids from wanted)::uuid[])
-        and {NO_SEAT_TO_WAIT_FOR}
+        and {NOBODY_WAITS_FOR_A_SEAT}
         order by m.id for no key update of m)
     select first.*, class.*, locked.ids is not null as members_are_locked,
            case when locked.ids is not null and class.spot_selection_mode is null
@@ -112,7 +112,7 @@ FREE_CLASSES = f"""
         where c.studio_id = :studio and c.id = any(array(select class_id from wanted))
         and (:locations::uuid[] is null or c.location_id = any(:locations))
         for no key update of c skip locked)"""
-ONLY_ITS_MEMBER = f"(class.spot_selection_mode is null and {NO_SEAT_TO_WAIT_FOR})"  # is concerned by a booking
+ONLY_ITS_MEMBER = f"(class.spot_selection_mode is null and {NOBODY_WAITS_FOR_A_SEAT})"  # is concerned by a booking
 LOCK_FREE_TO_BOOK = Statement(f"""
     with {FREE_CLASSES}, locked as materialized (
         select m.id from members m
