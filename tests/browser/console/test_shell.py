@@ -251,7 +251,8 @@ def test_toasts_leave_unless_they_are_pointed_at(browser: Browser, desk_site: De
         document.getElementById('toasts').append(toast);
     }"""
     with desk_site.open(browser, Role.FRONT_DESK, toasts_leave=True) as page:
-        page.clock.install()
+        page.clock.install(time=0)
+        page.clock.pause_at(1_000)
         page.goto(desk_site.url("/members"))
         page.evaluate(added, "Read this")
         page.get_by_text("Read this").hover()
