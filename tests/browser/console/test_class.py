@@ -88,7 +88,7 @@ def test_a_substitute_who_teaches_already_is_asked_about(page: Page, desk_site: 
     with page.expect_navigation():
         page.locator("#toasts").get_by_role("button", name="Undo").click()
     expect(page.locator(".class-head")).to_contain_text(free["name"])
-    assert page.url == ride.page_url
+    expect(page).to_have_url(ride.page_url)
 
 
 def test_rules_explain_themselves(page: Page, desk_site: Desk) -> None:

@@ -77,7 +77,7 @@ def test_search_while_typing_open_and_go_back(page: Page, desk_site: Desk) -> No
     expect(page.locator("#member-results tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Suspended", exact=True).click()
     expect(page.get_by_text("Nobody was found")).to_be_visible()
-    assert page.url == desk_site.url("/members?status=suspended")
+    expect(page).to_have_url(desk_site.url("/members?status=suspended"))
     expect(page.get_by_label("Find a member")).to_have_value(typed)
     page.go_back()
     expect(page.locator("#member-results tbody tr")).to_have_count(1)

@@ -108,12 +108,25 @@ def test_a_service_that_stays_busy_is_named_at_the_person(browser: Browser, desk
         expect(seat(page, "Ada Moss")).to_have_attribute("data-status", "confirmed")
 
 
+def held(page: Page, pattern: re.Pattern[str]) -> list[Route]:
+    """Hold the requests to an address; the list grows as they come."""
+    routes: list[Route] = []
+    page.route(pattern, lambda route: routes.append(route))  # Playwright cannot take a built-in function
+    return routes
+
+
+def wait_until(page: Page, happened: Callable[[], object]) -> None:
+    give_up_at = monotonic() + LONG
+    while not happened():
+        assert monotonic() < give_up_at
+        page.wait_for_timeout(20)
+
+
 def test_a_refresh_does_not_reopen_the_member_being_checked_in(at_the_desk: Page, ride: DeskClass) -> None:
     """What was read before a check-in took effect would otherwise show the person as open: the next key would go to
     them once more, and somebody else would be left out."""
-    held: list[Route] = []
     at_the_desk.goto(ride.url)
-    at_the_desk.route("**/*", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
+    routes = held(at_the_desk, re.compile("/attendance$"))
     at_the_desk.keyboard.press("ArrowDown")
     at_the_desk.keyboard.press("Enter")
     at_the_desk.locator("#roster").evaluate("roster => { roster.dataset.isOld = '' }")
@@ -122,10 +135,11 @@ def test_a_refresh_does_not_reopen_the_member_being_checked_in(at_the_desk: Page
     at_the_desk.keyboard.press("ArrowUp")
     at_the_desk.keyboard.press("Enter")
     at_the_desk.keyboard.press("Enter")
-    assert len({route.request.url for route in held}) == len(held) == 2
-    for route in held:
+    wait_until(at_the_desk, lambda: len(routes) == 2)
+    for route in routes:
         route.continue_()
     expect(in_state(at_the_desk, "checked_in")).to_have_count(2)
+    assert len({route.request.url for route in routes}) == len(routes) == 2
 
 
 def test_arrows_move_and_u_undoes(at_the_desk: Page, ride: DeskClass) -> None:
@@ -333,20 +347,6 @@ COUNTED_CHANGES = """
     };
 """
 A_REFRESH_WAS_DUE = "() => new Promise((resolve) => setTimeout(resolve, 300))"
-
-
-def held(page: Page, pattern: re.Pattern[str]) -> list[Route]:
-    """Hold the requests to an address; the list grows as they come."""
-    routes: list[Route] = []
-    page.route(pattern, lambda route: routes.append(route))  # Playwright cannot take a built-in function
-    return routes
-
-
-def wait_until(page: Page, happened: Callable[[], object]) -> None:
-    give_up_at = monotonic() + LONG
-    while not happened():
-        assert monotonic() < give_up_at
-        page.wait_for_timeout(20)
 
 
 def test_a_change_does_not_keep_a_class_from_opening(at_the_desk: Page, ride: DeskClass, desk_site: Desk) -> None:
