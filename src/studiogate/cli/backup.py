@@ -25,7 +25,7 @@ from studiogate.cli.context import (
 from studiogate.cli.demo import KEY_FILE as DEMO_KEY
 from studiogate.flows import backup as flow
 from studiogate.flows.backup import Content, Installation, NotEmptyError
-from studiogate.server.privileges import prepared_account
+from studiogate.server.data_folder import prepared_account
 from studiogate.settings import KEY_FILE, Settings
 from studiogate.storage.backup_archive import DamagedBackupError, PrivateFile
 from studiogate.storage.db import pool

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from phonenumbers import PhoneMetadata
 
-from studiogate.server.service_account import Account, become, change_owner, let_into, make_private, service_account
-from studiogate.settings import Settings, secret_keys
+from studiogate.server.service_account import Account, become, change_owner
+from studiogate.settings import Settings
 from studiogate.storage.db import migrate
-from studiogate.storage.upload_folder import FOLDER
 
 # Modules that libraries import on first use.
 USED_LATER = (
@@ -71,18 +70,3 @@ def drop(option: str | None, *packages: str) -> None:
 def _import_all(package: str) -> None:
     for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
         import_module(module.name)
-
-
-def prepared_account(settings: Settings) -> Account | None:
-    """Give the service account what it needs in the data folder, and return it; None for an ordinary user."""
-    account = service_account(settings.data_dir)
-    if account is None:
-        return None
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    let_into(settings.data_dir, account)
-    make_private(settings.data_dir / FOLDER, account)
-    if settings.secret_key is None:
-        secret_keys(settings)
-        for path in settings.data_dir.glob("secrets.key"):
-            change_owner(path, account)
-    return account

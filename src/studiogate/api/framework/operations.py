@@ -43,10 +43,14 @@ def _open_to_growth(schema: dict[str, Any]) -> None:
 
 
 class Wire(BaseModel):
-    """A resource as it leaves: these members, always all of them."""
+    """A resource as it leaves: these members, always all of them. Its schema is only for the documentation, and is
+    built when that is asked for."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_serialization_defaults_required=True, json_schema_extra=_open_to_growth
+        extra="forbid",
+        json_schema_serialization_defaults_required=True,
+        json_schema_extra=_open_to_growth,
+        defer_build=True,
     )
 
 
